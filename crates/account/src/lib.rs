@@ -1,0 +1,1 @@
+//! The state machine of ACCOUNTING.md: ordered events to finished stretches, sums and laws

@@ -1,0 +1,1 @@
+//! Folds over stretches, each to a table

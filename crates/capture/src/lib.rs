@@ -1,0 +1,1 @@
+//! Live recording of a Linux machine to a spool that survives a crash

@@ -1,0 +1,1 @@
+//! The one door: open a trace of any kind, plan, run

@@ -1,0 +1,1 @@
+//! Foreign files as streams of events, one file a format

@@ -1,0 +1,349 @@
+//! What happened: the normalised events that every source is read into.
+//!
+//! An [`Event`] is small and `Copy`; texts (thread names, masks, paths) stand once per stream in the [`Batch`] that first
+//! uses them and are named by [`NameId`]. 4 million events pass through here in a fraction of a second, so the layout
+//! matters: a test holds the size at 64 bytes.
+
+use crate::{CpuId, Ns, Pid, Tid};
+use serde::{Deserialize, Serialize};
+
+/// A text of this stream; 0 is "not told". Ids count from 1 in the order of [`Batch::names`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct NameId(pub u32);
+
+impl NameId {
+    /// The source did not say.
+    pub const NONE: Self = Self(0);
+}
+
+/// Something that happened at an instant on a CPU.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Event {
+    /// When.
+    pub at: Ns,
+    /// Where in its source the event was read: a byte offset.
+    pub offset: u64,
+    /// On which CPU.
+    pub cpu: CpuId,
+    /// What.
+    pub what: What,
+}
+
+/// The kinds of event.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub enum What {
+    /// The CPU left one thread for another.
+    Switch(Switch),
+    /// A thread was woken.
+    Wake(Wake),
+    /// A thread that does not run was moved to another CPU's run queue (`sched_migrate_task`).
+    Migrate {
+        /// The thread moved.
+        tid: Tid,
+        /// The CPU it left.
+        from: CpuId,
+        /// The CPU it goes to.
+        to: CpuId,
+    },
+    /// A thread was made. Not the begin of its life: that is its `WakeKind::New`.
+    Fork {
+        /// Who made it.
+        parent: Tid,
+        /// The new thread.
+        tid: Tid,
+        /// Its process.
+        pid: Pid,
+        /// Its name at birth.
+        name: NameId,
+    },
+    /// A thread became the only one of its process with a new program.
+    Exec {
+        /// The thread, its number after the exec.
+        tid: Tid,
+        /// Its process.
+        pid: Pid,
+        /// The file executed.
+        file: NameId,
+    },
+    /// A thread began to end (`sched_process_exit`); it may still run until its last switch-out.
+    Exit {
+        /// The thread.
+        tid: Tid,
+        /// Its process.
+        pid: Pid,
+    },
+    /// What a thread is called, and in which process it is. [`NameId::NONE`] keeps the name, [`Pid::UNKNOWN`] the process.
+    Name {
+        /// The thread.
+        tid: Tid,
+        /// Its process, where told.
+        pid: Pid,
+        /// Its name.
+        name: NameId,
+    },
+    /// A thread's priority, policy and nice value are these from now on.
+    Priority {
+        /// The thread.
+        tid: Tid,
+        /// The kernel's dynamic priority: 0–99 real time, 100–139 fair (120 = nice 0), −1 deadline.
+        prio: i16,
+        /// `SCHED_*` policy number; −1 where not told.
+        policy: i8,
+        /// Nice value, −20 to 19.
+        nice: i8,
+    },
+    /// The CPUs a thread may use from now on.
+    Affinity {
+        /// The thread.
+        tid: Tid,
+        /// As a kernel CPU list ("0-3,8").
+        cpus: NameId,
+    },
+    /// A thread is in this cgroup from now on.
+    Cgroup {
+        /// The thread.
+        tid: Tid,
+        /// The kernel's cgroup id (inode number of the v2 hierarchy).
+        id: u64,
+        /// Its path, where known.
+        path: NameId,
+    },
+    /// A row of a snapshot of all threads: what the recorder saw, at the event's own time.
+    Seen(Seen),
+    /// A thread's number in its own (innermost) pid namespace, where that differs from the recorder's.
+    Inner {
+        /// The thread, as the recorder numbers it.
+        tid: Tid,
+        /// The thread, as it numbers itself.
+        inner_tid: Tid,
+        /// Its process, as it numbers itself.
+        inner_pid: Pid,
+    },
+    /// The task that the CPU ran at the event's time, as the recorder saw it (0 = idle).
+    Current {
+        /// The task.
+        tid: Tid,
+    },
+    /// The CPU entered an idle state, or left it.
+    Idle {
+        /// The state's number; −1 on leaving.
+        state: i32,
+    },
+    /// A CPU's frequency is this from now on.
+    Frequency {
+        /// The CPU meant (not always the one the event was written on).
+        of: CpuId,
+        /// Kilohertz.
+        khz: u32,
+    },
+    /// An interrupt handler began or ended.
+    Irq {
+        /// Hard, soft or other.
+        kind: IrqKind,
+        /// Interrupt number or softirq vector.
+        number: i32,
+        /// Whether it begins here.
+        begins: bool,
+        /// The handler's name.
+        name: NameId,
+    },
+    /// The kernel charged a thread for running (`sched_stat_runtime`), since its last charge.
+    Charge {
+        /// The thread.
+        tid: Tid,
+        /// How much.
+        ns: Ns,
+    },
+    /// Time that the hypervisor gave to others, of this CPU, since boot (`/proc/stat`).
+    Steal {
+        /// Cumulative.
+        total: Ns,
+    },
+    /// A reading of another clock at the event's time; differences between clocks align logs of other programs.
+    Clock {
+        /// Which clock.
+        which: Clock,
+        /// What it showed, ns (ticks for the TSC).
+        reading: i64,
+    },
+    /// The source reports that it lost events.
+    Loss(LossSpan),
+    /// Any other sample: it only shows that the recording ran at this time.
+    Sample,
+}
+
+impl What {
+    /// Whether the event shows that the recording ran: side-band records (names, forks told by perf itself, losses) do
+    /// not move its ends.
+    #[must_use]
+    pub fn is_sample(&self) -> bool {
+        !matches!(self, Self::Name { .. } | Self::Loss(_))
+    }
+}
+
+/// A CPU left `prev` for `next`. A source that tells only one side says [`Tid::UNKNOWN`] of the other.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Switch {
+    /// Who was switched out.
+    pub prev: Tid,
+    /// Who was switched in.
+    pub next: Tid,
+    /// The name of the one switched out.
+    pub prev_name: NameId,
+    /// The name of the one switched in.
+    pub next_name: NameId,
+    /// The state number as the source recorded it.
+    pub prev_state: u32,
+    /// Its dynamic priority (kernel scale).
+    pub prev_prio: i16,
+    /// The next one's dynamic priority.
+    pub next_prio: i16,
+    /// What the state number means, by the source's own format.
+    pub out: SwitchOut,
+    /// The state's letter (`R`, `S`, `D`, …), `?` where it has none.
+    pub letter: u8,
+    /// What the kernel has charged `prev` for running in its whole life (`se.sum_exec_runtime`), [`Ns::MIN`] where not told.
+    pub prev_exec: Ns,
+}
+
+/// What a switch-out makes of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum SwitchOut {
+    /// R: still runnable, it gave way (yield or end of slice seen as a voluntary schedule).
+    Runnable,
+    /// R+: still runnable, it was preempted.
+    Preempted,
+    /// It waits for something.
+    Blocked,
+    /// X or Z: it will not run again.
+    Exited,
+    /// The source does not tell (PERF_RECORD_SWITCH before Linux 4.17).
+    Untold,
+}
+
+/// A thread was woken.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Wake {
+    /// Who.
+    pub tid: Tid,
+    /// Its name, where the source says.
+    pub name: NameId,
+    /// Which of the kernel's three events.
+    pub kind: WakeKind,
+    /// The CPU chosen for it; `None` where not told.
+    pub target: Option<CpuId>,
+    /// The task that was current where the waking happened; [`Tid::UNKNOWN`] where not told.
+    pub waker: Tid,
+    /// Its dynamic priority (kernel scale); `i16::MIN` where not told.
+    pub prio: i16,
+    /// When it happened: the event's time, but for [`WakeKind::WakeupTold`].
+    pub stamp: Ns,
+}
+
+/// The kernel's wake events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum WakeKind {
+    /// `sched_waking`: on the waker's CPU, before the target is chosen.
+    Waking,
+    /// `sched_wakeup`: the thread is on its run queue.
+    Wakeup,
+    /// `sched_wakeup_new`: the first of its life.
+    New,
+    /// A `sched_wakeup` told with the switch-in that followed it: `stamp` is its own time, the event's time is the
+    /// switch's. It changes no state.
+    WakeupTold,
+}
+
+/// A row of a snapshot of all threads.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Seen {
+    /// The thread.
+    pub tid: Tid,
+    /// Its process.
+    pub pid: Pid,
+    /// Its name.
+    pub name: NameId,
+    /// What it did.
+    pub state: SeenState,
+    /// The state's letter.
+    pub letter: u8,
+    /// The CPU it was on, or was on last.
+    pub cpu: CpuId,
+    /// What the kernel has charged it for running in its whole life.
+    pub exec: Ns,
+}
+
+/// What a thread of a snapshot did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum SeenState {
+    /// On its CPU.
+    Running,
+    /// Runnable, on a run queue.
+    Ready,
+    /// Waiting.
+    Blocked,
+    /// Exited, or about to be reaped.
+    Exited,
+}
+
+/// Kinds of interrupt handler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum IrqKind {
+    /// A device's or the timer's interrupt.
+    Hard,
+    /// A softirq vector.
+    Soft,
+}
+
+/// The machine's clocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Clock {
+    /// `CLOCK_MONOTONIC`.
+    Monotonic,
+    /// `CLOCK_BOOTTIME`.
+    Boottime,
+    /// `CLOCK_REALTIME`, since 1970.
+    Realtime,
+    /// The time stamp counter; in ticks, not ns.
+    Tsc,
+    /// `sched_clock`, the default of perf and ftrace.
+    Perf,
+}
+
+/// Events were lost. The event's own time is that of the first event after.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LossSpan {
+    /// The last event that the buffer delivered before the loss; [`Ns::MIN`] where nothing was delivered before.
+    pub from: Ns,
+    /// The first event that it delivered after; [`Ns::MAX`] where none came.
+    pub to: Ns,
+    /// The CPU whose buffer it was; `None`: any of them.
+    pub cpu: Option<CpuId>,
+    /// How many events, −1 where the source does not count them.
+    pub events: i64,
+}
+
+/// Some events of one stream, and the texts that they are the first to use.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// The events, in the order of the source.
+    pub events: Vec<Event>,
+    /// Texts, continuing the numbering of the stream's earlier batches: the first text of a stream is [`NameId`] 1.
+    pub names: Vec<Box<str>>,
+}
+
+impl Batch {
+    /// Empties it, keeping its memory.
+    pub fn clear(&mut self) {
+        self.events.clear();
+        self.names.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_event_is_one_cache_line() {
+        assert!(size_of::<super::Event>() <= 64, "{} bytes", size_of::<super::Event>());
+    }
+}

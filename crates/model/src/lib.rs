@@ -1,0 +1,21 @@
+//! Nouns and units of corewise.
+//!
+//! Everything that more than one crate speaks of is declared here, once: quantities ([`Ns`], [`Span`]), identities
+//! ([`CpuId`], [`Tid`], [`ThreadKey`]), what happened ([`Event`]), what a thread or CPU did ([`ThreadStretch`],
+//! [`CpuStretch`]) and every table with its columns, units and words ([`tables`]). Nothing here reads a file, a clock or
+//! the machine.
+
+mod core_type;
+mod event;
+mod stretch;
+mod table;
+pub mod tables;
+mod units;
+
+pub use core_type::CoreType;
+pub use event::{
+    Batch, Clock, Event, IrqKind, LossSpan, NameId, Seen, SeenState, Switch, SwitchOut, Wake, WakeKind, What,
+};
+pub use stretch::{CpuState, CpuStretch, Reason, ThreadState, ThreadStretch};
+pub use table::{Col, Kind, Rows, Table, TableDef, Value};
+pub use units::{CpuId, Ns, Pid, ProcessKey, Span, ThreadKey, Tid};

@@ -1,0 +1,165 @@
+//! What threads and CPUs did: finished stretches of time, each in one state.
+
+use crate::{CpuId, Ns, Span, ThreadKey, Tid};
+use serde::{Deserialize, Serialize};
+
+/// What a thread does. The definitions are those of ACCOUNTING.md.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum ThreadState {
+    /// On a CPU.
+    Running,
+    /// Could run, but does not.
+    Ready,
+    /// Waits for something.
+    Blocked,
+    /// Nobody can say.
+    Unknown,
+    /// Its life is over.
+    Exited,
+}
+
+impl ThreadState {
+    /// All of them, in the order of the tables' columns.
+    pub const ALL: [Self; 5] = [Self::Running, Self::Ready, Self::Blocked, Self::Unknown, Self::Exited];
+
+    /// The word in tables.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Ready => "ready",
+            Self::Blocked => "blocked",
+            Self::Unknown => "unknown",
+            Self::Exited => "exited",
+        }
+    }
+}
+
+/// What a CPU does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum CpuState {
+    /// Runs a thread.
+    Busy,
+    /// Runs its idle task.
+    Idle,
+    /// Nobody can say.
+    Unknown,
+}
+
+impl CpuState {
+    /// All of them, in the order of the tables' columns.
+    pub const ALL: [Self; 3] = [Self::Busy, Self::Idle, Self::Unknown];
+
+    /// The word in tables.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::Idle => "idle",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Why a stretch is what it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Reason {
+    /// Nothing to add.
+    None,
+    /// Ready: it was switched out while it could still run, and the kernel says preempted.
+    Preempted,
+    /// Ready: it was switched out while it could still run, of its own doing or at a point it chose.
+    Yielded,
+    /// Ready: woken.
+    Woken,
+    /// Ready: woken for the first time of its life.
+    New,
+    /// Ready from its switch-out, since its waking was recorded just before it.
+    WokenBefore,
+    /// Blocked or exited: the letter of the kernel's state.
+    State(u8),
+    /// As seen in a snapshot.
+    Snapshot,
+    /// Unknown: before its first event.
+    BeforeFirst,
+    /// Unknown: a link of a CPU's chain is broken.
+    Broken,
+    /// Unknown: it was switched in, but its waking was never seen.
+    NoWaking,
+    /// Unknown: a new life began with this number, and the end of the former was not seen.
+    LifeLost,
+    /// Unknown: woken while it ran, then switched out blocked, and the recording ended before anything told which won.
+    Undecided,
+    /// Unknown: the source does not tell what the switch-out meant.
+    Untold,
+    /// Unknown: the source reports lost events here, and `--strict-loss` was asked for.
+    Lossy,
+}
+
+impl Reason {
+    /// The word in tables: a letter for the kernel's states, else snake_case; `None` for nothing.
+    #[must_use]
+    pub fn word(self) -> Option<String> {
+        Some(
+            match self {
+                Self::None => return None,
+                Self::Preempted => "preempted",
+                Self::Yielded => "yielded",
+                Self::Woken => "woken",
+                Self::New => "new",
+                Self::WokenBefore => "woken_before",
+                Self::State(letter) => return Some(char::from(letter).to_string()),
+                Self::Snapshot => "snapshot",
+                Self::BeforeFirst => "before_first_event",
+                Self::Broken => "broken_chain",
+                Self::NoWaking => "no_waking",
+                Self::LifeLost => "life_lost",
+                Self::Undecided => "undecided",
+                Self::Untold => "untold",
+                Self::Lossy => "lossy",
+            }
+            .to_owned(),
+        )
+    }
+}
+
+/// A thread was in one state for a while.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ThreadStretch {
+    /// When.
+    pub span: Span,
+    /// Who.
+    pub thread: ThreadKey,
+    /// Its number.
+    pub tid: Tid,
+    /// What it did.
+    pub state: ThreadState,
+    /// Why.
+    pub reason: Reason,
+    /// Running: where. Ready: whose run queue. Else: where it was last.
+    pub cpu: Option<CpuId>,
+    /// Ready: the number of the thread that woke it.
+    pub waker: Tid,
+    /// Ready: that thread's key, where it is known.
+    pub waker_thread: ThreadKey,
+    /// Running: what the kernel charged; [`Ns::MIN`] where unknown.
+    pub exec: Ns,
+    /// Its dynamic priority where the source told it last; `i16::MIN` where it never did.
+    pub prio: i16,
+}
+
+/// A CPU was in one state for a while.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CpuStretch {
+    /// When.
+    pub span: Span,
+    /// Which.
+    pub cpu: CpuId,
+    /// What it did.
+    pub state: CpuState,
+    /// Busy: the thread. Idle: [`ThreadKey::IDLE`]. Unknown: [`ThreadKey::UNKNOWN`].
+    pub thread: ThreadKey,
+}
+

@@ -1,0 +1,1 @@
+//! The trace folder: Parquet and a manifest

@@ -1,0 +1,1 @@
+//! Traces and machines drawn as text, for tests
