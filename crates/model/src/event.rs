@@ -16,6 +16,15 @@ impl NameId {
     pub const NONE: Self = Self(0);
 }
 
+/// A callchain of this stream; 0 is "none". Ids count from 1 in the order of [`Batch::stacks`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct StackId(pub u32);
+
+impl StackId {
+    /// The source recorded none here.
+    pub const NONE: Self = Self(0);
+}
+
 /// Something that happened at an instant on a CPU.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Event {
@@ -89,7 +98,7 @@ pub enum What {
         prio: i16,
         /// `SCHED_*` policy number; −1 where not told.
         policy: i8,
-        /// Nice value, −20 to 19.
+        /// Nice value, −20 to 19; `i8::MIN` where not told.
         nice: i8,
     },
     /// The CPUs a thread may use from now on.
@@ -192,6 +201,8 @@ pub struct Switch {
     pub prev_name: NameId,
     /// The name of the one switched in.
     pub next_name: NameId,
+    /// The callchain of the one switched out, where it was recorded.
+    pub stack: StackId,
     /// The state number as the source recorded it.
     pub prev_state: u32,
     /// Its dynamic priority (kernel scale).
@@ -330,6 +341,8 @@ pub struct Batch {
     pub events: Vec<Event>,
     /// Texts, continuing the numbering of the stream's earlier batches: the first text of a stream is [`NameId`] 1.
     pub names: Vec<Box<str>>,
+    /// Callchains, innermost address first, numbered as the texts are.
+    pub stacks: Vec<Box<[u64]>>,
 }
 
 impl Batch {
@@ -337,6 +350,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.events.clear();
         self.names.clear();
+        self.stacks.clear();
     }
 }
 

@@ -162,4 +162,3 @@ pub struct CpuStretch {
     /// Busy: the thread. Idle: [`ThreadKey::IDLE`]. Unknown: [`ThreadKey::UNKNOWN`].
     pub thread: ThreadKey,
 }
-

@@ -22,7 +22,8 @@ const THREAD: Col = int("thread", "", "One life of one thread, numbered by first
 const TID: Col = int("tid", "", "The kernel's number of the thread; numbers are used again.");
 const LIFE: Col = int("life", "", "Which life of this number: 0, 1, …");
 const CPU: Col = int("cpu", "", "The kernel's number of the logical processor.");
-const CORE_TYPE: Col = text("core_type", "performance, middle, efficient, low_power, or uniform where one class or none is known.");
+const CORE_TYPE: Col =
+    text("core_type", "performance, middle, efficient, low_power, or uniform where one class or none is known.");
 const START: Col = ns("start_ns", "When it began.");
 const END: Col = ns("end_ns", "When it ended.");
 
@@ -40,7 +41,8 @@ pub const THREADS: TableDef = TableDef {
         text("name", "The last name seen.").or_null(),
         ns("running_ns", "On a CPU."),
         ns("exec_ns", "What the kernel charged for running, summed over the stretches in which it is known.").or_null(),
-        ns("exec_of_ns", "The running time of those stretches; less exec_ns it is stolen and interrupt time.").or_null(),
+        ns("exec_of_ns", "The running time of those stretches; less exec_ns it is stolen and interrupt time.")
+            .or_null(),
         ns("ready_ns", "Could run, but did not; null where the source has no wakings.").or_null(),
         ns("blocked_ns", "Waited for something."),
         ns("unknown_ns", "Nobody can say what it did."),
