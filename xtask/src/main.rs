@@ -1,2 +1,108 @@
-//! Checks of the house.
-fn main() {}
+//! The checks of the house, and the one command that rewrites expected results.
+//!
+//! `cargo xtask check` holds the repository against STYLE.md's limits that a machine can check; `cargo xtask bless` lets
+//! the tests rewrite the last block of each Markdown case, for a person to read the diff.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // words out: this is a tool for a terminal
+
+mod dependencies;
+mod layers;
+mod licences;
+mod outside;
+mod placeholders;
+mod readme;
+mod recipes;
+mod repo;
+mod sizes;
+
+use repo::Repo;
+use std::process::{Command, ExitCode};
+
+/// What a check found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Found {
+    /// All is well; a word on what was looked at.
+    Well(String),
+    /// It could not look, and why.
+    Skipped(String),
+    /// What is wrong, a line each.
+    Wrong(Vec<String>),
+}
+
+impl Found {
+    fn of(wrong: Vec<String>, well: String) -> Self {
+        if wrong.is_empty() { Self::Well(well) } else { Self::Wrong(wrong) }
+    }
+}
+
+type Check = fn(&Repo) -> Result<Found, String>;
+
+/// In the order in which they are printed.
+const CHECKS: &[(&str, Check)] = &[
+    ("layers", layers::check),
+    ("dependencies", dependencies::check),
+    ("licences", licences::check),
+    ("sizes", sizes::check),
+    ("outside", outside::check),
+    ("placeholders", placeholders::check),
+    ("recipes", recipes::check),
+    ("readme", readme::check),
+];
+
+const USAGE: &str = "\
+cargo xtask check [NAME…]   hold the repository against its own rules (all, or those named)
+cargo xtask bless           let the tests rewrite the last block of each Markdown case";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.first().map(String::as_str) {
+        Some("check") => check(&words[1..]),
+        Some("bless") => bless(),
+        _ => {
+            let names: Vec<&str> = CHECKS.iter().map(|c| c.0).collect();
+            eprintln!("{USAGE}\n\nchecks: {}", names.join(", "));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn check(only: &[String]) -> ExitCode {
+    if let Some(unknown) = only.iter().find(|name| CHECKS.iter().all(|c| c.0 != name.as_str())) {
+        eprintln!("no check is named {unknown}\n\n{USAGE}");
+        return ExitCode::from(2);
+    }
+    let repo = match Repo::here() {
+        Ok(repo) => repo,
+        Err(why) => {
+            eprintln!("error: {why}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut failed = false;
+    for (name, run) in CHECKS.iter().filter(|c| only.is_empty() || only.iter().any(|o| o == c.0)) {
+        match run(&repo).unwrap_or_else(|why| Found::Wrong(vec![why])) {
+            Found::Well(what) => println!("{name}: {what}"),
+            Found::Skipped(why) => println!("{name}: skipped: {why}"),
+            Found::Wrong(lines) => {
+                failed = true;
+                lines.iter().for_each(|line| println!("{name}: WRONG: {line}"));
+            }
+        }
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// The tests know their own cases: those that see COREWISE_BLESS write what they got where they would have compared it.
+fn bless() -> ExitCode {
+    let done = Command::new("cargo").args(["test", "--workspace"]).env("COREWISE_BLESS", "1").status();
+    match done {
+        Ok(status) if status.success() => {
+            println!("blessed; read the diff: git diff --stat");
+            ExitCode::SUCCESS
+        }
+        Ok(_) => ExitCode::FAILURE,
+        Err(why) => {
+            eprintln!("error: cargo: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,31 @@
-//! Live recording of a Linux machine to a spool that survives a crash
+//! Live recording of a Linux machine to a spool that survives a crash.
+//!
+//! ```text
+//! kernel: programs ─ blocks ─ ring ──┐            ┌── DIR/spool/*.seg ── open_spool ── ingest
+//!         task iterator ─────────────┼─ record ───┤
+//! user:   clocks, steal, conditions ─┘            └── meta.json, processes.json
+//! ```
+//!
+//! [`record`] writes the spool, [`open_spool`] reads it as a source of events, right afterwards or after a crash.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("corewise-capture records Linux");
+
+mod book;
+mod conditions;
+mod focus;
+mod options;
+mod processes;
+mod record;
+mod rights;
+mod ring;
+mod samples;
+mod spool;
+mod target;
+mod tracer;
+mod wire;
+
+pub use options::{Backend, CaptureError, Ended, Progress, RecordOptions, Recorded, Target};
+pub use processes::{Process, processes};
+pub use record::record;
+pub use spool::{Meta, is_spool, open_spool};

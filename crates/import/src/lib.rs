@@ -1,1 +1,16 @@
-//! Foreign files as streams of events, one file a format
+//! Foreign files as streams of events: one file (or folder) a format, found by content and never by extension.
+
+pub mod formats;
+pub(crate) mod tracepoint;
+
+use ingest::{Importer, Sniff};
+
+/// Every format, in the order in which they are asked whether a file is theirs: those with a magic number first.
+pub const FORMATS: &[&dyn Importer] = &[&formats::perf_data::PerfData];
+
+/// The format of a file that begins with `head` (its first 4 KiB, or all of a shorter one).
+#[must_use]
+pub fn detect(head: &[u8]) -> Option<&'static dyn Importer> {
+    let best = |wanted| FORMATS.iter().copied().find(|f| f.sniff(head) == wanted);
+    best(Sniff::Yes).or_else(|| best(Sniff::Maybe))
+}

@@ -7,7 +7,12 @@
 mod contract;
 mod facts;
 mod ledger;
+mod order;
+mod run;
+mod spill;
 
 pub use contract::{Fatal, Folder, Importer, Input, Opened, Reach, ReadSeek, Sniff, Stream};
 pub use facts::{Condition, Facts, OwnCost};
 pub use ledger::{Ledger, Trouble, TroubleCount, Troubles};
+pub use order::{Limits, Ordered};
+pub use run::{Ingested, run};

@@ -1,0 +1,64 @@
+# make demo and make test do all the set-up themselves; make help lists the rest.
+
+ifdef CI
+# Kept between CI's runs where the machine is kept; nothing depends on it.
+export CARGO_TARGET_DIR ?= $(HOME)/.cache/corewise-target
+endif
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+COREWISE := $(TARGET)/release/corewise
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+CARGO := cargo
+
+# In the order in which they are written, each to its end: two cores, and one cargo at a time.
+.NOTPARALLEL:
+.PHONY: help demo build install test lint check unit scripts doc fuzz-build fuzz bench accept setup-build setup-test
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+demo: build ## set up, build, record a lively workload on this machine, print the report
+	$(COREWISE) demo
+
+build: setup-build ## the release build: target/release/corewise
+	$(CARGO) build --release --locked --package corewise
+
+install: build ## into $(PREFIX)/bin
+	install -D -m 755 $(COREWISE) $(DESTDIR)$(PREFIX)/bin/corewise
+
+test: setup-test lint unit check scripts doc fuzz-build ## everything that must pass before a change lands
+
+lint: setup-build ## formatting, and clippy's warnings as errors
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+unit: setup-build
+	$(CARGO) test --locked --workspace
+
+check: setup-build ## layers, sizes, dependencies, licences, recipes (cargo xtask check)
+	$(CARGO) build --locked --package corewise
+	$(CARGO) xtask check
+
+scripts: ## the tests of the Python scripts
+	python3 -m unittest discover --start-directory acceptance --pattern 'test_*.py'
+
+doc: setup-build ## the API documentation, its warnings as errors
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --no-deps --quiet
+
+fuzz-build: ## the fuzz targets, built only
+	scripts/fuzz build
+
+fuzz: setup-test ## the fuzz targets, each for FUZZ_SECONDS (60)
+	scripts/fuzz run $(FUZZ_SECONDS)
+
+bench: build setup-test ## import and report side by side with perf and trace-cmd
+	COREWISE=$(COREWISE) python3 benches/import.py
+
+accept: build setup-test ## the measurements of acceptance/README.md; takes a while, wants root
+	COREWISE=$(COREWISE) acceptance/run
+
+setup-build:
+	@scripts/setup build
+
+setup-test:
+	@scripts/setup build test

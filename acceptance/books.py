@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Holds a live recording against the kernel's own books, for threads that live throughout.
+
+exec_ns against the first field of /proc/PID/task/TID/schedstat (within 0.1 %), ready_ns against the second, run_delay
+(within 5 %), involuntary and voluntary against /proc/PID/task/TID/status (exactly).
+
+The two windows are made equal: the load's threads are stopped (SIGSTOP) before the recording begins and again before it
+ends, and the books are read only while every one of them stands still. So all that they do lies within both.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import corewise
+
+EXEC_WITHIN, READY_WITHIN = 0.001, 0.05
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("--seconds", type=float, default=3, help="how long the load runs (3)")
+    args.add_argument("--keep", metavar="DIR", help="keep the recording here")
+    args.add_argument("--books-only", action="store_true", help="no recording: what the books alone say")
+    args.add_argument("extra", nargs="*", metavar="-- OPTION…", help="more options for corewise record")
+    args = args.parse_args()
+    if not args.books_only:
+        corewise.need_binary()
+    with tempfile.TemporaryDirectory(prefix="books-") as tmp:
+        program = Path(tmp) / "load"
+        source = Path(__file__).with_name("books_load.c")
+        subprocess.run(["cc", "-O1", "-pthread", "-o", program, source], check=True)
+        folder = Path(args.keep or f"{tmp}/books.cw")
+        before, after = run_load(program, folder, args)
+        if args.books_only:
+            return print_books(before, after)
+        return compare(before, after, corewise.table(folder, "threads"))
+
+
+def run_load(program, folder, args):
+    """The books before and after the load ran within a recording."""
+    load = subprocess.Popen([program], stdout=subprocess.PIPE, text=True)
+    recorder = None
+    try:
+        load.stdout.readline()
+        stand_still(load.pid)
+        if not args.books_only:
+            shutil.rmtree(folder, ignore_errors=True)
+            recorder = subprocess.Popen([corewise.BINARY, "record", "-o", folder, *args.extra], stdin=subprocess.DEVNULL)
+            time.sleep(2)  # it attaches within this, while the load does nothing
+        before = books(load.pid)
+        os.kill(load.pid, signal.SIGCONT)
+        time.sleep(args.seconds)
+        stand_still(load.pid)
+        after = books(load.pid)
+        if recorder:
+            time.sleep(0.2)
+            recorder.send_signal(signal.SIGINT)
+            if recorder.wait(timeout=60):
+                sys.exit(f"corewise record: exit {recorder.returncode}")
+        return before, after
+    finally:
+        load.kill()
+        if recorder and recorder.poll() is None:
+            recorder.kill()
+
+
+def stand_still(pid):
+    """Stops a process and waits until each of its threads is off its CPU."""
+    os.kill(pid, signal.SIGSTOP)
+    for _ in range(500):
+        if all(state(pid, tid) == "T" for tid in os.listdir(f"/proc/{pid}/task")):
+            time.sleep(0.05)  # the state is set a moment before the switch
+            return
+        time.sleep(0.01)
+    sys.exit("the load's threads did not stop")
+
+
+def state(pid, tid):
+    return Path(f"/proc/{pid}/task/{tid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def books(pid):
+    """For each thread: name, nanoseconds run, nanoseconds waited, involuntary and voluntary switches."""
+    result = {}
+    for tid in map(int, os.listdir(f"/proc/{pid}/task")):
+        folder = Path(f"/proc/{pid}/task/{tid}")
+        ran, waited = map(int, (folder / "schedstat").read_text().split()[:2])
+        status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines() if ":" in line)
+        result[tid] = (status["Name"].strip(), ran, waited, int(status["nonvoluntary_ctxt_switches"]),
+                       int(status["voluntary_ctxt_switches"]))
+    return result
+
+
+def growth(before, after):
+    for tid, (name, *now) in sorted(after.items()):
+        yield tid, name, [a - b for a, b in zip(now, before[tid][1:])]
+
+
+def print_books(before, after):
+    corewise.print_table(["thread", "tid", "ran ms", "waited ms", "involuntary", "voluntary"],
+                         [[name, tid, f"{g[0] / 1e6:.3f}", f"{g[1] / 1e6:.3f}", g[2], g[3]] for tid, name, g in growth(before, after)])
+
+
+def compare(before, after, lives):
+    seen = {}
+    for life in lives:
+        seen.setdefault(life["tid"], life)
+    rows, bad = [], 0
+    for tid, name, (ran, waited, involuntary, voluntary) in growth(before, after):
+        life = seen.get(tid)
+        if life is None:
+            rows.append([name, tid] + ["not recorded"] + [""] * 7)
+            bad += 1
+            continue
+        exec_off = off(life["exec_ns"], ran)
+        ready_off = off(life["ready_ns"], waited)
+        fine = (abs(exec_off) <= EXEC_WITHIN and abs(ready_off) <= READY_WITHIN
+                and (life["involuntary"], life["voluntary"]) == (involuntary, voluntary))
+        bad += not fine
+        rows.append([name, tid, f"{ran / 1e6:.3f}", f"{100 * exec_off:+.4f} %", f"{waited / 1e6:.3f}", f"{100 * ready_off:+.2f} %",
+                     involuntary, life["involuntary"] - involuntary, voluntary, life["voluntary"] - voluntary,
+                     "yes" if fine else "NO"])
+    corewise.print_table(["thread", "tid", "ran ms", "exec_ns off", "waited ms", "ready_ns off", "involuntary", "off", "voluntary",
+                          "off", "within"], rows)
+    return bad > 0
+
+
+def off(ours, books_say):
+    """How far ours is from the books, as a share of them. A microsecond beside nothing is no difference."""
+    ours = ours or 0
+    if abs(ours - books_say) <= 1000:
+        return 0.0
+    return (ours - books_say) / books_say if books_say else float("inf")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""Runs corewise and reads what it prints. The binary is COREWISE, or target/release/corewise."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+BINARY = os.environ.get("COREWISE") or str(ROOT / "target/release/corewise")
+ORACLE = os.environ.get("ORACLE") or str(SHARED / "bin/oracle.py")
+
+
+class Refused(Exception):
+    """corewise ended with an error; its words."""
+
+
+def run(*args):
+    """What `corewise ARGS` prints."""
+    done = subprocess.run([BINARY, *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        raise Refused(f"corewise {' '.join(map(str, args))}: exit {done.returncode}: {done.stderr.strip()[-500:]}")
+    return done.stdout
+
+
+def table(trace, name):
+    """A table of a trace, as a list of rows, each a dict."""
+    return rows_of(run("table", trace, name, "--format", "json"))
+
+
+def check(trace):
+    """The laws and counts of a trace: a dict with broken, unwoken and residuals."""
+    return json.loads(run("check", trace, "--format", "json"))
+
+
+def rows_of(text):
+    """JSON as an array of objects, or one object a line."""
+    text = text.strip()
+    return json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
+
+
+def need_binary():
+    if not os.access(BINARY, os.X_OK):
+        sys.exit(f"no corewise at {BINARY}: make build, or set COREWISE")
+
+
+def residuals_of(checked):
+    """All residuals of a `check`, by the law's name, whether they come as a dict or as a list of objects."""
+    laws = checked.get("residuals", {})
+    if isinstance(laws, dict):
+        return {str(law): residual for law, residual in laws.items()}
+    return {row.get("law") or row.get("name"): row.get("residual", row.get("residual_ns")) for row in laws}
+
+
+def print_table(head, rows, file=sys.stdout):
+    """Columns, words to the left, numbers to the right."""
+    cells = [list(map(str, row)) for row in rows]
+    widths = [max(len(row[i]) for row in [list(head), *cells]) for i in range(len(head))]
+
+    def is_number(text):
+        return text[:1].isdigit() or text[:2].lstrip("-+")[:1].isdigit() or text in ("-", "")
+
+    right = [all(is_number(row[i]) for row in cells) for i in range(len(head))]
+    for row in [list(head), *cells]:
+        line = "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right))
+        print(line.rstrip(), file=file, flush=True)
+
+
+def percent(part, whole):
+    return f"{100 * part / whole:.2f} %" if whole else "-"

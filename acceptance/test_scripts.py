@@ -1,0 +1,116 @@
+"""Tests of the scripts' own reckoning, without corewise, perf or rights."""
+
+import struct
+import tempfile
+import unittest
+from pathlib import Path
+
+import corewise
+import hostile
+import measured
+import perf_data
+import pipe_cost
+import referee
+import switch_events
+
+
+def life(tid, running, max_ready=0):
+    return dict.fromkeys(referee.SUMS, 0) | {"tid": tid, "running_ns": running, "max_ready_ns": max_ready}
+
+
+def seen(running, broken=0):
+    return {
+        "threads": [life(7, running - 1, 4), life(7, 1, 9)],
+        "cpus": [{"cpu": 0, "busy_ns": running, "idle_ns": 0, "unknown_ns": 0}],
+        "thread_by_cpu": [{"tid": 7, "cpu": 0, "running_ns": running}],
+        "concurrency": [{"running": 1, "unknown": 0, "duration_ns": running}],
+        "check": {"broken": broken, "unwoken": 0, "residuals": {}},
+    }
+
+
+ORACLE = {
+    "begin_ns": 0, "end_ns": 10, "broken": 0, "unwoken": 0, "unparsed": {},
+    "threads": [dict.fromkeys(referee.SUMS, 0) | {"tid": 7, "running_ns": 10, "max_ready_ns": 9, "running_ns_by_cpu": {"0": 10}}],
+    "cpus": {"0": {"busy_ns": 10, "idle_ns": 0, "unknown_ns": 0}},
+    "concurrency": [{"running": 1, "unknown": 0, "duration_ns": 10}],
+}
+
+
+class Referee(unittest.TestCase):
+    def test_lives_of_a_number_add_up(self):
+        self.assertEqual(referee.differences(ORACLE, seen(10)), [])
+
+    def test_a_nanosecond_is_a_difference(self):
+        wrong = referee.differences(ORACLE, seen(9))
+        self.assertIn("thread 7 running_ns: corewise 9, referee 10", wrong)
+        self.assertIn("CPU 0 busy_ns: corewise 9, referee 10", wrong)
+        self.assertIn("concurrency (1, 0): corewise 9, referee 10", wrong)
+
+    def test_counts_too(self):
+        self.assertEqual(referee.differences(ORACLE, seen(10, broken=1)), ["broken: corewise 1, referee 0"])
+
+
+class Corewise(unittest.TestCase):
+    def test_json_in_either_form(self):
+        self.assertEqual(corewise.rows_of('[{"a": 1}, {"a": 2}]'), corewise.rows_of('{"a": 1}\n{"a": 2}\n'))
+
+    def test_residuals_in_either_form(self):
+        self.assertEqual(corewise.residuals_of({"residuals": {"cpu": 0}}), {"cpu": 0})
+        self.assertEqual(corewise.residuals_of({"residuals": [{"law": "cpu", "residual": 3}]}), {"cpu": 3})
+
+
+class Hostile(unittest.TestCase):
+    def test_cuts_are_all_shorter(self):
+        whole = bytes(10_000)
+        lengths = [len(content) for _, content in hostile.cuts(whole, 200)]
+        self.assertEqual((len(lengths), min(lengths), max(lengths)), (200, 0, 9_999))
+
+    def test_flips_change_and_keep_the_length(self):
+        whole = bytes(5_000)
+        for _, content in hostile.flips(whole, 20, seed=1):
+            self.assertEqual(len(content), 5_000)
+            self.assertNotEqual(content, whole)
+
+    def test_verdicts(self):
+        def one(exit, out="", err="", stopped=""):
+            return measured.Measured(exit, 0, 0, 0, 0, stopped, out, err)
+
+        self.assertEqual(hostile.judge(one(0, "the file is cut off")), "losses named")
+        self.assertEqual(hostile.judge(one(1, err="error: no perf.data at byte 0")), "error with offset")
+        self.assertEqual(hostile.judge(one(1, err="error: no")), "error without")
+        self.assertEqual(hostile.judge(one(101, err="thread main panicked at")), "panic")
+        self.assertEqual(hostile.judge(one(-9, stopped="over 20 s")), "hang or memory")
+
+
+class SwitchEvents(unittest.TestCase):
+    def test_lines_of_all_three_forms(self):
+        wide = switch_events.LINE.match(
+            "    my perf 22081/22083 [001]  2214.572395922: PERF_RECORD_SWITCH_CPU_WIDE OUT preempt  next pid/tid: 1/1")
+        self.assertEqual((wide["tid"], wide["cpu"], wide["way"], bool(wide["preempt"])), ("22083", "001", "OUT", True))
+        thread = switch_events.LINE.match(" sched-messaging 22142/22176 [-01]  2219.112604919: PERF_RECORD_SWITCH IN         ")
+        self.assertEqual((thread["cpu"], thread["way"], thread["preempt"]), ("-01", "IN", None))
+
+
+class Small(unittest.TestCase):
+    def test_the_benchmark_s_own_seconds(self):
+        self.assertEqual(pipe_cost.seconds_of("     Total time: 1.670 [sec]\n"), 1.67)
+
+    def test_median(self):
+        self.assertEqual((measured.median([3, 1, 2]), measured.median([4, 1, 2, 3])), (2, 2.5))
+
+    def test_measured(self):
+        one = measured.run(["sh", "-c", "echo out; echo err >&2; exit 3"], keep_output=True)
+        self.assertEqual((one.exit, one.out, one.err, one.stopped), (3, "out\n", "err\n", ""))
+        self.assertEqual(measured.run(["sleep", "5"], timeout_s=0.05).stopped, "over 0.05 s")
+
+    def test_lost_records_are_counted(self):
+        records = struct.pack("<IHHQQ", perf_data.LOST, 0, 24, 1, 5) + struct.pack("<IHHQ", perf_data.LOST_SAMPLES, 0, 16, 2)
+        header = b"PERFILE2" + struct.pack("<QQQQQQ", 104, 0, 0, 0, 104, len(records)).ljust(96, b"\0")
+        with tempfile.TemporaryDirectory() as tmp:
+            path = Path(tmp) / "lost.data"
+            path.write_bytes(header + records)
+            self.assertEqual(perf_data.counts(path)["lost"], 7)
+
+
+if __name__ == "__main__":
+    unittest.main()

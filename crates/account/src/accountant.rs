@@ -1,0 +1,553 @@
+//! Stage one: events in, finished stretches and sums out.
+
+use crate::life::{Doing, Life};
+use crate::processor::{Processor, Runs};
+use crate::{LossIndex, Sink, Totals};
+use model::{
+    Batch, CpuId, CpuState, CpuStretch, Event, LossSpan, NameId, Ns, Pid, Reason, Seen, SeenState, Span, Switch,
+    SwitchOut, ThreadKey, ThreadState, ThreadStretch, Tid, Wake, WakeKind, What,
+};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// More CPUs than Linux can have: a damaged file must not fill the memory.
+const MOST_CPUS: u32 = 1 << 16;
+
+/// What the source's own words mean for the accounting.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// The source has `sched_waking`: `sched_wakeup` then changes no state.
+    pub has_waking: bool,
+    /// The source has wakings or wakeups: a blocked thread that runs again without one has lost it.
+    pub has_wakes: bool,
+    /// CPUs that are rows even if no event names them.
+    pub online: Vec<CpuId>,
+    /// The losses of the recording, where they are known from an earlier pass.
+    pub losses: Option<LossIndex>,
+    /// Lossy time counts as unknown (`--strict-loss`).
+    pub strict: bool,
+}
+
+/// Follows the chains of CPUs and threads. Memory: what there is of threads and CPUs.
+pub struct Accountant {
+    rules: Rules,
+    lives: Vec<Life>,
+    /// The present life of each number.
+    by_tid: FxHashMap<Tid, usize>,
+    /// Names and processes told of threads that have done nothing yet.
+    told: FxHashMap<Tid, (Pid, NameId)>,
+    cpus: BTreeMap<CpuId, usize>,
+    processors: Vec<Processor>,
+    /// Place of a CPU in `processors`, for small numbers.
+    near: Vec<usize>,
+    names: Vec<Box<str>>,
+    losses: Vec<LossSpan>,
+    end: Ns,
+    events: u64,
+    wakes: u64,
+}
+
+impl Accountant {
+    /// Begins at time 0; earlier events only tell the states at the begin.
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            lives: Vec::new(),
+            by_tid: FxHashMap::default(),
+            told: FxHashMap::default(),
+            cpus: BTreeMap::new(),
+            processors: Vec::new(),
+            near: Vec::new(),
+            names: vec!["".into()],
+            losses: Vec::new(),
+            end: Ns::ZERO,
+            events: 0,
+            wakes: 0,
+        }
+    }
+
+    /// Takes the next events; they must be in order.
+    pub fn push(&mut self, batch: &Batch, sink: &mut impl Sink) {
+        self.names.extend(batch.names.iter().cloned());
+        for event in &batch.events {
+            self.event(event, sink);
+        }
+    }
+
+    /// The key of the present life of a thread number, if it has one.
+    #[must_use]
+    pub fn thread_of(&self, tid: Tid) -> Option<ThreadKey> {
+        self.by_tid.get(&tid).map(|i| self.lives[*i].totals.thread)
+    }
+
+    /// Ends the recording at its last sample.
+    pub fn finish(mut self, sink: &mut impl Sink) -> Totals {
+        let end = self.end;
+        for cpu in std::mem::take(&mut self.rules.online) {
+            self.processor(cpu, sink);
+        }
+        for at in 0..self.processors.len() {
+            let certain = self.certain(at);
+            self.cpu_until(at, end, certain, sink);
+        }
+        let current: Vec<usize> = self.by_tid.values().copied().collect();
+        for at in current {
+            if self.lives[at].doing == Doing::Either {
+                self.lives[at].doubt(Reason::Undecided);
+            }
+            self.thread_until(at, end, sink);
+        }
+        let lossy_complete = self.losses.is_empty() || self.rules.losses.is_some();
+        let names = &self.names;
+        let name_of = |id: NameId| names.get(id.0 as usize).filter(|_| id != NameId::NONE).cloned();
+        let threads = self.lives.into_iter().map(|mut life| {
+            life.totals.name = name_of(life.name);
+            life.totals.by_cpu.sort_unstable();
+            life.totals
+        });
+        let mut cpus: Vec<_> = self.processors.into_iter().map(|p| p.totals).collect();
+        cpus.sort_unstable_by_key(|c| c.cpu);
+        Totals {
+            end,
+            threads: threads.filter(|t| t.end > Ns::ZERO || end == Ns::ZERO).collect(),
+            cpus,
+            losses: self.losses,
+            ready_known: self.rules.has_wakes,
+            events: self.events,
+            wakes: self.wakes,
+            lossy_complete,
+        }
+    }
+
+    fn event(&mut self, event: &Event, sink: &mut impl Sink) {
+        self.events += 1;
+        if event.what.is_sample() {
+            self.end = self.end.max(event.at);
+            self.processor(event.cpu, sink);
+        }
+        let at = event.at;
+        match &event.what {
+            What::Switch(switch) => self.switch(at, event.cpu, switch, sink),
+            What::Wake(wake) => self.wake(at, wake, sink),
+            What::Migrate { tid, to, .. } => {
+                if let Some(life) = self.by_tid.get(tid).and_then(|i| self.lives.get_mut(*i)) {
+                    life.queue = Some(*to);
+                }
+            }
+            What::Charge { tid, ns } => {
+                if let Some(life) = self.by_tid.get(tid).and_then(|i| self.lives.get_mut(*i))
+                    && life.doing == Doing::Running
+                {
+                    life.open_charge = Some(life.open_charge.unwrap_or(Ns::ZERO) + *ns);
+                }
+            }
+            What::Name { tid, pid, name } => self.tell(*tid, *pid, *name),
+            What::Fork { tid, pid, name, .. } => self.fork(*tid, *pid, *name),
+            What::Exec { tid, pid, .. } | What::Exit { tid, pid } => self.tell(*tid, *pid, NameId::NONE),
+            What::Priority { tid, prio, .. } => {
+                if let Some(life) = self.by_tid.get(tid).and_then(|i| self.lives.get_mut(*i)) {
+                    life.prio = *prio;
+                }
+            }
+            What::Seen(seen) => self.seen(at, seen, sink),
+            What::Current { tid } => self.current(at, event.cpu, *tid, sink),
+            What::Loss(loss) => self.losses.push(*loss),
+            _ => {}
+        }
+    }
+
+    // ---- who is who
+
+    fn processor(&mut self, cpu: CpuId, sink: &mut impl Sink) -> usize {
+        if let Some(at) = self.near.get(cpu.0 as usize).filter(|at| **at != usize::MAX) {
+            return *at;
+        }
+        let number = if cpu.0 < MOST_CPUS { cpu } else { CpuId(MOST_CPUS) };
+        let next = self.processors.len();
+        let at = *self.cpus.entry(number).or_insert(next);
+        if at == next {
+            self.processors.push(Processor::new(number, sink.begin_cpu()));
+        }
+        if self.near.len() <= number.0 as usize {
+            self.near.resize(number.0 as usize + 1, usize::MAX);
+        }
+        self.near[number.0 as usize] = at;
+        at
+    }
+
+    /// The present life of a number; its first one begins with the recording.
+    #[inline]
+    fn life(&mut self, tid: Tid, sink: &mut impl Sink) -> usize {
+        match self.by_tid.get(&tid) {
+            Some(at) => *at,
+            None => self.begin_life(tid, Ns::ZERO, sink),
+        }
+    }
+
+    fn begin_life(&mut self, tid: Tid, begin: Ns, sink: &mut impl Sink) -> usize {
+        let at = self.lives.len();
+        let former = self.by_tid.insert(tid, at).map(|i| &self.lives[i]);
+        let number = former.map_or(0, |f| f.totals.life + 1);
+        let (pid, name) = self.told.remove(&tid).unwrap_or((Pid::UNKNOWN, NameId::NONE));
+        let mut life = Life::new(ThreadKey(at as i64 + 1), tid, number, begin.max(Ns::ZERO), sink.begin_thread());
+        (life.totals.pid, life.name) = (pid, name);
+        self.lives.push(life);
+        at
+    }
+
+    fn tell(&mut self, tid: Tid, pid: Pid, name: NameId) {
+        if tid.0 <= 0 {
+            return;
+        }
+        // What is told of a number whose life is over is told of its next one.
+        let alive = self.by_tid.get(&tid).and_then(|i| self.lives.get_mut(*i)).filter(|l| l.doing != Doing::Exited);
+        let (known_pid, known_name) = match alive {
+            Some(life) => (&mut life.totals.pid, &mut life.name),
+            None => {
+                let told = self.told.entry(tid).or_insert((Pid::UNKNOWN, NameId::NONE));
+                (&mut told.0, &mut told.1)
+            }
+        };
+        if pid != Pid::UNKNOWN {
+            *known_pid = pid;
+        }
+        if name != NameId::NONE {
+            *known_name = name;
+        }
+    }
+
+    /// The new thread's life begins at its first waking, which follows: what is told here is kept for it.
+    fn fork(&mut self, tid: Tid, pid: Pid, name: NameId) {
+        if tid.0 > 0 {
+            self.told.insert(tid, (pid, name));
+        }
+    }
+
+    // ---- time
+
+    /// Ends a thread's open stretch.
+    fn thread_until(&mut self, at: usize, now: Ns, sink: &mut impl Sink) {
+        let life = &mut self.lives[at];
+        let span = Span::new(life.since.max(Ns::ZERO), now.max(Ns::ZERO));
+        let (began_before, state, time) = (life.since < Ns::ZERO, life.state(), span.len());
+        life.since = now;
+        life.totals.end = span.end;
+        let charge = life.open_charge.take();
+        if span.is_empty() {
+            return; // the place that was asked for serves the stretch that begins now
+        }
+        let place = std::mem::replace(&mut life.place, sink.begin_thread());
+        let running_on = if state == ThreadState::Running { life.cpu } else { None };
+        let mut exec = Ns::MIN;
+        if let Some(charge) = charge.filter(|_| running_on.is_some() && !began_before) {
+            exec = charge;
+            life.totals.exec = life.totals.exec + charge;
+            life.totals.exec_of = life.totals.exec_of + time;
+        }
+        if state == ThreadState::Ready {
+            life.totals.max_ready = life.totals.max_ready.max(time);
+        }
+        let stretch = ThreadStretch {
+            span,
+            thread: life.totals.thread,
+            tid: life.totals.tid,
+            state,
+            reason: life.reason,
+            cpu: if state == ThreadState::Ready { life.queue.or(life.cpu) } else { life.cpu },
+            waker: if state == ThreadState::Ready { life.waker } else { Tid::UNKNOWN },
+            waker_thread: if state == ThreadState::Ready { life.waker_thread } else { ThreadKey::UNKNOWN },
+            exec,
+            prio: life.prio,
+        };
+        sink.thread(place, &stretch);
+        let mut known = time;
+        if let Some(losses) = self.rules.losses.as_ref().filter(|_| state != ThreadState::Exited) {
+            let lossy = losses.overlap(running_on, span);
+            life.totals.lossy = life.totals.lossy + lossy;
+            if self.rules.strict {
+                known = time - lossy;
+                let unknown = &mut life.totals.states[ThreadState::Unknown as usize];
+                *unknown = *unknown + lossy;
+            }
+        }
+        let sum = &mut life.totals.states[state as usize];
+        *sum = *sum + known;
+        if let Some(cpu) = running_on {
+            life.ran(cpu, known);
+        }
+    }
+
+    /// Ends a CPU's open stretch.
+    fn cpu_until(&mut self, at: usize, now: Ns, certain: bool, sink: &mut impl Sink) {
+        let processor = &mut self.processors[at];
+        let span = Span::new(processor.since.max(Ns::ZERO), now.max(Ns::ZERO));
+        processor.since = now;
+        if span.is_empty() {
+            return;
+        }
+        let state = Processor::state_of(processor.runs, certain);
+        let thread = match (state, processor.runs) {
+            (CpuState::Idle, _) => ThreadKey::IDLE,
+            (CpuState::Busy, Runs::Thread(life)) => self.lives[life].totals.thread,
+            _ => ThreadKey::UNKNOWN,
+        };
+        let stretch = CpuStretch { span, cpu: processor.totals.cpu, state, thread };
+        let place = std::mem::replace(&mut processor.place, sink.begin_cpu());
+        sink.cpu(place, &stretch);
+        let totals = &mut processor.totals;
+        let mut known = span.len();
+        if let Some(losses) = &self.rules.losses {
+            let lossy = losses.overlap(Some(stretch.cpu), span);
+            totals.lossy = totals.lossy + lossy;
+            if self.rules.strict {
+                known = known - lossy;
+                let unknown = &mut totals.states[CpuState::Unknown as usize];
+                *unknown = *unknown + lossy;
+            }
+        }
+        let sum = &mut totals.states[state as usize];
+        *sum = *sum + known;
+    }
+
+    /// Whether the thread that a CPU's last switch brought in is still there as far as anybody knows.
+    fn certain(&self, at: usize) -> bool {
+        let processor = &self.processors[at];
+        match processor.runs {
+            Runs::Idle => true,
+            Runs::Thread(life) => self.lives[life].runs_on(processor.totals.cpu),
+            Runs::Untold | Runs::Somebody => false,
+        }
+    }
+
+    // ---- what happens
+
+    fn switch(&mut self, now: Ns, cpu: CpuId, switch: &Switch, sink: &mut impl Sink) {
+        let here = self.processor(cpu, sink);
+        let counted = now >= Ns::ZERO;
+        let cpu = self.processors[here].totals.cpu;
+        let prev = if switch.prev.0 > 0 { Some(self.life(switch.prev, sink)) } else { None };
+        let runs = self.processors[here].runs;
+        // One side of a switch told: the other side is neither right nor wrong.
+        let named = switch.prev != Tid::UNKNOWN;
+        let linked = match runs {
+            Runs::Untold => false,
+            Runs::Idle => switch.prev == Tid::IDLE,
+            Runs::Thread(life) => prev == Some(life) && self.lives[life].runs_on(cpu),
+            Runs::Somebody => !named,
+        };
+        self.cpu_until(here, now, linked, sink);
+        let first = self.processors[here].totals.switches == 0;
+        let totals = &mut self.processors[here].totals;
+        totals.followed = true;
+        if counted {
+            totals.switches += 1;
+            // A CPU's first switch has nothing to link to.
+            let nothing_before = first || runs == Runs::Untold;
+            totals.broken += u64::from(!linked && !nothing_before);
+        }
+        if !linked && let Runs::Thread(ghost) = runs {
+            // Who was seen to come in here left unseen.
+            if self.lives[ghost].runs_on(cpu) {
+                self.lives[ghost].doubt(Reason::Broken);
+                self.thread_until(ghost, now, sink);
+            }
+        }
+        if let Some(prev) = prev {
+            self.switch_out(now, cpu, prev, switch, counted, sink);
+        }
+        let next = if switch.next.0 > 0 { Some(self.life(switch.next, sink)) } else { None };
+        self.processors[here].runs = match next {
+            Some(life) => Runs::Thread(life),
+            None if switch.next == Tid::IDLE => Runs::Idle,
+            None => Runs::Somebody,
+        };
+        if let Some(next) = next {
+            self.switch_in(now, cpu, next, switch, counted, sink);
+        }
+    }
+
+    fn switch_out(&mut self, now: Ns, cpu: CpuId, at: usize, switch: &Switch, counted: bool, sink: &mut impl Sink) {
+        let life = &mut self.lives[at];
+        if !life.runs_on(cpu) {
+            life.doubt(Reason::Broken);
+        }
+        if switch.prev_name != NameId::NONE {
+            life.name = switch.prev_name;
+        }
+        if switch.prev_prio != i16::MIN {
+            life.prio = switch.prev_prio;
+        }
+        if counted {
+            let voluntary = !matches!(switch.out, SwitchOut::Runnable | SwitchOut::Preempted);
+            life.totals.voluntary += u64::from(voluntary);
+            life.totals.involuntary += u64::from(!voluntary);
+        }
+        if switch.prev_exec != Ns::MIN {
+            if life.doing == Doing::Running {
+                life.open_charge = life.charged.map(|before| switch.prev_exec - before);
+            }
+            life.charged = Some(switch.prev_exec);
+        }
+        // Its next event will tell whether the waking that came before undid this switch-out.
+        let early = life.woken && life.doing == Doing::Running;
+        self.thread_until(at, now, sink);
+        let life = &mut self.lives[at];
+        (life.doing, life.reason) = match switch.out {
+            SwitchOut::Runnable => (Doing::Ready, Reason::Yielded),
+            SwitchOut::Preempted => (Doing::Ready, Reason::Preempted),
+            SwitchOut::Exited => (Doing::Exited, Reason::State(switch.letter)),
+            SwitchOut::Blocked if early => (Doing::Either, Reason::State(switch.letter)),
+            SwitchOut::Blocked => (Doing::Blocked, Reason::State(switch.letter)),
+            SwitchOut::Untold => (Doing::Unknown, Reason::Untold),
+        };
+        life.cpu = Some(cpu);
+        life.queue = Some(cpu);
+        life.woken = false;
+        life.snapshot = false;
+        if life.doing != Doing::Either {
+            (life.waker, life.waker_thread) = (Tid::UNKNOWN, ThreadKey::UNKNOWN);
+        }
+    }
+
+    fn switch_in(&mut self, now: Ns, cpu: CpuId, at: usize, switch: &Switch, counted: bool, sink: &mut impl Sink) {
+        let has_wakes = self.rules.has_wakes;
+        let life = &mut self.lives[at];
+        if switch.next_name != NameId::NONE {
+            life.name = switch.next_name;
+        }
+        match life.doing {
+            Doing::Running => life.doubt(Reason::Broken), // it left its CPU unseen
+            Doing::Blocked if has_wakes => {
+                life.doubt(Reason::NoWaking);
+                life.totals.unwoken += u64::from(counted);
+            }
+            Doing::Either => (life.doing, life.reason) = (Doing::Ready, Reason::WokenBefore),
+            _ => {}
+        }
+        if counted && life.cpu.is_some_and(|c| c != cpu) {
+            life.totals.migrations += 1;
+        }
+        self.thread_until(at, now, sink);
+        let life = &mut self.lives[at];
+        (life.doing, life.reason) = (Doing::Running, Reason::None);
+        if switch.next_prio != i16::MIN {
+            life.prio = switch.next_prio;
+        }
+        (life.cpu, life.queue) = (Some(cpu), Some(cpu));
+        life.woken = false;
+        life.snapshot = false;
+    }
+
+    fn wake(&mut self, now: Ns, wake: &Wake, sink: &mut impl Sink) {
+        if wake.tid.0 <= 0 {
+            return;
+        }
+        self.wakes += u64::from(wake.kind != WakeKind::WakeupTold);
+        let changes = match wake.kind {
+            WakeKind::Waking | WakeKind::New => true,
+            WakeKind::Wakeup => !self.rules.has_waking,
+            WakeKind::WakeupTold => false,
+        };
+        if !changes {
+            // Where the kernel put it in the end.
+            if let Some(life) = self.by_tid.get(&wake.tid).and_then(|i| self.lives.get_mut(*i)) {
+                life.queue = wake.target.or(life.queue);
+            }
+            return;
+        }
+        let at = match wake.kind {
+            WakeKind::New => self.new_life(now, wake.tid, sink),
+            _ => self.life(wake.tid, sink),
+        };
+        let waker_thread = self.thread_of(wake.waker).unwrap_or(ThreadKey::UNKNOWN);
+        let life = &mut self.lives[at];
+        if wake.name != NameId::NONE {
+            life.name = wake.name;
+        }
+        if life.doing == Doing::Either {
+            life.doing = Doing::Blocked; // another waking between: it was blocked until this one
+        }
+        if !matches!(life.doing, Doing::Blocked | Doing::Unknown | Doing::Exited) {
+            life.woken = true;
+            (life.waker, life.waker_thread) = (wake.waker, waker_thread);
+            return;
+        }
+        self.thread_until(at, now, sink);
+        let life = &mut self.lives[at];
+        life.doing = Doing::Ready;
+        life.reason = if wake.kind == WakeKind::New { Reason::New } else { Reason::Woken };
+        (life.waker, life.waker_thread) = (wake.waker, waker_thread);
+        life.queue = wake.target.or(life.cpu);
+        if wake.prio != i16::MIN {
+            life.prio = wake.prio;
+        }
+        life.snapshot = false;
+    }
+
+    /// A `sched_wakeup_new` always begins a life; a former one that was not seen to exit ends here.
+    fn new_life(&mut self, now: Ns, tid: Tid, sink: &mut impl Sink) -> usize {
+        if let Some(former) = self.by_tid.get(&tid).copied() {
+            if self.lives[former].doing != Doing::Exited {
+                self.lives[former].doubt(Reason::LifeLost);
+            }
+            self.thread_until(former, now, sink);
+        }
+        let at = self.begin_life(tid, now, sink);
+        let life = &mut self.lives[at];
+        life.since = now;
+        life.charged = Some(Ns::ZERO); // the kernel begins to count at its birth
+        at
+    }
+
+    // ---- what a snapshot shows: seen, but only of threads and CPUs of which no event has told more
+
+    fn seen(&mut self, now: Ns, seen: &Seen, sink: &mut impl Sink) {
+        if seen.tid.0 <= 0 {
+            return;
+        }
+        self.tell(seen.tid, seen.pid, seen.name);
+        let at = self.life(seen.tid, sink);
+        if self.lives[at].doing != Doing::Unknown || self.lives[at].reason != Reason::BeforeFirst {
+            return;
+        }
+        self.thread_until(at, now, sink);
+        let life = &mut self.lives[at];
+        (life.doing, life.reason) = match seen.state {
+            SeenState::Running => (Doing::Running, Reason::Snapshot),
+            SeenState::Ready => (Doing::Ready, Reason::Snapshot),
+            SeenState::Blocked => (Doing::Blocked, Reason::State(seen.letter)),
+            SeenState::Exited => (Doing::Exited, Reason::State(seen.letter)),
+        };
+        (life.cpu, life.queue) = (Some(seen.cpu), Some(seen.cpu));
+        life.snapshot = true;
+        // Of a thread that runs, the kernel has not charged the time since its last tick.
+        life.charged = (seen.state != SeenState::Running && seen.exec != Ns::MIN).then_some(seen.exec);
+        if seen.state == SeenState::Running {
+            self.current(now, seen.cpu, seen.tid, sink);
+        }
+    }
+
+    fn current(&mut self, now: Ns, cpu: CpuId, tid: Tid, sink: &mut impl Sink) {
+        let here = self.processor(cpu, sink);
+        if self.processors[here].runs != Runs::Untold || tid.0 < 0 {
+            return;
+        }
+        self.cpu_until(here, now, false, sink);
+        let runs = if tid == Tid::IDLE { Runs::Idle } else { Runs::Thread(self.life(tid, sink)) };
+        if let Runs::Thread(at) = runs
+            && !self.lives[at].runs_on(cpu)
+        {
+            if !(self.lives[at].snapshot || self.lives[at].reason == Reason::BeforeFirst) {
+                return; // an event has told something else of it
+            }
+            self.thread_until(at, now, sink);
+            let life = &mut self.lives[at];
+            (life.doing, life.reason, life.cpu, life.charged) = (Doing::Running, Reason::Snapshot, Some(cpu), None);
+            life.snapshot = true;
+        }
+        let processor = &mut self.processors[here];
+        processor.runs = runs;
+        processor.totals.followed = true;
+    }
+}

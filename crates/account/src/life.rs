@@ -1,0 +1,118 @@
+//! One life of one thread while it is followed.
+
+use crate::totals::ThreadTotals;
+use model::{CpuId, NameId, Ns, Pid, Reason, ThreadKey, ThreadState, Tid};
+
+/// What a thread does, as far as it is known now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Doing {
+    Running,
+    Ready,
+    Blocked,
+    Exited,
+    Unknown,
+    /// Woken while it still ran, then switched out blocked: ready since then if it is switched in with no other waking
+    /// between, blocked if one comes.
+    Either,
+}
+
+/// Sums and the open stretch.
+pub(crate) struct Life {
+    pub(crate) totals: ThreadTotals,
+    pub(crate) doing: Doing,
+    /// Where the open stretch's row lies.
+    pub(crate) place: u64,
+    /// Since when; before 0 it counts from 0.
+    pub(crate) since: Ns,
+    pub(crate) reason: Reason,
+    /// The CPU of its last switch-in or switch-out.
+    pub(crate) cpu: Option<CpuId>,
+    /// While it is ready: the CPU on whose run queue it is.
+    pub(crate) queue: Option<CpuId>,
+    /// Whether a waking is remembered.
+    pub(crate) woken: bool,
+    pub(crate) waker: Tid,
+    pub(crate) waker_thread: ThreadKey,
+    pub(crate) name: NameId,
+    pub(crate) prio: i16,
+    /// Known only by a snapshot so far.
+    pub(crate) snapshot: bool,
+    /// What the kernel had charged it at its last switch-out, where told.
+    pub(crate) charged: Option<Ns>,
+    /// What the kernel charged in the open running stretch, where it tells charge by charge.
+    pub(crate) open_charge: Option<Ns>,
+}
+
+impl Life {
+    pub(crate) fn new(thread: ThreadKey, tid: Tid, life: u32, begin: Ns, place: u64) -> Self {
+        Self {
+            totals: ThreadTotals {
+                thread,
+                tid,
+                life,
+                pid: Pid::UNKNOWN,
+                name: None,
+                begin,
+                end: begin,
+                states: [Ns::ZERO; 5],
+                exec: Ns::ZERO,
+                exec_of: Ns::ZERO,
+                lossy: Ns::ZERO,
+                involuntary: 0,
+                voluntary: 0,
+                max_ready: Ns::ZERO,
+                migrations: 0,
+                unwoken: 0,
+                by_cpu: Vec::new(),
+            },
+            doing: Doing::Unknown,
+            place,
+            since: begin,
+            reason: Reason::BeforeFirst,
+            cpu: None,
+            queue: None,
+            woken: false,
+            waker: Tid::UNKNOWN,
+            waker_thread: ThreadKey::UNKNOWN,
+            name: NameId::NONE,
+            prio: i16::MIN,
+            snapshot: false,
+            charged: None,
+            open_charge: None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn runs_on(&self, cpu: CpuId) -> bool {
+        self.doing == Doing::Running && self.cpu == Some(cpu)
+    }
+
+    /// The open stretch turns out to be unknown, back to its begin.
+    pub(crate) fn doubt(&mut self, why: Reason) {
+        if self.doing != Doing::Unknown {
+            self.doing = Doing::Unknown;
+            self.reason = why;
+        }
+    }
+
+    /// The state of the open stretch, were it to end now.
+    #[inline]
+    pub(crate) fn state(&self) -> ThreadState {
+        match self.doing {
+            Doing::Running => ThreadState::Running,
+            Doing::Ready => ThreadState::Ready,
+            Doing::Blocked => ThreadState::Blocked,
+            Doing::Exited => ThreadState::Exited,
+            Doing::Unknown | Doing::Either => ThreadState::Unknown,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn ran(&mut self, cpu: CpuId, time: Ns) {
+        if let Some(slot) = self.totals.by_cpu.iter_mut().find(|(c, _)| *c == cpu) {
+            slot.1 = slot.1 + time;
+        } else {
+            self.totals.by_cpu.push((cpu, time));
+        }
+    }
+}

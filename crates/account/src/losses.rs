@@ -1,0 +1,93 @@
+//! Reported losses, ready to be asked how much of a stretch they cover.
+
+use model::{CpuId, LossSpan, Ns, Span};
+use std::collections::BTreeMap;
+
+/// The reported losses of a recording. A CPU's own time and running time is lossy where that CPU's buffer lost events; all
+/// other time of threads where any CPU's did, since a waking may be lost.
+#[derive(Clone, Debug, Default)]
+pub struct LossIndex {
+    any: Vec<Span>,
+    /// Of losses that name a CPU, merged with those that name none.
+    of_cpu: BTreeMap<CpuId, Vec<Span>>,
+    /// Of losses that name no CPU, for the CPUs that have none of their own.
+    of_none: Vec<Span>,
+}
+
+impl LossIndex {
+    /// `end`: where the recording ends.
+    #[must_use]
+    pub fn new(losses: &[LossSpan], end: Ns) -> Self {
+        let span = |loss: &LossSpan| Span::new(loss.from.max(Ns::ZERO), loss.to.min(end));
+        let of_none: Vec<Span> = losses.iter().filter(|l| l.cpu.is_none()).map(span).collect();
+        let mut of_cpu: BTreeMap<CpuId, Vec<Span>> = BTreeMap::new();
+        for loss in losses {
+            if let Some(cpu) = loss.cpu {
+                of_cpu.entry(cpu).or_insert_with(|| of_none.clone()).push(span(loss));
+            }
+        }
+        Self {
+            any: merged(losses.iter().map(span).collect()),
+            of_cpu: of_cpu.into_iter().map(|(cpu, spans)| (cpu, merged(spans))).collect(),
+            of_none: merged(of_none),
+        }
+    }
+
+    /// Whether nothing was lost.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.any.is_empty()
+    }
+
+    /// The lossy parts of a span, in order: of a CPU's own time, or (`None`) of time off any CPU.
+    pub fn parts(&self, cpu: Option<CpuId>, of: Span) -> impl Iterator<Item = Span> + '_ {
+        let spans = match cpu {
+            None => &self.any,
+            Some(cpu) => self.of_cpu.get(&cpu).unwrap_or(&self.of_none),
+        };
+        let first = spans.partition_point(|s| s.end <= of.start);
+        spans.iter().skip(first).take_while(move |s| s.start < of.end).filter_map(move |s| s.overlap(of))
+    }
+
+    /// How much of a span is lossy.
+    #[must_use]
+    pub fn overlap(&self, cpu: Option<CpuId>, of: Span) -> Ns {
+        self.parts(cpu, of).map(Span::len).sum()
+    }
+}
+
+/// Sorted, without overlaps or empty spans.
+fn merged(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.retain(|s| !s.is_empty());
+    spans.sort_unstable_by_key(|s| (s.start, s.end));
+    let mut out: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match out.last_mut() {
+            Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
+            _ => out.push(span),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loss(from: i64, to: i64, cpu: Option<u32>) -> LossSpan {
+        LossSpan { from: Ns(from), to: Ns(to), cpu: cpu.map(CpuId), events: -1 }
+    }
+
+    #[test]
+    fn overlaps_count_once() {
+        let losses = [loss(10, 20, Some(0)), loss(15, 30, Some(1)), loss(50, 60, None), loss(i64::MIN, 2, Some(1))];
+        let index = LossIndex::new(&losses, Ns(100));
+        let whole = Span::new(Ns(0), Ns(100));
+        assert_eq!(index.overlap(None, whole), Ns(2 + 20 + 10));
+        assert_eq!(index.overlap(Some(CpuId(0)), whole), Ns(10 + 10));
+        assert_eq!(index.overlap(Some(CpuId(1)), whole), Ns(2 + 15 + 10));
+        assert_eq!(index.overlap(Some(CpuId(7)), whole), Ns(10));
+        assert_eq!(index.overlap(None, Span::new(Ns(12), Ns(13))), Ns(1));
+        assert_eq!(index.overlap(None, Span::new(Ns(30), Ns(50))), Ns(0));
+    }
+}

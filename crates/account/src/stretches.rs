@@ -1,0 +1,238 @@
+//! Stage two: what stage one finished, in order of start.
+
+use crate::Sink;
+use crate::rows::{Row, Rows};
+use bytemuck::{Pod, Zeroable};
+use model::{CpuId, CpuState, CpuStretch, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
+
+/// Collects finished stretches, in bounded memory.
+pub struct Collector {
+    threads: Rows<ThreadRow>,
+    cpus: Rows<CpuRow>,
+}
+
+/// All stretches of a recording, in order of start.
+pub struct Stretches {
+    threads: Rows<ThreadRow>,
+    cpus: Rows<CpuRow>,
+}
+
+impl Default for Collector {
+    fn default() -> Self {
+        Self { threads: Rows::new(), cpus: Rows::new() }
+    }
+}
+
+impl Collector {
+    /// No more will come.
+    #[must_use]
+    pub fn finish(self) -> Stretches {
+        Stretches { threads: self.threads, cpus: self.cpus }
+    }
+}
+
+impl Sink for Collector {
+    #[inline]
+    fn begin_thread(&mut self) -> u64 {
+        self.threads.reserve()
+    }
+    #[inline]
+    fn begin_cpu(&mut self) -> u64 {
+        self.cpus.reserve()
+    }
+    #[inline]
+    fn thread(&mut self, place: u64, stretch: &ThreadStretch) {
+        self.threads.fill(place, ThreadRow::of(stretch));
+    }
+    #[inline]
+    fn cpu(&mut self, place: u64, stretch: &CpuStretch) {
+        self.cpus.fill(place, CpuRow::of(stretch));
+    }
+}
+
+impl Stretches {
+    /// Hands on the threads' stretches, some thousands at a time.
+    ///
+    /// # Errors
+    /// The temporary file cannot be written or read.
+    pub fn threads(&mut self, mut each: impl FnMut(&[ThreadStretch])) -> std::io::Result<()> {
+        let mut batch = Vec::new();
+        self.threads.read(|rows| {
+            batch.clear();
+            batch.extend(rows.iter().map(ThreadRow::stretch));
+            each(&batch);
+        })
+    }
+
+    /// Hands on the CPUs' stretches.
+    ///
+    /// # Errors
+    /// The temporary file cannot be written or read.
+    pub fn cpus(&mut self, mut each: impl FnMut(&[CpuStretch])) -> std::io::Result<()> {
+        let mut batch = Vec::new();
+        self.cpus.read(|rows| {
+            batch.clear();
+            batch.extend(rows.iter().map(CpuRow::stretch));
+            each(&batch);
+        })
+    }
+}
+
+/// A thread's stretch in 48 bytes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct ThreadRow {
+    start: i64,
+    end: i64,
+    exec: i64,
+    thread: i32,
+    waker_thread: i32,
+    tid: i32,
+    waker: i32,
+    /// −1: none.
+    cpu: i32,
+    prio: i16,
+    state: u8,
+    /// A letter of the kernel's, or a number below any letter.
+    reason: u8,
+}
+
+impl Row for ThreadRow {
+    fn is_filled(&self) -> bool {
+        self.end > self.start
+    }
+    fn is_first(&self) -> bool {
+        self.start == 0
+    }
+}
+
+/// The reasons that are no letters, by number.
+const REASONS: [Reason; 14] = [
+    Reason::None,
+    Reason::Preempted,
+    Reason::Yielded,
+    Reason::Woken,
+    Reason::New,
+    Reason::WokenBefore,
+    Reason::Snapshot,
+    Reason::BeforeFirst,
+    Reason::Broken,
+    Reason::NoWaking,
+    Reason::LifeLost,
+    Reason::Undecided,
+    Reason::Untold,
+    Reason::Lossy,
+];
+
+impl ThreadRow {
+    #[inline]
+    fn of(s: &ThreadStretch) -> Self {
+        Self {
+            start: s.span.start.0,
+            end: s.span.end.0,
+            exec: s.exec.0,
+            thread: s.thread.0 as i32,
+            waker_thread: s.waker_thread.0 as i32,
+            tid: s.tid.0,
+            waker: s.waker.0,
+            cpu: s.cpu.map_or(-1, |c| c.0 as i32),
+            prio: s.prio,
+            state: s.state as u8,
+            reason: match s.reason {
+                Reason::State(letter) => letter.max(REASONS.len() as u8),
+                Reason::None => 0,
+                Reason::Preempted => 1,
+                Reason::Yielded => 2,
+                Reason::Woken => 3,
+                Reason::New => 4,
+                Reason::WokenBefore => 5,
+                Reason::Snapshot => 6,
+                Reason::BeforeFirst => 7,
+                Reason::Broken => 8,
+                Reason::NoWaking => 9,
+                Reason::LifeLost => 10,
+                Reason::Undecided => 11,
+                Reason::Untold => 12,
+                Reason::Lossy => 13,
+            },
+        }
+    }
+
+    #[inline]
+    fn stretch(&self) -> ThreadStretch {
+        ThreadStretch {
+            span: Span { start: Ns(self.start), end: Ns(self.end) },
+            thread: ThreadKey(i64::from(self.thread)),
+            tid: Tid(self.tid),
+            state: ThreadState::ALL.get(usize::from(self.state)).copied().unwrap_or(ThreadState::Unknown),
+            reason: REASONS.get(usize::from(self.reason)).copied().unwrap_or(Reason::State(self.reason)),
+            cpu: u32::try_from(self.cpu).ok().map(CpuId),
+            waker: Tid(self.waker),
+            waker_thread: ThreadKey(i64::from(self.waker_thread)),
+            exec: Ns(self.exec),
+            prio: self.prio,
+        }
+    }
+}
+
+/// A CPU's stretch in 32 bytes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct CpuRow {
+    start: i64,
+    end: i64,
+    thread: i64,
+    cpu: u32,
+    state: u32,
+}
+
+impl Row for CpuRow {
+    fn is_filled(&self) -> bool {
+        self.end > self.start
+    }
+    fn is_first(&self) -> bool {
+        self.start == 0
+    }
+}
+
+impl CpuRow {
+    #[inline]
+    fn of(s: &CpuStretch) -> Self {
+        Self { start: s.span.start.0, end: s.span.end.0, thread: s.thread.0, cpu: s.cpu.0, state: s.state as u32 }
+    }
+
+    #[inline]
+    fn stretch(&self) -> CpuStretch {
+        CpuStretch {
+            span: Span { start: Ns(self.start), end: Ns(self.end) },
+            cpu: CpuId(self.cpu),
+            state: CpuState::ALL.get(self.state as usize).copied().unwrap_or(CpuState::Unknown),
+            thread: ThreadKey(self.thread),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_comes_back() {
+        let letters = [b'S', b'D', b'?'].map(Reason::State);
+        for reason in REASONS.into_iter().chain(letters) {
+            let stretch = ThreadStretch {
+                span: Span::new(Ns(1), Ns(2)),
+                thread: ThreadKey(7),
+                tid: Tid(9),
+                state: ThreadState::Ready,
+                reason,
+                cpu: Some(CpuId(3)),
+                waker: Tid(-1),
+                waker_thread: ThreadKey(5),
+                exec: Ns::MIN,
+                prio: 120,
+            };
+            assert_eq!(ThreadRow::of(&stretch).stretch(), stretch);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The sums of a recording.
+
+use crate::LossIndex;
+use model::{CpuId, CpuState, LossSpan, Ns, Pid, ThreadKey, ThreadState, Tid};
+
+/// What one life of one thread did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadTotals {
+    /// Who.
+    pub thread: ThreadKey,
+    /// Its number.
+    pub tid: Tid,
+    /// Which life of this number: 0, 1, …
+    pub life: u32,
+    /// Its process, where told.
+    pub pid: Pid,
+    /// The last name seen.
+    pub name: Option<Box<str>>,
+    /// When its life began: the begin of the recording, or its first waking.
+    pub begin: Ns,
+    /// When its row ends: the end of the recording, or the begin of the number's next life.
+    pub end: Ns,
+    /// Time in each state, in the order of [`ThreadState::ALL`].
+    pub states: [Ns; 5],
+    /// What the kernel charged for running, over the stretches in which that is known.
+    pub exec: Ns,
+    /// The running time of those stretches.
+    pub exec_of: Ns,
+    /// The part of all its time in which the source reports lost events.
+    pub lossy: Ns,
+    /// Switch-outs in a runnable state.
+    pub involuntary: u64,
+    /// All other switch-outs.
+    pub voluntary: u64,
+    /// The longest single wait for a CPU.
+    pub max_ready: Ns,
+    /// Switch-ins on another CPU than the last.
+    pub migrations: u64,
+    /// Switch-ins whose waking was never seen.
+    pub unwoken: u64,
+    /// Running time by CPU.
+    pub by_cpu: Vec<(CpuId, Ns)>,
+}
+
+impl ThreadTotals {
+    /// Time in one state.
+    #[must_use]
+    pub fn time(&self, state: ThreadState) -> Ns {
+        self.states[state as usize]
+    }
+}
+
+/// What one CPU did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CpuTotals {
+    /// Which.
+    pub cpu: CpuId,
+    /// Time in each state, in the order of [`CpuState::ALL`].
+    pub states: [Ns; 3],
+    /// The part of it in which the source reports lost events of this CPU.
+    pub lossy: Ns,
+    /// Switches recorded on it.
+    pub switches: u64,
+    /// Of these, how many do not link to the one before.
+    pub broken: u64,
+    /// Whether anything is known of what it ran.
+    pub followed: bool,
+}
+
+impl CpuTotals {
+    /// Time in one state.
+    #[must_use]
+    pub fn time(&self, state: CpuState) -> Ns {
+        self.states[state as usize]
+    }
+}
+
+/// The sums of a recording.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// From 0 to its last sample.
+    pub end: Ns,
+    /// By key.
+    pub threads: Vec<ThreadTotals>,
+    /// By number.
+    pub cpus: Vec<CpuTotals>,
+    /// The losses that the source reported, in the order of their ends.
+    pub losses: Vec<LossSpan>,
+    /// Whether the source tells when threads were woken; without, ready time is not known.
+    pub ready_known: bool,
+    /// Events met, of any kind.
+    pub events: u64,
+    /// Wakings and wakeups met.
+    pub wakes: u64,
+    /// Time of all threads that is lossy, and so on for CPUs, is complete only where the losses were known beforehand
+    /// ([`crate::Rules::losses`]); otherwise, where there are any, account again with them.
+    pub lossy_complete: bool,
+}
+
+impl Totals {
+    /// Links broken on all CPUs.
+    #[must_use]
+    pub fn broken(&self) -> u64 {
+        self.cpus.iter().map(|c| c.broken).sum()
+    }
+
+    /// Switch-ins whose waking was never seen, of all threads.
+    #[must_use]
+    pub fn unwoken(&self) -> u64 {
+        self.threads.iter().map(|t| t.unwoken).sum()
+    }
+
+    /// Time of all CPUs in one state.
+    #[must_use]
+    pub fn cpu_time(&self, state: CpuState) -> Ns {
+        self.cpus.iter().map(|c| c.time(state)).sum()
+    }
+
+    /// Time of all CPUs.
+    #[must_use]
+    pub fn cpu_time_in_all(&self) -> Ns {
+        Ns(self.end.0.saturating_mul(self.cpus.len() as i64))
+    }
+
+    /// The losses, ready to be looked up.
+    #[must_use]
+    pub fn loss_index(&self) -> LossIndex {
+        LossIndex::new(&self.losses, self.end)
+    }
+}

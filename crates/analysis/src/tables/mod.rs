@@ -1,0 +1,3 @@
+//! One file a table.
+
+pub(crate) mod concurrency;

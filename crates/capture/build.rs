@@ -1,0 +1,40 @@
+//! Compiles the kernel side with clang; the object is embedded in the library.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+fn main() -> ExitCode {
+    let sources = PathBuf::from("src/bpf");
+    for file in ["record.bpf.c", "kernel.h", "wire.h"] {
+        println!("cargo:rerun-if-changed=src/bpf/{file}");
+    }
+    println!("cargo:rerun-if-env-changed=CLANG");
+    let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".into());
+    let Some(out) = std::env::var_os("OUT_DIR") else {
+        eprintln!("OUT_DIR is not set: build with cargo");
+        return ExitCode::FAILURE;
+    };
+    let object = PathBuf::from(out).join("record.bpf.o");
+    // The byte order of BPF is that of the machine it runs on.
+    let target = match std::env::var("CARGO_CFG_TARGET_ENDIAN").as_deref() {
+        Ok("big") => "bpfeb",
+        _ => "bpfel",
+    };
+    let done = Command::new(&clang)
+        .args(["-target", target, "-O2", "-g", "-Wall", "-Werror", "-c"])
+        .arg(sources.join("record.bpf.c"))
+        .arg("-o")
+        .arg(&object)
+        .status();
+    match done {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(status) => {
+            eprintln!("{clang} could not compile src/bpf/record.bpf.c ({status})");
+            ExitCode::FAILURE
+        }
+        Err(why) => {
+            eprintln!("{clang} cannot be run ({why}): `apt-get install clang llvm`, or set CLANG to where it is");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Records by hand: `rec DIR [--all SECONDS | --pid PID | -- COMMAND…]`, `rec --read DIR`.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use capture::{RecordOptions, Target};
+use ingest::{Reach, Troubles};
+use model::{Batch, What};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let done = match words.first().map(String::as_str) {
+        Some("--read") => words.get(1).ok_or("rec --read DIR".to_owned()).and_then(|d| read(Path::new(d))),
+        Some(_) => record(&words),
+        None => Err("rec DIR [--irq] [--keep S] [--duration S] [--pid PID | -- COMMAND…], or rec --read DIR".into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn record(words: &[String]) -> Result<(), String> {
+    let mut options = RecordOptions::new(&words[0]);
+    options.arguments = words.to_vec();
+    let mut rest = words[1..].iter();
+    while let Some(word) = rest.next() {
+        let mut seconds = || rest.next().and_then(|s| s.parse().ok()).map(Duration::from_secs_f64);
+        match word.as_str() {
+            "--irq" => options.irq = true,
+            "--only-focus" => options.only_focus = true,
+            "--keep" => options.keep = seconds(),
+            "--duration" => options.duration = seconds(),
+            "--perf" => options.backend = capture::Backend::Perf,
+            "--ring" => {
+                options.ring_bytes = rest.next().and_then(|s| s.parse::<u32>().ok()).unwrap_or(1) << 20;
+            }
+            "--pid" => options.target = Target::Pid(rest.next().and_then(|s| s.parse().ok()).unwrap_or(0)),
+            "--" => options.target = Target::Command(rest.by_ref().cloned().collect()),
+            other => return Err(format!("{other}?")),
+        }
+    }
+    let done = capture::record(&options, &mut |p| eprintln!("{p:?}")).map_err(|e| e.to_string())?;
+    eprintln!("{done:#?}");
+    Ok(())
+}
+
+fn read(dir: &Path) -> Result<(), String> {
+    let mut opened = capture::open_spool(dir).map_err(|e| e.to_string())?;
+    let facts = &opened.facts;
+    println!("begin {:?} online {:?} cost {:?} about {:?}", facts.begin, facts.online, facts.cost, facts.about);
+    let (mut counts, mut names) = (BTreeMap::<&str, u64>::new(), 0);
+    let mut bad = Troubles::default();
+    let mut running: BTreeMap<u32, i32> = BTreeMap::new();
+    let (mut broken, mut order, mut last) = (0, 0, BTreeMap::new());
+    let mut lost = 0;
+    let dump = std::env::var_os("DUMP").is_some();
+    let mut batch = Batch::default();
+    for stream in &mut opened.streams {
+        loop {
+            batch.clear();
+            let reach = stream.next(&mut batch, &mut bad).map_err(|e| e.to_string())?;
+            names += batch.names.len();
+            for e in &batch.events {
+                let before = last.insert(e.cpu, e.at);
+                if dump {
+                    println!("{} cpu{} {:?}", e.at.0, e.cpu.0, e.what);
+                }
+                order += u64::from(before.is_some_and(|b| b > e.at));
+                let kind = match e.what {
+                    What::Switch(s) => {
+                        let before = running.insert(e.cpu.0, s.next.0);
+                        if before.is_some_and(|t| t != s.prev.0) {
+                            broken += 1;
+                            println!("broken link at {e:?}: {before:?} was brought in");
+                        }
+                        "switch"
+                    }
+                    What::Wake(w) => match w.kind {
+                        model::WakeKind::Waking => "waking",
+                        model::WakeKind::Wakeup => "wakeup",
+                        model::WakeKind::New => "new",
+                        model::WakeKind::WakeupTold => "told",
+                    },
+                    What::Loss(l) => {
+                        lost += l.events;
+                        println!("{l:?}");
+                        "loss"
+                    }
+                    What::Seen(_) => "seen",
+                    What::Fork { .. } => "fork",
+                    What::Exec { .. } => "exec",
+                    What::Exit { .. } => "exit",
+                    What::Name { .. } => "name",
+                    What::Priority { .. } => "priority",
+                    What::Affinity { .. } => "affinity",
+                    What::Cgroup { .. } => "cgroup",
+                    What::Inner { .. } => "inner",
+                    What::Current { .. } => "current",
+                    What::Idle { .. } => "idle",
+                    What::Frequency { .. } => "frequency",
+                    What::Irq { .. } => "irq",
+                    What::Steal { .. } => "steal",
+                    What::Clock { .. } => "clock",
+                    What::Migrate { .. } => "migrate",
+                    _ => "other",
+                };
+                *counts.entry(kind).or_default() += 1;
+            }
+            if reach == Reach::End {
+                break;
+            }
+        }
+    }
+    println!("{counts:?}\nnames {names} broken {broken} disorder {order} lost {lost}\n{bad:?}");
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! What the recorder keeps in hand while it writes the spool: counts, names that segments tell anew, the target's focus.
+
+use crate::focus::Focus;
+use crate::processes::Gatherer;
+use crate::samples;
+use crate::spool::{Writer, frame};
+use crate::wire::{self, Bytes};
+use std::collections::{HashMap, HashSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Priority, policy, nice value and mask of a thread.
+type Settings = (i32, i32, i32, Vec<u64>);
+
+/// Writes records into the spool and follows what they say.
+pub struct Book {
+    /// The spool's segments.
+    pub writer: Writer,
+    /// Events recorded.
+    pub events: u64,
+    /// Events that could not be delivered.
+    pub lost: u64,
+    /// The first thing that went wrong in writing.
+    pub error: Option<std::io::Error>,
+    /// Whose names are kept; `None`: everybody's.
+    pub focus: Option<Focus>,
+    /// Programs of the processes.
+    pub processes: Gatherer,
+    execs: Vec<(i32, u64)>,
+    cgroups: HashMap<u64, String>,
+    unknown_cgroups: HashSet<u64>,
+    settings: HashMap<i32, Settings>,
+}
+
+impl Book {
+    pub fn new(writer: Writer, focus: Option<Focus>) -> Self {
+        Self {
+            writer,
+            events: 0,
+            lost: 0,
+            error: None,
+            focus,
+            processes: Gatherer::default(),
+            execs: Vec::new(),
+            cgroups: HashMap::new(),
+            unknown_cgroups: HashSet::new(),
+            settings: HashMap::new(),
+        }
+    }
+
+    /// Writes a frame; the first error is kept and ends the recording.
+    pub fn write(&mut self, parts: &[&[u8]]) {
+        if self.error.is_none()
+            && let Err(e) = self.writer.frame(parts)
+        {
+            self.error = Some(e);
+        }
+    }
+
+    /// Hands everything to the kernel.
+    pub fn flush(&mut self) {
+        if self.error.is_none()
+            && let Err(e) = self.writer.flush()
+        {
+            self.error = Some(e);
+        }
+    }
+
+    /// Takes a record as the kernel handed it over.
+    pub fn take(&mut self, record: &[u8]) {
+        match record.first() {
+            Some(&wire::KIND_BLOCK) => {
+                if let Some(head) = wire::block_head(record) {
+                    self.events += u64::from(head.events);
+                    self.lost += head.lost;
+                }
+                self.write(&[record]);
+            }
+            Some(&wire::KIND_RARE) => self.rare(record),
+            _ => {}
+        }
+    }
+
+    fn rare(&mut self, record: &[u8]) {
+        self.events += 1;
+        let mut b = Bytes::new(record);
+        let head = wire::rare_head(&mut b);
+        match head.of {
+            wire::EXEC => self.execs.push((b.i32(), head.at.0.unsigned_abs())),
+            wire::FORK => {
+                b.take(32);
+                let id = b.u64();
+                if !self.cgroups.contains_key(&id) {
+                    self.unknown_cgroups.insert(id);
+                }
+            }
+            wire::CGROUP => {
+                b.take(8);
+                let (id, path) = (b.u64(), b.text(256));
+                self.cgroups.insert(id, path);
+            }
+            wire::EXIT => {
+                self.settings.remove(&head.tid);
+            }
+            _ => {}
+        }
+        match &mut self.focus {
+            Some(focus) => {
+                let mut copy = record.to_vec();
+                focus.pass(&mut copy);
+                self.write(&[&copy]);
+            }
+            None => self.write(&[record]),
+        }
+    }
+
+    /// Begins a segment: names that its events use come first.
+    pub fn begin_segment(&mut self) {
+        if self.error.is_some() {
+            return;
+        }
+        if let Err(e) = self.writer.begin_segment(samples::now()) {
+            self.error = Some(e);
+            return;
+        }
+        self.find_cgroups();
+        let paths: Vec<_> = self.cgroups.iter().map(|(id, path)| (*id, path.clone())).collect();
+        for (id, path) in paths {
+            self.write(&[&[frame::CGROUP_PATH], &id.to_ne_bytes(), path.as_bytes()]);
+        }
+        for (number, name) in interrupts() {
+            self.write(&[&[frame::IRQ_NAME], &number.to_ne_bytes(), name.as_bytes()]);
+        }
+    }
+
+    /// Writes a snapshot's rows.
+    pub fn rows(&mut self, rows: &[u8]) {
+        for bytes in rows.chunks_exact(wire::ROW) {
+            let Some(row) = wire::row(bytes) else { continue };
+            if row.tid == row.pid && self.focus.as_ref().is_none_or(|f| f.has(row.pid)) {
+                self.processes.see(row.pid, row.at.0.unsigned_abs(), false);
+            }
+            self.settings.insert(row.tid, (row.prio, row.policy, row.nice, row.mask));
+            match &mut self.focus {
+                Some(focus) => {
+                    let mut copy = bytes.to_vec();
+                    focus.pass(&mut copy);
+                    self.write(&[&copy]);
+                }
+                None => self.write(&[bytes]),
+            }
+        }
+    }
+
+    /// Tells what has changed since the last rows, where no program tells it.
+    pub fn changes(&mut self, rows: &[u8]) {
+        for bytes in rows.chunks_exact(wire::ROW) {
+            let Some(row) = wire::row(bytes) else { continue };
+            let new: Settings = (row.prio, row.policy, row.nice, row.mask);
+            let old = self.settings.get(&row.tid);
+            let head = |of: u8| {
+                let mut record = vec![wire::KIND_RARE, of];
+                record.extend_from_slice(&bytes[2..wire::RARE_HEAD]);
+                record
+            };
+            let mut told = Vec::new();
+            if old.is_none_or(|o| (o.0, o.1, o.2) != (new.0, new.1, new.2)) {
+                let mut record = head(wire::PRIORITY);
+                for number in [new.0, new.1, new.2, 0] {
+                    record.extend_from_slice(&number.to_ne_bytes());
+                }
+                told.push(record);
+            }
+            if old.is_none_or(|o| o.3 != new.3) {
+                let mut record = head(wire::AFFINITY);
+                record.extend_from_slice(&bytes[wire::ROW_COMM + 16..]);
+                told.push(record);
+            }
+            if !told.is_empty() {
+                self.settings.insert(row.tid, new);
+            }
+            for record in told {
+                self.write(&[&record]);
+            }
+        }
+    }
+
+    /// What is due now and then: programs of new processes, paths of new cgroups.
+    pub fn look_up(&mut self) {
+        for (pid, at) in std::mem::take(&mut self.execs) {
+            if self.focus.as_ref().is_none_or(|f| f.has(pid)) {
+                self.processes.see(pid, at, true);
+            }
+        }
+        if self.unknown_cgroups.is_empty() {
+            return;
+        }
+        let before: HashSet<u64> = self.cgroups.keys().copied().collect();
+        self.find_cgroups();
+        self.unknown_cgroups.clear();
+        let fresh: Vec<_> =
+            self.cgroups.iter().filter(|(id, _)| !before.contains(id)).map(|(id, p)| (*id, p.clone())).collect();
+        for (id, path) in fresh {
+            self.write(&[&[frame::CGROUP_PATH], &id.to_ne_bytes(), path.as_bytes()]);
+        }
+    }
+
+    /// Reads the v2 hierarchy: a group's id is its folder's inode number.
+    fn find_cgroups(&mut self) {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let root = mounts.lines().find_map(|line| {
+            let (before, after) = line.split_once(" - ")?;
+            after.starts_with("cgroup2 ").then(|| before.split(' ').nth(4))?
+        });
+        let Some(root) = root.map(PathBuf::from) else { return };
+        let mut folders = vec![root.clone()];
+        while let Some(folder) = folders.pop() {
+            if let Ok(meta) = std::fs::metadata(&folder) {
+                let path = folder.strip_prefix(&root).unwrap_or(Path::new(""));
+                self.cgroups.insert(meta.ino(), format!("/{}", path.display()));
+            }
+            let inside = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            folders.extend(inside.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));
+        }
+    }
+}
+
+/// Numbers and names of the hard interrupts.
+fn interrupts() -> Vec<(i32, String)> {
+    let table = std::fs::read_to_string("/proc/interrupts").unwrap_or_default();
+    table
+        .lines()
+        .filter_map(|line| {
+            let (number, rest) = line.split_once(':')?;
+            Some((number.trim().parse().ok()?, rest.split_whitespace().last()?.to_owned()))
+        })
+        .collect()
+}

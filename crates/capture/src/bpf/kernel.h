@@ -1,0 +1,120 @@
+/* The few kernel types, fields and helpers that the recorder uses. Every field is relocated at load time (CO-RE) by its
+ * name in the running kernel's BTF, so the order and the places here mean nothing. */
+#ifndef COREWISE_KERNEL_H
+#define COREWISE_KERNEL_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef int s32;
+typedef unsigned long long u64;
+typedef _Bool bool;
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+#define NOINLINE static __attribute__((noinline))
+#define RELOCATED __attribute__((preserve_access_index))
+/* Keeps the compiler from moving memory accesses across; an interrupt on the same CPU is the only other party. */
+#define BARRIER() __asm__ volatile("" ::: "memory")
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Kinds of BTF question (UAPI of CO-RE). */
+#define FIELD_EXISTS(field) __builtin_preserve_field_info(field, 2)
+#define TYPE_SIZE(type) __builtin_preserve_type_info(*(type *)0, 1)
+
+/* Map definition by BTF. */
+#define UINT(name, value) int(*name)[value]
+#define TYPE(name, value) typeof(value) *name
+
+#define MAP_ARRAY 2
+#define MAP_RINGBUF 27
+#define MAP_TASK_STORAGE 29
+#define F_NO_PREALLOC 1
+#define F_MMAPABLE 1024
+#define STORAGE_CREATE 1
+#define RB_NO_WAKEUP 1
+
+struct thread_info {
+	u32 cpu;
+} RELOCATED;
+
+struct sched_entity {
+	u64 sum_exec_runtime;
+	unsigned char sched_delayed;
+} RELOCATED;
+
+struct kernfs_node {
+	u64 id;
+} RELOCATED;
+
+struct cgroup {
+	struct kernfs_node *kn;
+} RELOCATED;
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+} RELOCATED;
+
+struct upid {
+	int nr;
+} RELOCATED;
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+} RELOCATED;
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	int on_cpu;
+	int on_rq;
+	int prio;
+	int static_prio;
+	int normal_prio;
+	struct sched_entity se;
+	unsigned int policy;
+	const void *cpus_ptr;
+	int exit_state;
+	int pid;
+	int tgid;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	struct css_set *cgroups;
+	char comm[16];
+} RELOCATED;
+
+/* Before 5.14 the state was called `state`; before 5.16 some architectures kept the CPU in the task. */
+struct task_struct___old {
+	volatile long state;
+	unsigned int cpu;
+} RELOCATED;
+
+struct linux_binprm {
+	const char *filename;
+} RELOCATED;
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+} RELOCATED;
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+} RELOCATED;
+
+/* Helpers by their number (UAPI). */
+static void *(*const map_lookup)(void *map, const void *key) = (void *)1;
+static u64 (*const ktime)(void) = (void *)5;
+static u32 (*const this_cpu)(void) = (void *)8;
+static long (*const probe_read)(void *dst, u32 size, const void *from) = (void *)113;
+static long (*const probe_read_str)(void *dst, u32 size, const void *from) = (void *)115;
+static long (*const seq_write)(struct seq_file *seq, const void *data, u32 len) = (void *)127;
+static long (*const ring_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
+static void *(*const storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
+static struct task_struct *(*const current_task)(void) = (void *)158;
+
+#endif

@@ -1,0 +1,582 @@
+/* The kernel side of the recorder.
+ *
+ * Frequent events are written into blocks of 4 KB, several for each CPU, and handed over when full: one ring-buffer
+ * reservation for a hundred events. A program may be interrupted by another one on the same CPU (an interrupt that wakes
+ * somebody while a program runs with interrupts on); each such level has its own block, and the reader merges them by
+ * time:
+ *
+ *      level 0   a b c . . . d e        c began, was interrupted, and ended after x
+ *      level 1         x y              x, y lie in a block of their own
+ *
+ * The interrupted and the interrupter never run at once, and the interrupter ends first, so plain loads and stores of
+ * `busy` suffice; programs that can be preempted (fexit) never touch a block. */
+#include "kernel.h"
+#include "wire.h"
+
+char _license[] SEC("license") = "Dual MIT/GPL";
+
+/* Set before loading. */
+const volatile u32 mask_words = 1;
+
+struct {
+	UINT(type, MAP_ARRAY);
+	UINT(map_flags, F_MMAPABLE);
+	UINT(max_entries, LEVELS);
+	TYPE(key, u32);
+	TYPE(value, struct block);
+} blocks SEC(".maps");
+
+struct {
+	UINT(type, MAP_RINGBUF);
+	UINT(max_entries, 1 << 24);
+} ring SEC(".maps");
+
+/* A wakeup that has not been told yet: it goes out with the switch-in. */
+struct wakeup {
+	u64 at;
+	u32 target;
+	u32 pad;
+};
+
+struct {
+	UINT(type, MAP_TASK_STORAGE);
+	UINT(map_flags, F_NO_PREALLOC);
+	TYPE(key, int);
+	TYPE(value, struct wakeup);
+} wakeups SEC(".maps");
+
+/* ---- blocks ---- */
+
+/* A nested program found every level taken, or claims a higher one. Rare. */
+NOINLINE struct block *claim_higher(u32 key)
+{
+	for (int level = 1; level < LEVELS; level++) {
+		key++;
+		struct block *b = map_lookup(&blocks, &key);
+		if (b && !b->busy) {
+			b->busy = 1;
+			BARRIER();
+			b->head.level = level;
+			return b;
+		}
+	}
+	return 0;
+}
+
+INLINE void count_lost(u32 cpu)
+{
+	u32 key = cpu * LEVELS;
+	struct block *b = map_lookup(&blocks, &key);
+	if (b)
+		__sync_fetch_and_add(&b->lost, 1);
+}
+
+INLINE struct block *claim(u32 cpu)
+{
+	u32 key = cpu * LEVELS;
+	struct block *b = map_lookup(&blocks, &key);
+	if (!b)
+		return 0;
+	if (likely(!b->busy)) {
+		b->busy = 1;
+		BARRIER();
+		return b;
+	}
+	b = claim_higher(key);
+	if (!b)
+		count_lost(cpu);
+	return b;
+}
+
+INLINE void release(struct block *b, u32 bytes)
+{
+	b->used += bytes;
+	BARRIER();
+	b->busy = 0;
+}
+
+NOINLINE int hand_over(struct block *b)
+{
+	if (!b)
+		return 0;
+	u32 used = b->used;
+	u64 lost = b->lost;
+	b->head.kind = KIND_BLOCK;
+	b->head.cpu = this_cpu();
+	b->head.lost = lost;
+	if (used > BLOCK_DATA)
+		used = BLOCK_DATA;
+	if (ring_output(&ring, &b->head, sizeof(b->head) + used, RB_NO_WAKEUP))
+		__sync_fetch_and_add(&b->lost, b->head.events);
+	else
+		__sync_fetch_and_add(&b->lost, -lost);
+	b->used = 0;
+	b->head.events = 0;
+	return 0;
+}
+
+/* Room for one record; writes its first eight bytes. */
+INLINE void *room(struct block *b, u64 now, u32 word)
+{
+	if (unlikely(b->used > BLOCK_DATA - RECORD_MAX) || unlikely(b->used && (now - b->head.base) >> 32))
+		hand_over(b);
+	u32 used = b->used;
+	if (!used)
+		b->head.base = now;
+	b->head.last = now;
+	b->head.events++;
+	u8 *at = b->data + (used & (BLOCK_DATA - 1));
+	*(u64 *)at = (u64)word << 32 | (u32)(now - b->head.base);
+	return at;
+}
+
+INLINE u32 word(u32 type, u32 a, u32 b)
+{
+	return type | (a & 255) << 8 | b << 16;
+}
+
+/* ---- tasks ---- */
+
+INLINE u32 cpu_of(struct task_struct *p)
+{
+	if (FIELD_EXISTS(p->thread_info.cpu))
+		return p->thread_info.cpu;
+	return ((struct task_struct___old *)p)->cpu;
+}
+
+INLINE u64 cgroup_of(struct task_struct *p)
+{
+	return p->cgroups->dfl_cgrp->kn->id;
+}
+
+/* A thread's number in its own namespace. */
+INLINE u32 inner_of(struct task_struct *p, s32 *level)
+{
+	struct pid *pid = p->thread_pid;
+	struct upid *numbers = 0;
+	u32 deep = 0;
+	int nr = 0;
+	if (!pid)
+		return 0;
+	deep = pid->level;
+	numbers = &pid->numbers[0];
+	*level = deep;
+	probe_read(&nr, sizeof(nr), (u8 *)numbers + deep * TYPE_SIZE(struct upid));
+	return nr;
+}
+
+/* The state's place in "RSDTtXZPI", as the kernel's own sched_switch prints it; 9 is R+. */
+INLINE u32 state_code(bool preempt, u32 state, u32 exit_state)
+{
+	if (preempt)
+		return 9;
+	u32 bits = (state | exit_state) & 0x7f;
+	if ((state & 0x402) == 0x402) /* TASK_IDLE */
+		bits = 0x80;
+	if (state & 0x9000) /* TASK_RTLOCK_WAIT, TASK_FROZEN */
+		bits = 2;
+	u32 code = 0;
+	/* The highest bit counts. */
+	if (bits & 0xf0) {
+		code += 4;
+		bits >>= 4;
+	}
+	if (bits & 0xc) {
+		code += 2;
+		bits >>= 2;
+	}
+	if (bits & 2)
+		return code + 2;
+	return code + (bits & 1);
+}
+
+/* ---- frequent events ---- */
+
+INLINE int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
+{
+	u32 cpu = this_cpu();
+	struct block *b = claim(cpu);
+	if (!b)
+		return 0;
+	u64 now = ktime();
+	struct wakeup *told = 0;
+	u32 tid = next->pid;
+	if (tid) {
+		told = storage_get(&wakeups, next, 0, 0);
+		if (told && !told->at)
+			told = 0;
+	}
+	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
+	u32 prios = (prev->prio & 255) | (next->prio & 255) << 8;
+	u32 *at = room(b, now, word(told ? SWITCH_TOLD : SWITCH, code, prios));
+	at[2] = prev->pid;
+	at[3] = tid;
+	*(u64 *)(at + 4) = prev->se.sum_exec_runtime;
+	if (told) {
+		*(u64 *)(at + 6) = (now - told->at) << 16 | (told->target & 0xffff);
+		told->at = 0;
+		release(b, 32);
+	} else {
+		release(b, 24);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int sched_switch(u64 *ctx)
+{
+	return on_switch(ctx[0], (void *)ctx[1], (void *)ctx[2], ctx[3]);
+}
+
+/* Linux before 5.18: the state is not an argument, and has not been changed yet. */
+SEC("tp_btf/sched_switch")
+int sched_switch_old(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1];
+	u32 state = 0;
+	if (FIELD_EXISTS(prev->__state))
+		state = prev->__state;
+	else
+		state = ((struct task_struct___old *)prev)->state;
+	return on_switch(ctx[0], prev, (void *)ctx[2], state);
+}
+
+INLINE int on_wake(struct task_struct *p, u32 type)
+{
+	struct block *b = claim(this_cpu());
+	if (!b)
+		return 0;
+	u64 now = ktime();
+	u32 *at = room(b, now, word(type, p->prio, cpu_of(p)));
+	at[2] = p->pid;
+	at[3] = current_task()->pid;
+	release(b, 16);
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int sched_waking(u64 *ctx)
+{
+	return on_wake((void *)ctx[0], WAKING);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int sched_wakeup_new(u64 *ctx)
+{
+	return on_wake((void *)ctx[0], NEW);
+}
+
+SEC("tp_btf/sched_wakeup")
+int sched_wakeup(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	/* Woken while it runs: there will be no switch-in that belongs to this wakeup. */
+	if (p->on_cpu)
+		return 0;
+	struct wakeup *w = storage_get(&wakeups, p, 0, STORAGE_CREATE);
+	if (unlikely(!w))
+		return on_wake(p, WAKEUP);
+	w->target = cpu_of(p);
+	w->at = ktime();
+	return 0;
+}
+
+SEC("tp_btf/sched_migrate_task")
+int sched_migrate_task(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	struct block *b = claim(this_cpu());
+	if (!b)
+		return 0;
+	u32 *at = room(b, ktime(), word(MIGRATE, 0, cpu_of(p)));
+	at[2] = p->pid;
+	at[3] = ctx[1];
+	release(b, 16);
+	return 0;
+}
+
+SEC("tp_btf/cpu_idle")
+int cpu_idle(u64 *ctx)
+{
+	struct block *b = claim(this_cpu());
+	if (!b)
+		return 0;
+	room(b, ktime(), word(IDLE, ctx[0], 0));
+	release(b, 8);
+	return 0;
+}
+
+SEC("tp_btf/cpu_frequency")
+int cpu_frequency(u64 *ctx)
+{
+	struct block *b = claim(this_cpu());
+	if (!b)
+		return 0;
+	u32 *at = room(b, ktime(), word(FREQUENCY, 0, 0));
+	at[2] = ctx[1];
+	at[3] = ctx[0];
+	release(b, 16);
+	return 0;
+}
+
+INLINE int on_hard(u32 type, u32 number)
+{
+	struct block *b = claim(this_cpu());
+	if (!b)
+		return 0;
+	u32 *at = room(b, ktime(), word(type, 0, 0));
+	at[2] = number;
+	release(b, 12);
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int irq_handler_entry(u64 *ctx)
+{
+	return on_hard(HARD_IN, ctx[0]);
+}
+
+SEC("tp_btf/irq_handler_exit")
+int irq_handler_exit(u64 *ctx)
+{
+	return on_hard(HARD_OUT, ctx[0]);
+}
+
+INLINE int on_soft(u32 type, u32 vector)
+{
+	struct block *b = claim(this_cpu());
+	if (!b)
+		return 0;
+	room(b, ktime(), word(type, vector, 0));
+	release(b, 8);
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int softirq_entry(u64 *ctx)
+{
+	return on_soft(SOFT_IN, ctx[0]);
+}
+
+SEC("tp_btf/softirq_exit")
+int softirq_exit(u64 *ctx)
+{
+	return on_soft(SOFT_OUT, ctx[0]);
+}
+
+/* ---- handing over what stays half full; run by the recorder on each CPU that has something ---- */
+
+SEC("raw_tp")
+int hand_over_rest(void *ctx)
+{
+	u32 first = this_cpu() * LEVELS;
+	int left = 0;
+	for (int level = 0; level < LEVELS; level++) {
+		u32 key = first + level;
+		struct block *b = map_lookup(&blocks, &key);
+		if (!b)
+			continue;
+		if (b->busy) {
+			left = 1;
+			continue;
+		}
+		b->busy = 1;
+		BARRIER();
+		if (b->used)
+			hand_over(b);
+		BARRIER();
+		b->busy = 0;
+	}
+	return left;
+}
+
+/* ---- rare events: each its own record ---- */
+
+#define BEGIN(record, what, task)                                                                                         \
+	record.head.kind = KIND_RARE;                                                                                         \
+	record.head.type = what;                                                                                              \
+	record.head.cpu = this_cpu();                                                                                         \
+	record.head.tid = (task)->pid;                                                                                        \
+	record.head.at = ktime()
+
+INLINE int send(void *record, u32 size)
+{
+	if (ring_output(&ring, record, size, RB_NO_WAKEUP))
+		count_lost(this_cpu());
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int sched_process_fork(u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	struct rare_fork r = {};
+	BEGIN(r, FORK, child);
+	r.parent = parent->pid;
+	r.pid = child->tgid;
+	r.inner_tid = inner_of(child, &r.level);
+	r.inner_pid = inner_of(child->group_leader, &r.level);
+	r.prio = child->prio;
+	r.policy = child->policy;
+	r.nice = child->static_prio - 120;
+	r.cgroup = cgroup_of(child);
+	probe_read(r.comm, sizeof(r.comm), &child->comm);
+	return send(&r, sizeof(r));
+}
+
+SEC("tp_btf/sched_process_exec")
+int sched_process_exec(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	struct linux_binprm *bprm = (void *)ctx[2];
+	struct rare_exec r = {};
+	BEGIN(r, EXEC, p);
+	r.pid = p->tgid;
+	r.old_tid = ctx[1];
+	probe_read_str(r.path, sizeof(r.path), bprm->filename);
+	return send(&r, sizeof(r));
+}
+
+SEC("tp_btf/sched_process_exit")
+int sched_process_exit(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	struct rare_exit r = {};
+	BEGIN(r, EXIT, p);
+	r.pid = p->tgid;
+	return send(&r, sizeof(r));
+}
+
+SEC("tp_btf/task_rename")
+int task_rename(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	struct rare_rename r = {};
+	BEGIN(r, RENAME, p);
+	r.pid = p->tgid;
+	probe_read_str(r.comm, sizeof(r.comm), (void *)ctx[1]);
+	return send(&r, sizeof(r));
+}
+
+INLINE int on_priority(struct task_struct *p, s32 prio)
+{
+	struct rare_priority r = {};
+	BEGIN(r, PRIORITY, p);
+	r.prio = prio;
+	r.policy = p->policy;
+	r.nice = p->static_prio - 120;
+	return send(&r, sizeof(r));
+}
+
+/* Before the change: what it will be is computed as the kernel's own event does. */
+SEC("tp_btf/sched_pi_setprio")
+int sched_pi_setprio(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0], *donor = (void *)ctx[1];
+	s32 prio = p->normal_prio;
+	if (donor) {
+		s32 other = donor->prio;
+		if (other < prio)
+			prio = other;
+	}
+	return on_priority(p, prio);
+}
+
+/* There is no tracepoint for setpriority, sched_setscheduler and the affinity calls. */
+SEC("fexit/set_user_nice")
+int set_user_nice(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	return on_priority(p, p->prio);
+}
+
+SEC("fexit/__sched_setscheduler")
+int sched_setscheduler(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	return on_priority(p, p->prio);
+}
+
+INLINE void read_mask(struct task_struct *p, u32 *words, u64 *mask)
+{
+	u32 n = mask_words;
+	if (n > MASK_WORDS)
+		n = MASK_WORDS;
+	*words = n;
+	probe_read(mask, n * 8, p->cpus_ptr);
+}
+
+SEC("fexit/__set_cpus_allowed_ptr")
+int set_cpus_allowed(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	struct rare_affinity r = {};
+	BEGIN(r, AFFINITY, p);
+	read_mask(p, &r.words, r.mask);
+	return send(&r, sizeof(r));
+}
+
+/* Only the v2 hierarchy: there the group attached to is the task's default one. */
+SEC("tp_btf/cgroup_attach_task")
+int cgroup_attach_task(u64 *ctx)
+{
+	struct cgroup *to = (void *)ctx[0];
+	struct task_struct *p = (void *)ctx[2];
+	if (p->cgroups->dfl_cgrp != to)
+		return 0;
+	struct rare_cgroup r = {};
+	BEGIN(r, CGROUP, p);
+	r.pid = p->tgid;
+	r.whole_process = (bool)ctx[3];
+	r.id = to->kn->id;
+	probe_read_str(r.path, sizeof(r.path), (void *)ctx[1]);
+	return send(&r, sizeof(r));
+}
+
+/* ---- snapshot ---- */
+
+SEC("raw_tp")
+int who_runs(void *ctx)
+{
+	struct task_struct *p = current_task();
+	struct rare_current r = {};
+	BEGIN(r, CURRENT, p);
+	return send(&r, sizeof(r));
+}
+
+SEC("iter/task")
+int all_threads(struct bpf_iter__task *ctx)
+{
+	struct task_struct *p = ctx->task;
+	if (!p)
+		return 0;
+	struct rare_row r = {};
+	/* The stamp first: what changes while the fields are read is told again by an event after it. */
+	BEGIN(r, ROW, p);
+	BARRIER();
+	r.head.kind = KIND_ROW;
+	r.head.cpu = cpu_of(p);
+	r.on_cpu = p->on_cpu;
+	r.on_rq = p->on_rq;
+	if (FIELD_EXISTS(p->se.sched_delayed))
+		r.delayed = p->se.sched_delayed;
+	if (FIELD_EXISTS(p->__state))
+		r.state = p->__state;
+	else
+		r.state = ((struct task_struct___old *)p)->state;
+	r.exit_state = p->exit_state;
+	r.exec = p->se.sum_exec_runtime;
+	r.pid = p->tgid;
+	s32 level = 0;
+	r.inner_tid = inner_of(p, &level);
+	r.inner_pid = inner_of(p->group_leader, &level);
+	r.level = level;
+	r.prio = p->prio;
+	r.policy = p->policy;
+	r.nice = p->static_prio - 120;
+	r.cgroup = cgroup_of(p);
+	probe_read(r.comm, sizeof(r.comm), &p->comm);
+	read_mask(p, &r.words, r.mask);
+	seq_write(ctx->meta->seq, &r, sizeof(r));
+	return 0;
+}

@@ -1,0 +1,139 @@
+/* What the kernel side hands to the recorder. `src/wire.rs` reads exactly this. All numbers in the machine's byte order.
+ *
+ * Frequent events go into blocks, 8 bytes and more each:   u32 dt | u8 type | u8 a | u16 b | ...
+ *
+ *   SWITCH       a state code   b prev_prio, next_prio   u32 prev   u32 next   u64 exec of prev
+ *   SWITCH_TOLD  the same, then u64 (ns since the wakeup << 16 | its target)
+ *   WAKING, WAKEUP, NEW   a prio   b target   u32 tid   u32 waker
+ *   MIGRATE      b from   u32 tid   u32 to
+ *   IDLE         a state, 255 on leaving
+ *   FREQUENCY    u32 cpu   u32 khz
+ *   HARD_IN, HARD_OUT     u32 number
+ *   SOFT_IN, SOFT_OUT     a vector
+ *
+ * Rare ones go out one by one, behind a `struct rare`. A priority byte of 255 is -1 (deadline). */
+#ifndef COREWISE_WIRE_H
+#define COREWISE_WIRE_H
+
+#define KIND_BLOCK 1
+#define KIND_RARE 2
+#define KIND_ROW 3
+
+#define LEVELS 4
+#define BLOCK_DATA 4096
+#define RECORD_MAX 32
+
+enum frequent {
+	SWITCH = 1,
+	SWITCH_TOLD,
+	WAKING,
+	WAKEUP,
+	NEW,
+	MIGRATE,
+	IDLE,
+	FREQUENCY,
+	HARD_IN,
+	HARD_OUT,
+	SOFT_IN,
+	SOFT_OUT,
+};
+
+enum rare_type {
+	FORK = 1,
+	EXEC,
+	EXIT,
+	RENAME,
+	PRIORITY,
+	AFFINITY,
+	CGROUP,
+	CURRENT,
+	ROW,
+};
+
+struct block_head {
+	u8 kind;
+	u8 level;
+	u16 cpu;
+	u32 events;
+	u64 base; /* time of the first event; the others count from it */
+	u64 last; /* time of the last one */
+	u64 lost; /* events of this CPU that could not be delivered before this block */
+};
+
+struct block {
+	u32 used; /* bytes in `data` */
+	u32 busy; /* a program is writing here */
+	u64 lost; /* not yet told with a block */
+	struct block_head head;
+	u8 data[BLOCK_DATA + RECORD_MAX];
+};
+
+struct rare {
+	u8 kind;
+	u8 type;
+	u16 cpu;
+	u32 tid;
+	u64 at;
+};
+
+struct rare_fork {
+	struct rare head;
+	u32 parent, pid, inner_tid, inner_pid;
+	s32 prio, policy, nice, level;
+	u64 cgroup;
+	char comm[16];
+};
+
+struct rare_exec {
+	struct rare head;
+	u32 pid, old_tid;
+	char path[256];
+};
+
+struct rare_exit {
+	struct rare head;
+	u32 pid, pad;
+};
+
+struct rare_rename {
+	struct rare head;
+	u32 pid, pad;
+	char comm[16];
+};
+
+struct rare_priority {
+	struct rare head;
+	s32 prio, policy, nice, pad;
+};
+
+#define MASK_WORDS 16
+
+struct rare_affinity {
+	struct rare head;
+	u32 words, pad;
+	u64 mask[MASK_WORDS];
+};
+
+struct rare_cgroup {
+	struct rare head;
+	u32 pid, whole_process;
+	u64 id;
+	char path[256];
+};
+
+struct rare_current {
+	struct rare head;
+};
+
+struct rare_row {
+	struct rare head;
+	u32 pid, inner_tid, inner_pid, level;
+	s32 prio, policy, nice;
+	u32 on_cpu, on_rq, delayed, state, exit_state;
+	u64 exec, cgroup;
+	char comm[16];
+	u32 words, pad;
+	u64 mask[MASK_WORDS];
+};
+
+#endif

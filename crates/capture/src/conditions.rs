@@ -1,0 +1,180 @@
+//! The conditions of the run: without them no two recordings can honestly be compared. What cannot be read is unknown,
+//! with why.
+
+use ingest::Condition;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Name and value, or why it is unknown; in the order of the manifest.
+pub type Values = Vec<(String, Result<String, String>)>;
+
+/// Reads a file's text, trimmed; or says why not.
+fn text(path: &str) -> Result<String, String> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(format!("{path} is not there")),
+        Err(e) => Err(format!("{path}: {e}")),
+    }
+}
+
+/// The entries of a folder whose names begin with `prefix`, sorted; none where it cannot be read.
+fn entries(folder: &str, prefix: &str) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|e| e.ok()?.file_name().into_string().ok())
+        .filter(|name| name.starts_with(prefix))
+        .collect();
+    names.sort_by_key(|n| (n.len(), n.clone()));
+    names
+}
+
+/// All files of a folder, as `name=value` lines; files without a value (write-only) are left out.
+fn folder(path: &str) -> Result<String, String> {
+    let names = entries(path, "");
+    if names.is_empty() {
+        return Err(format!("{path} is not there, or may not be read"));
+    }
+    let values = names.iter().filter(|n| Path::new(&format!("{path}/{n}")).is_file()).filter_map(|name| {
+        let value = text(&format!("{path}/{name}")).ok()?;
+        (value.len() < 4096).then(|| format!("{name}={}", value.replace('\n', " ")))
+    });
+    Ok(values.collect::<Vec<_>>().join("\n"))
+}
+
+/// Everything that may be read now.
+#[must_use]
+pub fn read(arguments: &[String]) -> Values {
+    let mut all = Values::new();
+    let mut put = |name: &str, value: Result<String, String>| all.push((name.to_owned(), value));
+    put("corewise_version", Ok(env!("CARGO_PKG_VERSION").into()));
+    put("corewise_arguments", Ok(arguments.join(" ")));
+    put("kernel_release", text("/proc/sys/kernel/osrelease"));
+    put("kernel_version", text("/proc/sys/kernel/version"));
+    put("kernel_command_line", text("/proc/cmdline"));
+    put("hypervisor", hypervisor());
+    put("online_cpus", text("/sys/devices/system/cpu/online"));
+    put("isolated_cpus", text("/sys/devices/system/cpu/isolated"));
+    put("nohz_full_cpus", text("/sys/devices/system/cpu/nohz_full"));
+    put("smt_control", text("/sys/devices/system/cpu/smt/control"));
+    put("smt_active", text("/sys/devices/system/cpu/smt/active"));
+    put("no_turbo", text("/sys/devices/system/cpu/intel_pstate/no_turbo"));
+    put("boost", text("/sys/devices/system/cpu/cpufreq/boost"));
+    put("pstate_status", text("/sys/devices/system/cpu/intel_pstate/status"));
+    put("idle_driver", text("/sys/devices/system/cpu/cpuidle/current_driver"));
+    put("idle_governor", text("/sys/devices/system/cpu/cpuidle/current_governor"));
+    let policies = entries("/sys/devices/system/cpu/cpufreq", "policy");
+    if policies.is_empty() {
+        put("governor", Err("/sys/devices/system/cpu/cpufreq has no policy: no frequency driver".into()));
+    }
+    for policy in &policies {
+        let base = format!("/sys/devices/system/cpu/cpufreq/{policy}");
+        for (name, file) in [
+            ("affected_cpus", "affected_cpus"),
+            ("driver", "scaling_driver"),
+            ("governor", "scaling_governor"),
+            ("energy_performance_preference", "energy_performance_preference"),
+            ("min_khz", "scaling_min_freq"),
+            ("max_khz", "scaling_max_freq"),
+        ] {
+            put(&format!("{name}.{policy}"), text(&format!("{base}/{file}")));
+        }
+    }
+    for name in entries("/sys/devices/system/cpu/vulnerabilities", "") {
+        put(&format!("mitigation.{name}"), text(&format!("/sys/devices/system/cpu/vulnerabilities/{name}")));
+    }
+    put("scheduler_features", text("/sys/kernel/debug/sched/features"));
+    put("scheduler_tunables", folder("/sys/kernel/debug/sched"));
+    put("preemption", text("/sys/kernel/debug/sched/preempt").or_else(|why| preemption().ok_or(why)));
+    put("sched_ext", sched_ext());
+    put("autogroup", text("/proc/sys/kernel/sched_autogroup_enabled"));
+    put("rt_runtime_us", text("/proc/sys/kernel/sched_rt_runtime_us"));
+    put("numa_balancing", text("/proc/sys/kernel/numa_balancing"));
+    put("transparent_hugepage", text("/sys/kernel/mm/transparent_hugepage/enabled"));
+    put("clocksource", text("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
+    let supplies = entries("/sys/class/power_supply", "");
+    if supplies.is_empty() {
+        put("power_supply", Err("/sys/class/power_supply is empty".into()));
+    }
+    for name in supplies {
+        let base = format!("/sys/class/power_supply/{name}");
+        for file in ["type", "online", "status", "capacity"] {
+            put(&format!("power_supply.{name}.{file}"), text(&format!("{base}/{file}")));
+        }
+    }
+    let zones = entries("/sys/class/thermal", "thermal_zone");
+    if zones.is_empty() {
+        put("thermal", Err("/sys/class/thermal has no zone".into()));
+    }
+    for zone in zones {
+        let base = format!("/sys/class/thermal/{zone}");
+        let kind = text(&format!("{base}/type")).unwrap_or_default();
+        put(&format!("thermal_millicelsius.{zone}.{kind}"), text(&format!("{base}/temp")));
+    }
+    put("steal_ns", Ok(crate::samples::steal().iter().map(|(c, n)| format!("cpu{c}={n}")).collect::<Vec<_>>().join(" ")));
+    for what in ["cpu", "io", "memory"] {
+        put(&format!("psi_{what}"), text(&format!("/proc/pressure/{what}")));
+    }
+    put("load_average", text("/proc/loadavg"));
+    all
+}
+
+/// Joins what was read at the start with what was read at the end.
+#[must_use]
+pub fn join(start: Values, end: Option<Values>) -> Vec<Condition> {
+    let unread = if end.is_some() { "not there at the end" } else { "the recording has not ended" };
+    let mut ends: BTreeMap<String, Result<String, String>> = end.unwrap_or_default().into_iter().collect();
+    let mut all: Vec<Condition> = start
+        .into_iter()
+        .map(|(name, start)| {
+            let end = ends.remove(&name).unwrap_or_else(|| Err(unread.into()));
+            Condition { name, start, end }
+        })
+        .collect();
+    all.extend(ends.into_iter().map(|(name, end)| Condition { name, start: Err("not there at the start".into()), end }));
+    all
+}
+
+fn hypervisor() -> Result<String, String> {
+    if let Ok(kind) = text("/sys/hypervisor/type") {
+        return Ok(kind);
+    }
+    let cpuinfo = text("/proc/cpuinfo")?;
+    let flagged = cpuinfo.lines().any(|l| l.starts_with("flags") && l.split(' ').any(|f| f == "hypervisor"));
+    let product = text("/sys/class/dmi/id/product_name").unwrap_or_default();
+    match (flagged, product.is_empty()) {
+        (true, true) => Ok("yes (cpuid)".into()),
+        (true, false) => Ok(format!("yes (cpuid; {product})")),
+        (false, _) if cpuinfo.lines().any(|l| l.starts_with("flags")) => Ok("none".into()),
+        (false, _) => Err("this architecture does not say in /proc/cpuinfo".into()),
+    }
+}
+
+/// Where debugfs does not tell it, the kernel's version string does, in part.
+fn preemption() -> Option<String> {
+    let version = text("/proc/sys/kernel/version").ok()?;
+    let word = version.split(' ').find(|w| w.starts_with("PREEMPT"))?;
+    Some(format!("{word} (built so)"))
+}
+
+fn sched_ext() -> Result<String, String> {
+    let state = text("/sys/kernel/sched_ext/state")?;
+    let ops = text("/sys/kernel/sched_ext/root/ops").unwrap_or_default();
+    Ok(if ops.is_empty() { state } else { format!("{state}: {ops}") })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn unknown_has_a_reason() {
+        let all = join(read(&["corewise".into()]), None);
+        assert!(all.iter().any(|c| c.name == "kernel_release" && c.start.is_ok()));
+        for c in &all {
+            assert!(c.start.as_ref().err().is_none_or(|why| !why.is_empty()));
+            assert_eq!(c.end.as_ref().unwrap_err(), "the recording has not ended");
+        }
+    }
+}

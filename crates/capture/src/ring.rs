@@ -1,0 +1,133 @@
+//! The BPF ring buffer and the block map, as memory of this process.
+//!
+//! Read here rather than through libbpf because the recorder must know that it has read everything that was handed over
+//! before a certain moment: the producer's position tells.
+
+use libbpf_rs::libbpf_sys::BPF_RINGBUF_BUSY_BIT;
+use std::io::{Error, Result};
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+const DISCARD_BIT: u32 = 1 << 30;
+const RECORD_HEAD: usize = 8;
+
+/// A mapping of a map's memory.
+struct Mapped {
+    at: *mut u8,
+    len: usize,
+}
+
+impl Mapped {
+    fn new(fd: RawFd, offset: usize, len: usize, write: bool) -> Result<Self> {
+        let rights = libc::PROT_READ | if write { libc::PROT_WRITE } else { 0 };
+        let offset = i64::try_from(offset).map_err(|_| Error::from(std::io::ErrorKind::InvalidInput))?;
+        // SAFETY: a fresh mapping at an address that the kernel chooses.
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), len, rights, libc::MAP_SHARED, fd, offset) };
+        if at == libc::MAP_FAILED { Err(Error::last_os_error()) } else { Ok(Self { at: at.cast(), len }) }
+    }
+
+    fn u64_at(&self, at: usize) -> &AtomicU64 {
+        assert!(at.is_multiple_of(8) && at + 8 <= self.len);
+        // SAFETY: inside the mapping, which lives as long as self; shared with the kernel, hence atomic.
+        unsafe { &*self.at.add(at).cast::<AtomicU64>() }
+    }
+
+    fn u32_at(&self, at: usize) -> &AtomicU32 {
+        assert!(at.is_multiple_of(4) && at + 4 <= self.len);
+        // SAFETY: as above.
+        unsafe { &*self.at.add(at).cast::<AtomicU32>() }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nothing refers to it any more.
+        unsafe { libc::munmap(self.at.cast(), self.len) };
+    }
+}
+
+/// Size of a page.
+pub fn page() -> usize {
+    // SAFETY: no memory is involved.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+/// The consumer's side of a BPF ring buffer.
+pub struct Ring {
+    consumer: Mapped,
+    producer: Mapped,
+    size: usize,
+    page: usize,
+}
+
+impl Ring {
+    /// Maps the ring of `size` bytes behind `fd`.
+    ///
+    /// # Errors
+    /// As mmap says.
+    pub fn new(fd: RawFd, size: usize) -> Result<Self> {
+        let page = page();
+        Ok(Self {
+            consumer: Mapped::new(fd, 0, page, true)?,
+            // The data stands there twice in a row, so that a record that wraps can be read in one piece.
+            producer: Mapped::new(fd, page, page + 2 * size, false)?,
+            size,
+            page,
+        })
+    }
+
+    /// Hands every finished record to `take`. `true`: everything that was there when the call began was read.
+    pub fn drain(&self, take: &mut dyn FnMut(&[u8])) -> bool {
+        let goal = self.producer.u64_at(0).load(Ordering::Acquire);
+        let mut at = self.consumer.u64_at(0).load(Ordering::Acquire);
+        while at < goal {
+            let place = self.page + (at as usize & (self.size - 1));
+            let head = self.producer.u32_at(place).load(Ordering::Acquire);
+            if head & BPF_RINGBUF_BUSY_BIT != 0 {
+                return false;
+            }
+            let length = (head & !DISCARD_BIT) as usize;
+            if head & DISCARD_BIT == 0 && place + RECORD_HEAD + length <= self.producer.len {
+                // SAFETY: inside the mapping; the kernel does not touch a finished record before it is consumed.
+                let bytes =
+                    unsafe { std::slice::from_raw_parts(self.producer.at.add(place + RECORD_HEAD), length) };
+                take(bytes);
+            }
+            at += (length + RECORD_HEAD).next_multiple_of(8) as u64;
+            self.consumer.u64_at(0).store(at, Ordering::Release);
+        }
+        true
+    }
+}
+
+/// The blocks of all CPUs, to see which CPU has something to hand over.
+pub struct Blocks {
+    memory: Mapped,
+    value: usize,
+    levels: usize,
+}
+
+impl Blocks {
+    /// Maps the block map behind `fd`.
+    ///
+    /// # Errors
+    /// As mmap says.
+    pub fn new(fd: RawFd, value: usize, entries: usize, levels: usize) -> Result<Self> {
+        let value = value.next_multiple_of(8);
+        let len = (value * entries).next_multiple_of(page());
+        Ok(Self { memory: Mapped::new(fd, 0, len, false)?, value, levels })
+    }
+
+    /// Whether a CPU has events that were not handed over, or is writing one.
+    pub fn waits(&self, cpu: u32) -> bool {
+        let first = cpu as usize * self.levels;
+        // `used` and `busy` in one.
+        (first..first + self.levels).any(|b| self.memory.u64_at(b * self.value).load(Ordering::Acquire) != 0)
+    }
+
+    /// How many events a CPU lost since its last delivered block.
+    pub fn lost(&self, cpu: u32) -> u64 {
+        let first = cpu as usize * self.levels;
+        (first..first + self.levels).map(|b| self.memory.u64_at(b * self.value + 8).load(Ordering::Acquire)).sum()
+    }
+}

@@ -1,0 +1,81 @@
+//! What is read once a second: clocks and steal time.
+
+use crate::spool::frame;
+use crate::wire;
+use model::Clock;
+
+fn read(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is written to a valid place.
+    let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    if failed != 0 {
+        return None;
+    }
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    Some(seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).ok()?)
+}
+
+/// `CLOCK_MONOTONIC`, ns: the trace's clock.
+pub fn now() -> u64 {
+    read(libc::CLOCK_MONOTONIC).unwrap_or(0)
+}
+
+/// `CLOCK_REALTIME`, ns since 1970.
+pub fn realtime() -> u64 {
+    read(libc::CLOCK_REALTIME).unwrap_or(0)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn tsc() -> Option<u64> {
+    // SAFETY: every x86-64 has it; where it is forbidden to user space the recorder could not have come this far.
+    Some(unsafe { core::arch::x86_64::_rdtsc() })
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn tsc() -> Option<u64> {
+    None
+}
+
+/// A frame with a reading of each clock, each stamped in the middle of two readings of the trace's own clock.
+pub fn clocks() -> Vec<u8> {
+    let mut payload = vec![frame::CLOCK];
+    let mut tell = |which: Clock, reading: &dyn Fn() -> Option<u64>| {
+        let before = now();
+        let Some(value) = reading() else { return };
+        let at = before + (now() - before) / 2;
+        payload.extend_from_slice(&at.to_ne_bytes());
+        payload.push(wire::clock_number(which));
+        payload.extend_from_slice(&value.to_ne_bytes());
+    };
+    tell(Clock::Boottime, &|| read(libc::CLOCK_BOOTTIME));
+    tell(Clock::Realtime, &|| read(libc::CLOCK_REALTIME));
+    tell(Clock::Tsc, &tsc);
+    tell(Clock::Monotonic, &|| Some(now()));
+    payload
+}
+
+/// Steal time of each CPU since boot, ns, by `/proc/stat`.
+pub fn steal() -> Vec<(u32, u64)> {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    // SAFETY: no memory is involved.
+    let ticks = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(100).max(1);
+    stat.lines()
+        .filter_map(|line| {
+            let mut words = line.strip_prefix("cpu")?.split(' ');
+            let cpu = words.next()?.parse().ok()?;
+            let stolen: u64 = words.nth(7)?.parse().ok()?;
+            Some((cpu, stolen * (1_000_000_000 / ticks)))
+        })
+        .collect()
+}
+
+/// The same as a frame.
+pub fn steal_frame() -> Vec<u8> {
+    let mut payload = vec![frame::STEAL];
+    payload.extend_from_slice(&now().to_ne_bytes());
+    for (cpu, ns) in steal() {
+        payload.extend_from_slice(&cpu.to_ne_bytes());
+        payload.extend_from_slice(&ns.to_ne_bytes());
+    }
+    payload
+}

@@ -1,0 +1,117 @@
+//! The spool: what the recorder writes while it runs, and what is left of it after a crash.
+//!
+//! ```text
+//! DIR/spool/meta.json        what the recording says of itself; written before the first event and again at the end
+//! DIR/spool/processes.json   executables, build ids and command lines of the processes seen
+//! DIR/spool/000000.seg …     events; each segment tells all threads anew, so that it can be read without the others
+//! ```
+//!
+//! A segment is a header and frames ([`frame`]). From time to time comes a mark: "all events before T are written". What
+//! stands behind the last mark is incomplete (some CPUs' blocks were still in the kernel) and is not used, so that a
+//! spool ends at one instant for all CPUs however its recorder ended.
+
+pub mod frame;
+mod lane;
+mod rare;
+mod read;
+mod write;
+
+pub use read::open_spool;
+pub use write::Writer;
+
+use ingest::Facts;
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The format of `meta.json`; a newer one is refused.
+pub const META_VERSION: u32 = 1;
+
+/// What a spool says of itself.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Meta {
+    /// [`META_VERSION`].
+    pub version: u32,
+    /// What becomes the source's facts; `conditions` have no end until the recording ended.
+    pub facts: Facts,
+    /// Whether the recorder ended by itself.
+    pub finished: bool,
+    /// Why it ended early, where it did.
+    pub error: Option<String>,
+    /// Exit code of the recorded command.
+    pub exit_code: Option<i32>,
+    /// The boot's id, for the trace's id.
+    pub boot_id: String,
+    /// When the recorder started, `CLOCK_MONOTONIC`, ns.
+    pub started_ns: i64,
+    /// When the recorder started, `CLOCK_REALTIME`, ns since 1970.
+    pub started_realtime_ns: i64,
+    /// The flight recorder's length, seconds, where it is one.
+    pub keep_s: Option<f64>,
+}
+
+/// The spool's folder in a trace folder.
+#[must_use]
+pub fn folder(dir: &Path) -> PathBuf {
+    dir.join("spool")
+}
+
+/// Whether a folder holds a spool.
+#[must_use]
+pub fn is_spool(dir: &Path) -> bool {
+    folder(dir).join("meta.json").is_file()
+}
+
+/// Writes a file so that it is either the old one or the new one, whole.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    let done = std::fs::File::create(&beside).and_then(|mut f| f.write_all(bytes));
+    match done {
+        Ok(()) => std::fs::rename(&beside, path),
+        Err(e) => {
+            let _ = std::fs::remove_file(&beside);
+            Err(e)
+        }
+    }
+}
+
+impl Meta {
+    /// Writes it into a spool's folder.
+    ///
+    /// # Errors
+    /// As the file system says.
+    pub fn store(&self, spool: &Path) -> std::io::Result<()> {
+        replace(&spool.join("meta.json"), &serde_json::to_vec_pretty(self)?)
+    }
+
+    /// Reads it from a trace folder that holds a spool.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn load(dir: &Path) -> Result<Self, String> {
+        let path = folder(dir).join("meta.json");
+        let bytes = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let version = serde_json::from_slice::<serde_json::Value>(&bytes)
+            .ok()
+            .and_then(|v| v.get("version").and_then(serde_json::Value::as_u64));
+        if version.is_some_and(|v| v > u64::from(META_VERSION)) {
+            return Err("the spool was written by a newer version of corewise: please update".into());
+        }
+        serde_json::from_slice(&bytes).map_err(|e| format!("{}: {e}", path.display()))
+    }
+}
+
+/// The segments of a spool, in order.
+pub(crate) fn segments(spool: &Path) -> std::io::Result<Vec<(u64, PathBuf)>> {
+    let mut found: Vec<(u64, PathBuf)> = std::fs::read_dir(spool)?
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let number = path.file_name()?.to_str()?.strip_suffix(".seg")?.parse().ok()?;
+            Some((number, path))
+        })
+        .collect();
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,196 @@
+//! Rare events and snapshot rows, as the model's events; names get their numbers here.
+
+use crate::wire::{self, Bytes, Row};
+use model::{CpuId, Event, NameId, Ns, Pid, Seen, SeenState, Tid, What};
+use std::collections::HashMap;
+
+/// The texts of the stream.
+#[derive(Default)]
+pub struct Names {
+    ids: HashMap<Box<str>, NameId>,
+    /// Not yet handed out.
+    pub fresh: Vec<Box<str>>,
+}
+
+impl Names {
+    pub fn id(&mut self, text: &str) -> NameId {
+        if text.is_empty() {
+            return NameId::NONE;
+        }
+        if let Some(id) = self.ids.get(text) {
+            return *id;
+        }
+        let id = NameId(self.ids.len() as u32 + 1);
+        self.ids.insert(text.into(), id);
+        self.fresh.push(text.into());
+        id
+    }
+}
+
+/// What must be known of a thread to tell what its children inherit and its process shares.
+#[derive(Clone, Copy)]
+struct Known {
+    pid: i32,
+    mask: NameId,
+}
+
+/// What the reader knows while it reads: bounded by the threads and texts of the recording.
+#[derive(Default)]
+pub struct Telling {
+    pub names: Names,
+    threads: HashMap<i32, Known>,
+    paths: HashMap<u64, NameId>,
+    irqs: HashMap<i32, NameId>,
+}
+
+const SOFTIRQS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+impl Telling {
+    /// A cgroup's path is this.
+    pub fn path(&mut self, id: u64, path: &str) {
+        let name = self.names.id(path);
+        self.paths.insert(id, name);
+    }
+
+    /// An interrupt's name is this.
+    pub fn irq(&mut self, number: i32, name: &str) {
+        let name = self.names.id(name);
+        self.irqs.insert(number, name);
+    }
+
+    /// Puts in what an event of a block does not carry.
+    pub fn complete(&mut self, event: &mut Event) {
+        if let What::Irq { kind, number, name, .. } = &mut event.what {
+            *name = match kind {
+                model::IrqKind::Hard => self.irqs.get(number).copied().unwrap_or_default(),
+                model::IrqKind::Soft => match usize::try_from(*number).ok().and_then(|n| SOFTIRQS.get(n)) {
+                    Some(text) => self.names.id(text),
+                    None => NameId::NONE,
+                },
+            };
+        }
+    }
+
+    /// Tells a rare event; `false` where it makes no sense.
+    pub fn rare(&mut self, bytes: &[u8], offset: u64, out: &mut impl FnMut(Event)) -> bool {
+        let mut b = Bytes::new(bytes);
+        let head = wire::rare_head(&mut b);
+        let (at, cpu, tid) = (head.at, CpuId(u32::from(head.cpu)), Tid(head.tid));
+        let mut tell = |what| out(Event { at, offset, cpu, what });
+        match head.of {
+            wire::FORK => {
+                let (parent, pid, inner_tid, inner_pid) = (b.i32(), b.i32(), b.i32(), b.i32());
+                let (prio, policy, nice, level) = (b.i32(), b.i32(), b.i32(), b.i32());
+                let cgroup = b.u64();
+                let name = self.names.id(&b.text(16));
+                let mask = self.threads.get(&parent).map_or(NameId::NONE, |t| t.mask);
+                self.threads.insert(head.tid, Known { pid, mask });
+                tell(What::Fork { parent: Tid(parent), tid, pid: Pid(pid), name });
+                tell(priority(tid, prio, policy, nice));
+                if mask != NameId::NONE {
+                    tell(What::Affinity { tid, cpus: mask });
+                }
+                tell(self.cgroup(tid, cgroup));
+                if level > 0 {
+                    tell(What::Inner { tid, inner_tid: Tid(inner_tid), inner_pid: Pid(inner_pid) });
+                }
+            }
+            wire::EXEC => {
+                let (pid, old) = (b.i32(), b.i32());
+                let file = self.names.id(&b.text(256));
+                if old != head.tid {
+                    self.threads.remove(&old);
+                }
+                tell(What::Exec { tid, pid: Pid(pid), file });
+            }
+            wire::EXIT => {
+                let pid = b.i32();
+                self.threads.remove(&head.tid);
+                tell(What::Exit { tid, pid: Pid(pid) });
+            }
+            wire::RENAME => {
+                let (pid, _) = (b.i32(), b.u32());
+                let name = self.names.id(&b.text(16));
+                tell(What::Name { tid, pid: Pid(pid), name });
+            }
+            wire::PRIORITY => {
+                let (prio, policy, nice) = (b.i32(), b.i32(), b.i32());
+                tell(priority(tid, prio, policy, nice));
+            }
+            wire::AFFINITY => {
+                let cpus = self.names.id(&wire::cpu_list(&wire::mask(&mut b)));
+                if let Some(known) = self.threads.get_mut(&head.tid) {
+                    known.mask = cpus;
+                }
+                tell(What::Affinity { tid, cpus });
+            }
+            wire::CGROUP => {
+                let (pid, whole, id) = (b.i32(), b.u32() != 0, b.u64());
+                let text = b.text(256);
+                if !text.is_empty() {
+                    self.path(id, &text);
+                }
+                // The kernel tells of a whole process once, by its leader.
+                let mut moved: Vec<i32> = vec![head.tid];
+                if whole {
+                    moved.extend(self.threads.iter().filter(|(t, k)| k.pid == pid && **t != head.tid).map(|(t, _)| *t));
+                    moved.sort_unstable();
+                }
+                for thread in moved {
+                    tell(self.cgroup(Tid(thread), id));
+                }
+            }
+            wire::CURRENT => tell(What::Current { tid }),
+            _ => return false,
+        }
+        b.whole
+    }
+
+    fn cgroup(&self, tid: Tid, id: u64) -> What {
+        What::Cgroup { tid, id, path: self.paths.get(&id).copied().unwrap_or_default() }
+    }
+
+    /// Takes note of a snapshot's row and, if `out` is wanted, tells it.
+    pub fn row(&mut self, row: &Row, offset: u64, out: Option<&mut dyn FnMut(Event)>) {
+        let mask = self.names.id(&wire::cpu_list(&row.mask));
+        self.threads.insert(row.tid, Known { pid: row.pid, mask });
+        let Some(out) = out else { return };
+        let (tid, pid, cpu) = (Tid(row.tid), Pid(row.pid), CpuId(u32::from(row.cpu)));
+        let name = self.names.id(&row.comm);
+        let mut tell = |what| out(Event { at: row.at, offset, cpu, what });
+        let (state, letter) = seen(row);
+        tell(What::Name { tid, pid, name });
+        let exec = if row.exec == Ns::MAX { Ns::MIN } else { row.exec };
+        tell(What::Seen(Seen { tid, pid, name, state, letter, cpu, exec }));
+        tell(priority(tid, row.prio, row.policy, row.nice));
+        tell(What::Affinity { tid, cpus: mask });
+        tell(self.cgroup(tid, row.cgroup));
+        if row.level > 0 {
+            tell(What::Inner { tid, inner_tid: Tid(row.inner_tid), inner_pid: Pid(row.inner_pid) });
+        }
+    }
+}
+
+fn priority(tid: Tid, prio: i32, policy: i32, nice: i32) -> What {
+    let small = |v: i32| i8::try_from(v).unwrap_or(-1);
+    What::Priority { tid, prio: i16::try_from(prio).unwrap_or(i16::MIN), policy: small(policy), nice: small(nice) }
+}
+
+/// What a row's thread did, and its state's letter.
+fn seen(row: &Row) -> (SeenState, u8) {
+    let (letter, class, _) = wire::state(wire::state_code(row.state, row.exit_state));
+    if class == model::SwitchOut::Exited {
+        (SeenState::Exited, letter)
+    } else if row.on_cpu {
+        (SeenState::Running, b'R')
+    } else if row.state == 0 || row.state & 0x200 != 0 {
+        // Runnable, or being woken at this instant.
+        (SeenState::Ready, b'R')
+    } else if row.on_rq != 0 && !row.delayed {
+        // Preempted on its way to sleep: it still has a turn.
+        (SeenState::Ready, b'R')
+    } else {
+        (SeenState::Blocked, letter)
+    }
+}

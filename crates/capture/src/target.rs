@@ -1,0 +1,249 @@
+//! The process or command that a recording is made for: started once tracing is attached, watched until it has ended.
+
+use crate::options::{CaptureError, Target};
+use std::ffi::CString;
+use std::io::{Error, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+static STOPS: AtomicU32 = AtomicU32::new(0);
+static TERMS: AtomicU32 = AtomicU32::new(0);
+/// The command, for Ctrl-C that did not come from its terminal.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    if signal == libc::SIGTERM {
+        TERMS.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    let before = STOPS.fetch_add(1, Ordering::Relaxed);
+    let child = CHILD.load(Ordering::Relaxed);
+    // From the terminal every process of the foreground group gets it; from `kill` only we do.
+    // SAFETY: the kernel hands in a valid siginfo; kill may be called in a handler.
+    unsafe {
+        if before == 0 && child > 0 && !info.is_null() && (*info).si_code <= 0 {
+            libc::kill(child, signal);
+        }
+    }
+}
+
+/// Takes SIGINT and SIGTERM while it lives.
+pub struct Signals {
+    before: [(i32, libc::sigaction); 2],
+}
+
+impl Signals {
+    pub fn take() -> Self {
+        STOPS.store(0, Ordering::Relaxed);
+        TERMS.store(0, Ordering::Relaxed);
+        let before = [libc::SIGINT, libc::SIGTERM].map(|signal| {
+            // SAFETY: all-zero is a valid sigaction; the handler does only what handlers may.
+            unsafe {
+                let mut old: libc::sigaction = std::mem::zeroed();
+                let mut new: libc::sigaction = std::mem::zeroed();
+                new.sa_sigaction = on_signal as *const () as usize;
+                new.sa_flags = libc::SA_SIGINFO;
+                libc::sigaction(signal, &raw const new, &raw mut old);
+                (signal, old)
+            }
+        });
+        Self { before }
+    }
+
+    /// Whether the user wants the recording to end: at once, or where a command runs that gets the first Ctrl-C, the
+    /// second time.
+    pub fn stop(&self) -> bool {
+        let needed = if CHILD.load(Ordering::Relaxed) > 0 { 2 } else { 1 };
+        TERMS.load(Ordering::Relaxed) > 0 || STOPS.load(Ordering::Relaxed) >= needed
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for (signal, old) in &self.before {
+            // SAFETY: puts back what was there.
+            unsafe { libc::sigaction(*signal, old, std::ptr::null_mut()) };
+        }
+    }
+}
+
+/// The target while it runs.
+pub struct Running {
+    kind: Kind,
+    /// Exit code of the command.
+    pub exit_code: Option<i32>,
+}
+
+enum Kind {
+    All,
+    Process(OwnedFd, i32),
+    Command {
+        pid: i32,
+        watch: Option<OwnedFd>,
+        /// It waits for a byte from here.
+        go: Option<std::fs::File>,
+        /// An error number comes from here where it cannot be run.
+        failed: std::fs::File,
+        name: String,
+    },
+}
+
+fn pipe() -> std::io::Result<(std::fs::File, std::fs::File)> {
+    let mut ends = [0; 2];
+    // SAFETY: two descriptors are written to `ends`.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: both are fresh and ours.
+    Ok(unsafe { (std::fs::File::from_raw_fd(ends[0]), std::fs::File::from_raw_fd(ends[1])) })
+}
+
+/// A descriptor that becomes readable when a process ends.
+fn watch(pid: i32) -> Option<OwnedFd> {
+    // SAFETY: no memory is involved.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
+    // SAFETY: fresh and ours.
+    Some(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+impl Running {
+    /// Finds the process, or forks the command, which waits for [`Running::go`] before it becomes the program, with the
+    /// rights that this process has now.
+    ///
+    /// # Errors
+    /// Where there is no such process, or no fork.
+    pub fn prepare(target: &Target) -> Result<Self, CaptureError> {
+        let kind = match target {
+            Target::All => Kind::All,
+            Target::Pid(pid) => {
+                Kind::Process(watch(*pid).ok_or(CaptureError::NoProcess(*pid))?, *pid)
+            }
+            Target::Command(words) => Self::fork(words)?,
+        };
+        Ok(Self { kind, exit_code: None })
+    }
+
+    fn fork(words: &[String]) -> Result<Kind, CaptureError> {
+        let name = words.first().cloned().unwrap_or_default();
+        let failed = |why: Error| CaptureError::Command { command: name.clone(), why };
+        let texts: Result<Vec<CString>, _> = words.iter().map(|w| CString::new(w.as_str())).collect();
+        let texts = texts.map_err(|e| failed(e.into()))?;
+        let mut pointers: Vec<*const libc::c_char> = texts.iter().map(|t| t.as_ptr()).collect();
+        pointers.push(std::ptr::null());
+        let (wait, go) = pipe().map_err(failed)?;
+        let (told, tell) = pipe().map_err(failed)?;
+        // SAFETY: the child calls only what may be called after fork in a program with threads.
+        let pid = unsafe {
+            // Grandchildren whose parent ends become ours, so that we can wait for them.
+            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+            let pid = libc::fork();
+            if pid == 0 {
+                libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                libc::signal(libc::SIGTERM, libc::SIG_DFL);
+                libc::close(go.as_raw_fd());
+                let mut byte = 0u8;
+                if libc::read(wait.as_raw_fd(), (&raw mut byte).cast(), 1) == 1 {
+                    libc::execvp(pointers[0], pointers.as_ptr());
+                    let errno: i32 = *libc::__errno_location();
+                    libc::write(tell.as_raw_fd(), (&raw const errno).cast(), 4);
+                }
+                libc::_exit(127);
+            }
+            pid
+        };
+        if pid < 0 {
+            return Err(failed(Error::last_os_error()));
+        }
+        CHILD.store(pid, Ordering::Relaxed);
+        Ok(Kind::Command { pid, watch: watch(pid), go: Some(go), failed: told, name })
+    }
+
+    /// The process that the recording is for.
+    pub fn focus(&self) -> Option<i32> {
+        match &self.kind {
+            Kind::All => None,
+            Kind::Process(_, pid) | Kind::Command { pid, .. } => Some(*pid),
+        }
+    }
+
+    /// Lets the command begin.
+    ///
+    /// # Errors
+    /// Where it cannot be run.
+    pub fn go(&mut self) -> Result<(), CaptureError> {
+        let Kind::Command { pid, go, failed, name, .. } = &mut self.kind else { return Ok(()) };
+        let told = go.take().map(|mut pipe| pipe.write_all(&[1]));
+        if let Some(Err(why)) = told {
+            return Err(CaptureError::Command { command: name.clone(), why });
+        }
+        // The pipe closes when the program begins; it holds an error number where it does not.
+        let mut errno = [0; 4];
+        if failed.read_exact(&mut errno).is_ok() {
+            // SAFETY: reaps our own child.
+            unsafe { libc::waitpid(*pid, std::ptr::null_mut(), 0) };
+            let why = Error::from_raw_os_error(i32::from_ne_bytes(errno));
+            return Err(CaptureError::Command { command: name.clone(), why });
+        }
+        Ok(())
+    }
+
+    /// Waits until the target ends, a signal comes, or the time is over.
+    pub fn wait(&self, time: std::time::Duration) {
+        let fd = match &self.kind {
+            Kind::Process(fd, _) => Some(fd),
+            Kind::Command { watch, .. } if self.exit_code.is_none() => watch.as_ref(),
+            _ => None,
+        };
+        let mut poll = libc::pollfd { fd: fd.map_or(-1, AsRawFd::as_raw_fd), events: libc::POLLIN, revents: 0 };
+        let ms = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: one valid pollfd; a negative descriptor is ignored.
+        unsafe { libc::poll(&raw mut poll, 1, ms) };
+    }
+
+    /// Whether the target has ended.
+    pub fn ended(&mut self) -> bool {
+        match &self.kind {
+            Kind::All => false,
+            Kind::Process(fd, _) => {
+                let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+                // SAFETY: one valid pollfd.
+                unsafe { libc::poll(&raw mut poll, 1, 0) == 1 }
+            }
+            Kind::Command { pid, .. } => loop {
+                let mut status = 0;
+                // SAFETY: reaps children of this process; the status is written.
+                let got = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
+                if got == *pid {
+                    self.exit_code = Some(if libc::WIFSIGNALED(status) {
+                        128 + libc::WTERMSIG(status)
+                    } else {
+                        libc::WEXITSTATUS(status)
+                    });
+                }
+                if got == 0 {
+                    return false;
+                }
+                if got < 0 {
+                    return Error::last_os_error().raw_os_error() != Some(libc::EINTR);
+                }
+            },
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Kind::Command { pid, go, .. } = &mut self.kind {
+            CHILD.store(0, Ordering::Relaxed);
+            // SAFETY: no memory is involved.
+            unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) };
+            if go.take().is_some() {
+                // It never began: its end of the pipe is closed now, and it exits.
+                // SAFETY: reaps our own child.
+                unsafe { libc::waitpid(*pid, std::ptr::null_mut(), 0) };
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The BPF backend: loads and attaches the kernel side, drains it, and takes snapshots.
+
+use crate::options::CaptureError;
+use crate::ring::{Blocks, Ring};
+use crate::wire;
+use libbpf_rs::btf::{Btf, types};
+use libbpf_rs::libbpf_sys;
+use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel};
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::Mutex;
+
+/// The kernel side, compiled by `build.rs`.
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
+
+/// Without these there is no recording.
+const NEEDED: [&str; 4] = ["sched_switch", "sched_waking", "sched_wakeup", "sched_wakeup_new"];
+
+/// Programs at tracepoints that a kernel may lack: program (named as its tracepoint), what is then not recorded.
+const TRACEPOINTS: [(&str, &str); 10] = [
+    ("sched_migrate_task", "migrations of waiting threads"),
+    ("sched_process_fork", "forks"),
+    ("sched_process_exec", "execs"),
+    ("sched_process_exit", "exits"),
+    ("task_rename", "changes of a thread's name"),
+    ("sched_pi_setprio", "inherited priorities"),
+    ("cgroup_attach_task", "moves between cgroups"),
+    ("cpu_idle", "idle states"),
+    ("cpu_frequency", "frequency changes"),
+    ("sched_wakeup_new", "new threads"),
+];
+
+const INTERRUPTS: [&str; 4] = ["irq_handler_entry", "irq_handler_exit", "softirq_entry", "softirq_exit"];
+
+/// Programs at functions: program, function.
+const FUNCTIONS: [(&str, &str); 3] = [
+    ("set_user_nice", "set_user_nice"),
+    ("sched_setscheduler", "__sched_setscheduler"),
+    ("set_cpus_allowed", "__set_cpus_allowed_ptr"),
+];
+
+/// Not attached: run by the recorder.
+const OWN: [&str; 3] = ["hand_over_rest", "who_runs", "all_threads"];
+
+/// What libbpf said last.
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+fn listen(level: PrintLevel, text: String) {
+    if level == PrintLevel::Warn
+        && let Ok(mut said) = SAID.lock()
+        && said.len() < 4096
+    {
+        said.push_str(text.trim_end());
+        said.push_str("; ");
+    }
+}
+
+/// The kernel side at work.
+pub struct Tracer {
+    ring: Ring,
+    blocks: Blocks,
+    /// CPUs that may come online.
+    cpus: u32,
+    hand_over: RawFd,
+    who: RawFd,
+    /// Name and file descriptor of every attached program.
+    programs: Vec<RawFd>,
+    missed: u64,
+    /// What this kernel cannot tell.
+    pub lacks: Vec<String>,
+    /// Changes of priority and affinity must be looked for: no program tells them.
+    pub look_for_changes: bool,
+    threads: Link,
+    _links: Vec<Link>,
+    _object: Object,
+}
+
+/// The highest CPU number of this machine, plus one.
+pub fn possible_cpus() -> u32 {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+    let last = list.trim().rsplit([',', '-']).next().and_then(|n| n.parse::<u32>().ok());
+    last.map_or(1, |n| n + 1)
+}
+
+fn why(doing: &str, error: &libbpf_rs::Error) -> CaptureError {
+    let said = SAID.lock().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default();
+    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !crate::rights::may_load() {
+        return CaptureError::Rights;
+    }
+    CaptureError::Bpf(format!("{doing}: {error:#}; {}", said.trim_end_matches("; ")))
+}
+
+impl Tracer {
+    /// Loads and attaches everything that this kernel has.
+    ///
+    /// # Errors
+    /// Without the rights; or what libbpf or the kernel's verifier say.
+    pub fn start(ring_bytes: u32, irq: bool) -> Result<Self, CaptureError> {
+        libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
+        if let Ok(mut said) = SAID.lock() {
+            said.clear();
+        }
+        let btf = Btf::from_vmlinux()
+            .map_err(|e| CaptureError::Bpf(format!("this kernel has no BTF (/sys/kernel/btf/vmlinux): {e}")))?;
+        let mut lacks = Vec::new();
+        let cpus = possible_cpus();
+        let mut functions = true;
+        let object = match open(&btf, cpus, ring_bytes, irq, true, &mut lacks)?.load() {
+            Ok(object) => object,
+            Err(_) => {
+                // Some kernels do not let programs attach to functions; everything else does not need it.
+                functions = false;
+                lacks.clear();
+                open(&btf, cpus, ring_bytes, irq, false, &mut lacks)?
+                    .load()
+                    .map_err(|e| why("the kernel refused the BPF programs", &e))?
+            }
+        };
+        Self::attach(object, cpus, ring_bytes, functions, lacks)
+    }
+
+    fn attach(
+        object: Object,
+        cpus: u32,
+        ring_bytes: u32,
+        functions: bool,
+        mut lacks: Vec<String>,
+    ) -> Result<Self, CaptureError> {
+        let (mut links, mut programs, mut threads) = (Vec::new(), Vec::new(), None);
+        let (mut hand_over, mut who) = (-1, -1);
+        let mut look_for_changes = !functions;
+        for program in object.progs_mut() {
+            let name = program.name().to_string_lossy().into_owned();
+            let fd = program.as_fd().as_raw_fd();
+            if !program.autoload() {
+                continue;
+            }
+            match name.as_str() {
+                "hand_over_rest" => hand_over = fd,
+                "who_runs" => who = fd,
+                _ => match program.attach() {
+                    Ok(link) if name == "all_threads" => threads = Some(link),
+                    Ok(link) => {
+                        links.push(link);
+                        programs.push(fd);
+                    }
+                    Err(_) if FUNCTIONS.iter().any(|(p, _)| *p == name) => look_for_changes = true,
+                    Err(e) if NEEDED.contains(&name.trim_end_matches("_old")) || OWN.contains(&name.as_str()) => {
+                        return Err(why(&format!("attaching {name}"), &e));
+                    }
+                    Err(e) => lacks.push(format!("{name} could not be attached ({e}).")),
+                },
+            }
+        }
+        let fd_of = |name: &str| {
+            let map = object.maps().find(|m| m.name() == name);
+            map.map(|m| (m.as_fd().as_raw_fd(), m.value_size(), m.max_entries()))
+        };
+        let (Some(ring), Some(blocks), Some(threads)) = (fd_of("ring"), fd_of("blocks"), threads) else {
+            return Err(CaptureError::Bpf("the BPF object lacks a map".into()));
+        };
+        let mapped = |e| CaptureError::Bpf(format!("mapping the ring buffer: {e}"));
+        if look_for_changes {
+            lacks.push(
+                "Changes of priority and affinity are seen once a second: this kernel lets no program attach to \
+                 functions."
+                    .into(),
+            );
+        }
+        let mut tracer = Self {
+            ring: Ring::new(ring.0, ring_bytes as usize).map_err(mapped)?,
+            blocks: Blocks::new(blocks.0, blocks.1 as usize, blocks.2 as usize, wire::LEVELS).map_err(mapped)?,
+            cpus,
+            hand_over,
+            who,
+            programs,
+            missed: 0,
+            lacks,
+            look_for_changes,
+            threads,
+            _links: links,
+            _object: object,
+        };
+        tracer.missed = tracer.recursion_misses();
+        Ok(tracer)
+    }
+
+    /// Hands every record that is there to `take`; `true`: nothing that was there is left.
+    pub fn drain(&self, take: &mut dyn FnMut(&[u8])) -> bool {
+        self.ring.drain(take)
+    }
+
+    /// Makes each CPU that has something hand it over (`all`: every CPU). `false`: one was in the middle of writing.
+    pub fn hand_over(&self, all: bool) -> bool {
+        let mut done = true;
+        for cpu in 0..self.cpus {
+            if all || self.blocks.waits(cpu) {
+                // An offline CPU handed over nothing since; what it left is lost with the kernel's buffers only if it
+                // never comes back, and then it is counted as lost.
+                done &= run_on(self.hand_over, cpu).unwrap_or(0) == 0;
+            }
+        }
+        done
+    }
+
+    /// Lets each CPU tell what it runs.
+    pub fn tell_current(&self) {
+        for cpu in 0..self.cpus {
+            let _ = run_on(self.who, cpu);
+        }
+    }
+
+    /// Events of each CPU that were lost and not told with a block.
+    pub fn untold_losses(&self) -> Vec<(u32, u64)> {
+        (0..self.cpus).map(|cpu| (cpu, self.blocks.lost(cpu))).filter(|(_, n)| *n > 0).collect()
+    }
+
+    /// A row for every thread, in wire form one behind the other.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn threads(&self) -> Result<Vec<u8>, CaptureError> {
+        let failed = |e: String| CaptureError::Bpf(format!("reading the list of threads: {e}"));
+        let mut rows = Vec::with_capacity(1 << 16);
+        let mut iter = Iter::new(&self.threads).map_err(|e| failed(e.to_string()))?;
+        let mut chunk = vec![0; 1 << 16];
+        loop {
+            match iter.read(&mut chunk) {
+                Ok(0) => return Ok(rows),
+                Ok(n) => rows.extend_from_slice(&chunk[..n]),
+                Err(e) if matches!(e.raw_os_error(), Some(libc::EINTR | libc::EAGAIN)) => {}
+                Err(e) => return Err(failed(e.to_string())),
+            }
+        }
+    }
+
+    /// How often a program was not run since the last call, because it was running on that CPU already.
+    pub fn newly_missed(&mut self) -> u64 {
+        let now = self.recursion_misses();
+        now.saturating_sub(std::mem::replace(&mut self.missed, now))
+    }
+
+    fn recursion_misses(&self) -> u64 {
+        self.programs.iter().filter_map(|fd| info(*fd)).map(|i| i.recursion_misses).sum()
+    }
+
+    /// What the programs ran, ns, where the kernel counts it (`kernel.bpf_stats_enabled`).
+    pub fn run_time_ns(&self) -> Option<i64> {
+        let sum: u64 = self.programs.iter().filter_map(|fd| info(*fd)).map(|i| i.run_time_ns).sum();
+        i64::try_from(sum).ok().filter(|n| *n > 0)
+    }
+}
+
+fn info(fd: RawFd) -> Option<libbpf_sys::bpf_prog_info> {
+    let mut info = libbpf_sys::bpf_prog_info::default();
+    let mut len = size_of::<libbpf_sys::bpf_prog_info>() as u32;
+    // SAFETY: the kernel writes at most `len` bytes.
+    let failed = unsafe { libbpf_sys::bpf_prog_get_info_by_fd(fd, &raw mut info, &raw mut len) };
+    (failed == 0).then_some(info)
+}
+
+/// Runs a program on a CPU; what it returned.
+fn run_on(program: RawFd, cpu: u32) -> std::io::Result<u32> {
+    let mut how = libbpf_sys::bpf_test_run_opts {
+        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+        cpu,
+        flags: libbpf_sys::BPF_F_TEST_RUN_ON_CPU,
+        ..Default::default()
+    };
+    // SAFETY: no buffers are passed.
+    let failed = unsafe { libbpf_sys::bpf_prog_test_run_opts(program, &raw mut how) };
+    if failed == 0 { Ok(how.retval) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// Opens the object and leaves out what this kernel does not have.
+fn open(
+    btf: &Btf<'_>,
+    cpus: u32,
+    ring_bytes: u32,
+    irq: bool,
+    functions: bool,
+    lacks: &mut Vec<String>,
+) -> Result<OpenObject, CaptureError> {
+    let mut object = ObjectBuilder::default()
+        .open_memory(OBJECT)
+        .map_err(|e| why("opening the BPF object", &e))?;
+    let has_point = |name: &str| btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{name}")).is_some();
+    let state_is_told = switch_tells_state(btf);
+    for mut program in object.progs_mut() {
+        let name = program.name().to_string_lossy().into_owned();
+        let name = name.as_str();
+        let load = if let Some((_, function)) = FUNCTIONS.iter().find(|(p, _)| *p == name) {
+            functions && btf.type_by_name::<types::Func<'_>>(function).is_some()
+        } else if INTERRUPTS.contains(&name) {
+            irq && has_point(name)
+        } else if let Some((_, what)) = TRACEPOINTS.iter().find(|(p, _)| *p == name) {
+            let there = has_point(name);
+            if !there {
+                lacks.push(format!("This kernel does not tell {what} ({name})."));
+            }
+            there
+        } else {
+            match name {
+                "sched_switch" => state_is_told,
+                "sched_switch_old" => !state_is_told,
+                _ => true,
+            }
+        };
+        program.set_autoload(load);
+    }
+    for mut map in object.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        let done = match name.as_str() {
+            "ring" => map.set_max_entries(ring_bytes),
+            "blocks" => map.set_max_entries(cpus * wire::LEVELS as u32),
+            name if name.ends_with(".rodata") => {
+                let words = cpus.div_ceil(64).min(16);
+                if let Some(value) = map.initial_value_mut().and_then(|v| v.get_mut(..4)) {
+                    value.copy_from_slice(&words.to_ne_bytes());
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        done.map_err(|e| why("sizing the BPF maps", &e))?;
+    }
+    Ok(object)
+}
+
+/// Whether `sched_switch` has the state as its fourth argument (Linux 5.18 and later).
+fn switch_tells_state(btf: &Btf<'_>) -> bool {
+    use libbpf_rs::btf::ReferencesType;
+    let arguments = btf
+        .type_by_name::<types::Typedef<'_>>("btf_trace_sched_switch")
+        .and_then(|t| types::Ptr::try_from(t.referenced_type()).ok())
+        .and_then(|p| types::FuncProto::try_from(p.referenced_type()).ok())
+        .map(|f| f.iter().count());
+    // The first one is the tracepoint's own data.
+    arguments.is_none_or(|n| n >= 5)
+}

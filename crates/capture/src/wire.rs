@@ -1,0 +1,375 @@
+//! Reads what the kernel side hands over: `src/bpf/wire.h` is the definition.
+//!
+//! The bytes come back from a disk that may have been cut or have lied, so nothing here trusts a length or a number.
+
+use model::{Clock, CpuId, Event, IrqKind, NameId, Ns, Switch, SwitchOut, Tid, Wake, WakeKind, What};
+
+/// Several frequent events of one CPU.
+pub const KIND_BLOCK: u8 = 1;
+/// One rare event.
+pub const KIND_RARE: u8 = 2;
+/// A row of a snapshot.
+pub const KIND_ROW: u8 = 3;
+/// Blocks of each CPU, for programs that interrupt each other.
+pub const LEVELS: usize = 4;
+/// Bytes of a block's head.
+pub const BLOCK_HEAD: usize = 32;
+
+pub const FORK: u8 = 1;
+pub const EXEC: u8 = 2;
+pub const EXIT: u8 = 3;
+pub const RENAME: u8 = 4;
+pub const PRIORITY: u8 = 5;
+pub const AFFINITY: u8 = 6;
+pub const CGROUP: u8 = 7;
+pub const CURRENT: u8 = 8;
+
+/// Reads numbers one after another; zero behind the end, and `whole` then says so.
+pub struct Bytes<'a> {
+    from: &'a [u8],
+    at: usize,
+    /// Whether everything asked for was there.
+    pub whole: bool,
+}
+
+impl<'a> Bytes<'a> {
+    pub fn new(from: &'a [u8]) -> Self {
+        Self { from, at: 0, whole: true }
+    }
+
+    pub fn take(&mut self, n: usize) -> &'a [u8] {
+        let got = self.from.get(self.at..self.at.saturating_add(n));
+        self.whole &= got.is_some();
+        self.at = self.at.saturating_add(n).min(self.from.len());
+        got.unwrap_or_default()
+    }
+
+    pub fn u8(&mut self) -> u8 {
+        self.take(1).first().copied().unwrap_or_default()
+    }
+
+    pub fn u16(&mut self) -> u16 {
+        self.take(2).try_into().map(u16::from_ne_bytes).unwrap_or_default()
+    }
+
+    pub fn u32(&mut self) -> u32 {
+        self.take(4).try_into().map(u32::from_ne_bytes).unwrap_or_default()
+    }
+
+    pub fn i32(&mut self) -> i32 {
+        self.u32().cast_signed()
+    }
+
+    pub fn u64(&mut self) -> u64 {
+        self.take(8).try_into().map(u64::from_ne_bytes).unwrap_or_default()
+    }
+
+    pub fn ns(&mut self) -> Ns {
+        ns(self.u64())
+    }
+
+    /// A text of at most `n` bytes that ends at its first zero byte.
+    pub fn text(&mut self, n: usize) -> String {
+        let bytes = self.take(n);
+        let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+
+    pub fn rest(&self) -> &'a [u8] {
+        self.from.get(self.at..).unwrap_or_default()
+    }
+}
+
+/// A kernel stamp; beyond 292 years it is nonsense and taken as the end of time.
+pub fn ns(stamp: u64) -> Ns {
+    Ns(i64::try_from(stamp).unwrap_or(i64::MAX))
+}
+
+/// What stands before a block's events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockHead {
+    pub level: usize,
+    pub cpu: u16,
+    pub events: u32,
+    pub base: u64,
+    pub last: u64,
+    pub lost: u64,
+}
+
+/// Reads a block's head (`bytes` begins with the kind).
+pub fn block_head(bytes: &[u8]) -> Option<BlockHead> {
+    let mut b = Bytes::new(bytes);
+    let kind = b.u8();
+    let level = usize::from(b.u8());
+    let head =
+        BlockHead { level, cpu: b.u16(), events: b.u32(), base: b.u64(), last: b.u64(), lost: b.u64() };
+    (b.whole && kind == KIND_BLOCK && level < LEVELS).then_some(head)
+}
+
+/// A dynamic priority in a byte; 255 is −1.
+fn prio(byte: u32) -> i16 {
+    if byte & 255 == 255 { -1 } else { (byte & 255) as i16 }
+}
+
+/// The letter, class and number of a state code: what the kernel's own `sched_switch` prints.
+pub fn state(code: u8) -> (u8, SwitchOut, u32) {
+    match code {
+        0 => (b'R', SwitchOut::Runnable, 0),
+        9 => (b'R', SwitchOut::Preempted, 0x100),
+        5 | 6 => (b"XZ"[usize::from(code) - 5], SwitchOut::Exited, 1 << (code - 1)),
+        1..=8 => (b"RSDTtXZPI"[usize::from(code)], SwitchOut::Blocked, 1 << (code - 1)),
+        _ => (b'?', SwitchOut::Blocked, 0),
+    }
+}
+
+/// The state code of a task's raw state, as the kernel computes it (`__task_state_index`).
+pub fn state_code(raw: u32, exit_state: u32) -> u8 {
+    let mut bits = (raw | exit_state) & 0x7f;
+    if raw & 0x402 == 0x402 {
+        bits = 0x80; // TASK_IDLE
+    }
+    if raw & 0x9000 != 0 {
+        bits = 2; // TASK_RTLOCK_WAIT, TASK_FROZEN
+    }
+    (u32::BITS - bits.leading_zeros()) as u8
+}
+
+/// Decodes a block's events in their order. Stops at the first record that makes no sense and says `false`.
+pub fn decode_block(head: &BlockHead, data: &[u8], offset: u64, out: &mut impl FnMut(Event)) -> bool {
+    let mut b = Bytes::new(data);
+    let cpu = CpuId(u32::from(head.cpu));
+    let mut last = head.base;
+    for _ in 0..head.events {
+        let at_byte = (data.len() - b.rest().len()) as u64;
+        let time = head.base.saturating_add(u64::from(b.u32()));
+        let (kind, a, wide) = (b.u8(), b.u8(), b.u16());
+        if time < last {
+            return false;
+        }
+        last = time;
+        let at = ns(time);
+        let what = match kind {
+            1 | 2 => {
+                let (prev, next, exec) = (Tid(b.i32()), Tid(b.i32()), b.ns());
+                if kind == 2 {
+                    let told = b.u64();
+                    let wake = Wake {
+                        tid: next,
+                        name: NameId::NONE,
+                        kind: WakeKind::WakeupTold,
+                        target: Some(CpuId((told & 0xffff) as u32)),
+                        waker: Tid::UNKNOWN,
+                        prio: i16::MIN,
+                        stamp: ns(time.saturating_sub(told >> 16)),
+                    };
+                    out(Event { at, offset: offset + at_byte, cpu, what: What::Wake(wake) });
+                }
+                let (letter, class, number) = state(a);
+                What::Switch(Switch {
+                    prev,
+                    next,
+                    prev_name: NameId::NONE,
+                    next_name: NameId::NONE,
+                    prev_state: number,
+                    prev_prio: prio(u32::from(wide)),
+                    next_prio: prio(u32::from(wide) >> 8),
+                    out: class,
+                    letter,
+                    stack: model::StackId::default(),
+                    prev_exec: if prev == Tid::IDLE || exec == Ns::MAX { Ns::MIN } else { exec },
+                })
+            }
+            3..=5 => What::Wake(Wake {
+                tid: Tid(b.i32()),
+                name: NameId::NONE,
+                kind: [WakeKind::Waking, WakeKind::Wakeup, WakeKind::New][usize::from(kind) - 3],
+                target: Some(CpuId(u32::from(wide))),
+                waker: Tid(b.i32()),
+                prio: prio(u32::from(a)),
+                stamp: at,
+            }),
+            6 => What::Migrate { tid: Tid(b.i32()), from: CpuId(u32::from(wide)), to: CpuId(b.u32()) },
+            7 => What::Idle { state: if a == 255 { -1 } else { i32::from(a) } },
+            8 => What::Frequency { of: CpuId(b.u32()), khz: b.u32() },
+            9 | 10 => {
+                // The name stands in the spool's table of interrupts: the reader puts it in.
+                What::Irq { kind: IrqKind::Hard, number: b.i32(), begins: kind == 9, name: NameId::NONE }
+            }
+            11 | 12 => {
+                What::Irq { kind: IrqKind::Soft, number: i32::from(a), begins: kind == 11, name: NameId::NONE }
+            }
+            _ => return false,
+        };
+        if !b.whole {
+            return false;
+        }
+        out(Event { at, offset: offset + at_byte, cpu, what });
+    }
+    true
+}
+
+/// The head of a rare event or a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RareHead {
+    pub kind: u8,
+    pub of: u8,
+    pub cpu: u16,
+    pub tid: i32,
+    pub at: Ns,
+}
+
+/// Bytes of it.
+pub const RARE_HEAD: usize = 16;
+
+pub fn rare_head(b: &mut Bytes<'_>) -> RareHead {
+    RareHead { kind: b.u8(), of: b.u8(), cpu: b.u16(), tid: b.i32(), at: b.ns() }
+}
+
+/// A row of a snapshot.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    pub tid: i32,
+    pub at: Ns,
+    pub cpu: u16,
+    pub pid: i32,
+    pub inner_tid: i32,
+    pub inner_pid: i32,
+    pub level: u32,
+    pub prio: i32,
+    pub policy: i32,
+    pub nice: i32,
+    pub on_cpu: bool,
+    pub on_rq: u32,
+    pub delayed: bool,
+    pub state: u32,
+    pub exit_state: u32,
+    pub exec: Ns,
+    pub cgroup: u64,
+    pub comm: String,
+    pub mask: Vec<u64>,
+}
+
+/// Bytes of a row.
+pub const ROW: usize = RARE_HEAD + 48 + 16 + 16 + 8 + MASK_WORDS * 8;
+/// Bytes before its name.
+pub const ROW_COMM: usize = RARE_HEAD + 48 + 16;
+const MASK_WORDS: usize = 16;
+
+/// Reads a row.
+pub fn row(bytes: &[u8]) -> Option<Row> {
+    let mut b = Bytes::new(bytes);
+    let head = rare_head(&mut b);
+    let row = Row {
+        tid: head.tid,
+        at: head.at,
+        cpu: head.cpu,
+        pid: b.i32(),
+        inner_tid: b.i32(),
+        inner_pid: b.i32(),
+        level: b.u32(),
+        prio: b.i32(),
+        policy: b.i32(),
+        nice: b.i32(),
+        on_cpu: b.u32() != 0,
+        on_rq: b.u32(),
+        delayed: b.u32() != 0,
+        state: b.u32(),
+        exit_state: b.u32(),
+        exec: b.ns(),
+        cgroup: b.u64(),
+        comm: b.text(16),
+        mask: mask(&mut b),
+    };
+    (b.whole && head.kind == KIND_ROW).then_some(row)
+}
+
+/// The words of a CPU mask, behind their count.
+pub fn mask(b: &mut Bytes<'_>) -> Vec<u64> {
+    let words = (b.u32() as usize).min(MASK_WORDS);
+    let _pad = b.u32();
+    let mut all: Vec<u64> = (0..MASK_WORDS).map(|_| b.u64()).collect();
+    all.truncate(words);
+    all
+}
+
+/// A mask as a kernel CPU list ("0-3,8").
+pub fn cpu_list(mask: &[u64]) -> String {
+    let mut text = String::new();
+    let set = |cpu: usize| mask.get(cpu / 64).is_some_and(|w| w >> (cpu % 64) & 1 == 1);
+    let mut cpu = 0;
+    while cpu < mask.len() * 64 {
+        if !set(cpu) {
+            cpu += 1;
+            continue;
+        }
+        let first = cpu;
+        while set(cpu + 1) {
+            cpu += 1;
+        }
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.push_str(&first.to_string());
+        if cpu > first {
+            text.push('-');
+            text.push_str(&cpu.to_string());
+        }
+        cpu += 1;
+    }
+    text
+}
+
+/// The number under which the spool keeps a clock.
+pub fn clock_number(which: Clock) -> u8 {
+    match which {
+        Clock::Monotonic => 0,
+        Clock::Boottime => 1,
+        Clock::Realtime => 2,
+        Clock::Tsc => 3,
+        Clock::Perf => 4,
+    }
+}
+
+/// The clock of a number.
+pub fn clock_of(number: u8) -> Option<Clock> {
+    Some(match number {
+        0 => Clock::Monotonic,
+        1 => Clock::Boottime,
+        2 => Clock::Realtime,
+        3 => Clock::Tsc,
+        4 => Clock::Perf,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_the_kernels() {
+        // Interruptible, uninterruptible, idle kernel thread, dead and reaped, zombie, parked, frozen.
+        let codes = [(0, 0), (1, 0), (2, 0), (0x402, 0), (0x80, 0x10), (0x80, 0x20), (0x40, 0), (0x8001, 0)];
+        let letters: Vec<u8> = codes.iter().map(|(s, e)| state(state_code(*s, *e)).0).collect();
+        assert_eq!(letters, b"RSDIXZPD");
+        assert_eq!(state(9), (b'R', SwitchOut::Preempted, 0x100));
+        assert_eq!(state(6).2, 0x20);
+    }
+
+    #[test]
+    fn cpu_lists() {
+        assert_eq!(cpu_list(&[0b1_0000_1111]), "0-3,8");
+        assert_eq!(cpu_list(&[1 << 63, 1]), "63-64");
+        assert_eq!(cpu_list(&[]), "");
+    }
+
+    #[test]
+    fn hostile_blocks_end_early_and_do_no_harm() {
+        let head = BlockHead { level: 0, cpu: 1, events: u32::MAX, base: u64::MAX, last: 0, lost: 0 };
+        for kind in 0..=255u8 {
+            let mut data = vec![255u8; 40];
+            data[4] = kind;
+            assert!(!decode_block(&head, &data, 0, &mut |_| ()));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What can go wrong, in a sentence with where and what to do.
+
+use ingest::Fatal;
+use std::path::{Path, PathBuf};
+
+/// An error of the engine.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The system refuses.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// Which file or folder.
+        path: PathBuf,
+        /// As the system says.
+        error: std::io::Error,
+    },
+    /// The source cannot be read.
+    #[error("{}: {fatal}", path.display())]
+    Source {
+        /// Which file.
+        path: PathBuf,
+        /// Where in it, and why.
+        fatal: Fatal,
+    },
+    /// No importer knows the file.
+    #[error("{}: not a format that corewise reads (it reads {known}, and its own trace folders)", path.display())]
+    UnknownFormat {
+        /// Which file.
+        path: PathBuf,
+        /// The formats that there are.
+        known: String,
+    },
+    /// Temporary files cannot be written or read.
+    #[error("temporary files in {}: {error}; set TMPDIR to a folder with room", folder.display())]
+    Temporary {
+        /// Where.
+        folder: PathBuf,
+        /// As the system says.
+        error: std::io::Error,
+    },
+    /// Words for anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl EngineError {
+    /// For [`Result::map_err`].
+    pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self::Io { path, error }
+    }
+
+    /// For [`Result::map_err`].
+    pub fn temporary(error: std::io::Error) -> Self {
+        Self::Temporary { folder: std::env::temp_dir(), error }
+    }
+}

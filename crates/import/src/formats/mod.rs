@@ -1,0 +1,3 @@
+//! One file or folder a format.
+
+pub mod perf_data;

@@ -1,0 +1,166 @@
+//! The header's facts about the machine and the run (`enum perf_header_feature`, `tools/perf/util/header.c`).
+
+use super::header::Header;
+use crate::tracepoint::ByteOrder;
+use model::CpuId;
+use topology::{HeaderCache, HeaderCpu, HeaderTopology, Machine};
+
+const HOSTNAME: u32 = 3;
+const OSRELEASE: u32 = 4;
+const VERSION: u32 = 5;
+const ARCH: u32 = 6;
+const NRCPUS: u32 = 7;
+const CPUDESC: u32 = 8;
+const CMDLINE: u32 = 11;
+const CPU_TOPOLOGY: u32 = 13;
+const NUMA_TOPOLOGY: u32 = 14;
+const CACHE: u32 = 20;
+const HYBRID_TOPOLOGY: u32 = 30;
+/// No list in a header is longer.
+const MOST: u32 = 1 << 16;
+
+/// What the features tell.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) machine: Option<Machine>,
+    pub(super) online: Vec<CpuId>,
+    pub(super) about: Vec<(String, String)>,
+}
+
+/// Reads the features; one that is damaged is left out.
+pub(super) fn read(header: &Header) -> Told {
+    let mut told = Told::default();
+    let mut topology = HeaderTopology::default();
+    for (feature, bytes) in &header.features {
+        let mut section = Section { bytes, order: header.order };
+        let name = match *feature {
+            HOSTNAME => "hostname",
+            OSRELEASE => "kernel_release",
+            VERSION => "perf_version",
+            ARCH => "arch",
+            CPUDESC => "cpu_model",
+            CMDLINE => "command_line",
+            _ => {
+                // What was read of a damaged section stays; the rest is unknown.
+                let _ = section.topology(*feature, &mut topology);
+                continue;
+            }
+        };
+        let text = if *feature == CMDLINE { section.texts().map(|t| t.join(" ")) } else { section.text() };
+        told.about.extend(text.map(|t| (name.to_owned(), t)));
+    }
+    let about = |name: &str| told.about.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
+    (topology.arch, topology.cpudesc) = (about("arch"), about("cpu_model"));
+    // The counts name CPUs only where all that there are were online.
+    if let (Some(online), Some(available)) = (topology.online, topology.available)
+        && online == available
+        && online <= MOST
+    {
+        told.online = (0..online).map(CpuId).collect();
+    }
+    if topology
+        != (HeaderTopology {
+            arch: topology.arch.clone(),
+            cpudesc: topology.cpudesc.clone(),
+            ..HeaderTopology::default()
+        })
+    {
+        told.machine = Some(Machine::from_trace_header(&topology));
+    }
+    told
+}
+
+/// Whether the recording's kernel is known to be of a version or later.
+pub(super) fn kernel_at_least(header: &Header, major: u32, minor: u32) -> bool {
+    let section = header.features.iter().find(|(feature, _)| *feature == OSRELEASE);
+    let release = section.and_then(|(_, bytes)| Section { bytes, order: header.order }.text()).unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
+}
+
+struct Section<'a> {
+    bytes: &'a [u8],
+    order: ByteOrder,
+}
+
+impl Section<'_> {
+    fn u32(&mut self) -> Option<u32> {
+        let (head, rest) = self.bytes.split_first_chunk()?;
+        self.bytes = rest;
+        Some(self.order.u32(*head))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        let (head, rest) = self.bytes.split_first_chunk()?;
+        self.bytes = rest;
+        Some(self.order.u64(*head))
+    }
+
+    fn count(&mut self) -> Option<u32> {
+        self.u32().filter(|n| *n <= MOST)
+    }
+
+    /// Length, then the text, padded with NULs.
+    fn text(&mut self) -> Option<String> {
+        let length = self.u32()? as usize;
+        let (text, rest) = self.bytes.split_at_checked(length)?;
+        self.bytes = rest;
+        let text = text.split(|b| *b == 0).next()?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    fn texts(&mut self) -> Option<Vec<String>> {
+        (0..self.count()?).map(|_| self.text()).collect()
+    }
+
+    /// Reads a section about the machine into `into`; `None` where it ends too early.
+    fn topology(&mut self, feature: u32, into: &mut HeaderTopology) -> Option<()> {
+        match feature {
+            NRCPUS => {
+                into.available = Some(self.u32()?);
+                into.online = Some(self.u32()?);
+            }
+            CPU_TOPOLOGY => {
+                into.core_siblings = self.texts()?;
+                into.thread_siblings = self.texts()?;
+                // For each CPU that there can be: core and package; then, since Linux 5.3, the dies.
+                let known = |n: u32| (n != u32::MAX).then_some(n);
+                for _ in 0..into.available.unwrap_or(0).min(MOST) {
+                    let (core, socket) = (known(self.u32()?), known(self.u32()?));
+                    into.cpus.push(HeaderCpu { core, socket, die: None });
+                }
+                self.texts()?;
+                for cpu in &mut into.cpus {
+                    cpu.die = known(self.u32()?);
+                }
+            }
+            NUMA_TOPOLOGY => {
+                for _ in 0..self.count()? {
+                    let node = self.u32()?;
+                    self.u64()?; // memory in all
+                    self.u64()?; // memory free
+                    into.nodes.push((node, self.text()?));
+                }
+            }
+            CACHE => {
+                self.u32()?; // version
+                for _ in 0..self.count()? {
+                    let level = self.u32()?;
+                    for _ in 0..3 {
+                        self.u32()?; // line size, sets, ways
+                    }
+                    let kind = self.text()?;
+                    self.text()?; // size
+                    into.caches.push(HeaderCache { level, kind, cpus: self.text()? });
+                }
+            }
+            HYBRID_TOPOLOGY => {
+                for _ in 0..self.count()? {
+                    into.hybrid_pmus.push((self.text()?, self.text()?));
+                }
+            }
+            _ => {}
+        }
+        Some(())
+    }
+}

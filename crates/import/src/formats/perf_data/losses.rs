@@ -1,0 +1,85 @@
+//! Reported losses as spans: from the last event that a CPU's buffer delivered before, to the first one after.
+//!
+//! The kernel writes a LOST record just before the first event for which there was room again, so the span ends at the next
+//! event of that buffer. What was lost after a buffer's last event is in no LOST record; perf tells it at the end, as
+//! LOST_SAMPLES without a time.
+
+use model::{CpuId, Event, LossSpan, Ns, What};
+
+#[derive(Default)]
+pub(super) struct Losses {
+    cpus: Vec<PerCpu>,
+    /// Events that LOST records named, and that the closing LOST_SAMPLES name.
+    told: u64,
+    told_at_end: u64,
+}
+
+#[derive(Clone, Copy)]
+struct PerCpu {
+    last: Ns,
+    /// Lost since `last`, with the record's own time and place.
+    lost: Option<(u64, u64)>,
+}
+
+/// More CPUs than Linux can have.
+const MOST_CPUS: usize = 1 << 16;
+
+impl Losses {
+    /// An event was delivered; gives the loss that it ends.
+    #[inline]
+    pub(super) fn delivered(&mut self, cpu: CpuId, at: Ns) -> Option<Event> {
+        let slot = self.slot(cpu)?;
+        let ended = slot.lost.take().map(|(events, offset)| loss(cpu, slot.last, at, events, offset));
+        slot.last = at;
+        ended
+    }
+
+    /// A LOST record.
+    pub(super) fn lost(&mut self, cpu: CpuId, events: u64, offset: u64) {
+        self.told = self.told.saturating_add(events);
+        if let Some(slot) = self.slot(cpu) {
+            let before = slot.lost.map_or(0, |(n, _)| n);
+            slot.lost = Some((before.saturating_add(events), offset));
+        }
+    }
+
+    /// A LOST_SAMPLES record without a time: how many were lost in all.
+    pub(super) fn lost_in_all(&mut self, events: u64) {
+        self.told_at_end = self.told_at_end.saturating_add(events);
+    }
+
+    /// At the end of the recording: losses that no event ended.
+    pub(super) fn at_end(&mut self, end: Ns, offset: u64) -> Vec<Event> {
+        let mut losses = Vec::new();
+        for (cpu, slot) in self.cpus.iter_mut().enumerate() {
+            if let Some((events, offset)) = slot.lost.take() {
+                losses.push(loss(CpuId(cpu as u32), slot.last, end, events, offset));
+            }
+        }
+        if self.told_at_end > self.told {
+            // Which buffer they were lost from is not told, so each that may have fallen silent is meant.
+            let from = self.cpus.iter().filter(|c| c.last != Ns::MIN).map(|c| c.last).min().unwrap_or(Ns::MIN);
+            let events = (self.told_at_end - self.told) as i64;
+            let span = LossSpan { from, to: end, cpu: None, events };
+            losses.push(Event { at: end, offset, cpu: CpuId(0), what: What::Loss(span) });
+        }
+        losses
+    }
+
+    #[inline]
+    fn slot(&mut self, cpu: CpuId) -> Option<&mut PerCpu> {
+        let at = cpu.0 as usize;
+        if at >= self.cpus.len() {
+            if at >= MOST_CPUS {
+                return None;
+            }
+            self.cpus.resize(at + 1, PerCpu { last: Ns::MIN, lost: None });
+        }
+        self.cpus.get_mut(at)
+    }
+}
+
+fn loss(cpu: CpuId, from: Ns, to: Ns, events: u64, offset: u64) -> Event {
+    let events = i64::try_from(events).unwrap_or(i64::MAX);
+    Event { at: to, offset, cpu, what: What::Loss(LossSpan { from, to, cpu: Some(cpu), events }) }
+}

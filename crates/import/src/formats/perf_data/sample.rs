@@ -1,0 +1,160 @@
+//! Where the fields of a record lie: an attribute's `sample_type` says which there are, in a fixed order (`perf_event.h`,
+//! PERF_RECORD_SAMPLE and `struct sample_id`).
+
+use super::header::Attr;
+use crate::tracepoint::ByteOrder;
+use model::{CpuId, Ns, Pid, Tid};
+
+const IP: u64 = 1;
+const TID: u64 = 1 << 1;
+const TIME: u64 = 1 << 2;
+const ADDR: u64 = 1 << 3;
+const READ: u64 = 1 << 4;
+const CALLCHAIN: u64 = 1 << 5;
+const ID: u64 = 1 << 6;
+const CPU: u64 = 1 << 7;
+const PERIOD: u64 = 1 << 8;
+const STREAM_ID: u64 = 1 << 9;
+const RAW: u64 = 1 << 10;
+const IDENTIFIER: u64 = 1 << 16;
+
+const TOTAL_TIME_ENABLED: u64 = 1;
+const TOTAL_TIME_RUNNING: u64 = 1 << 1;
+const READ_ID: u64 = 1 << 2;
+const READ_GROUP: u64 = 1 << 3;
+const READ_LOST: u64 = 1 << 4;
+
+/// The fields of one attribute's records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Offsets in a sample's body; `None`: not recorded.
+    tid: Option<usize>,
+    time: Option<usize>,
+    cpu: Option<usize>,
+    /// Where the fields of varying length begin.
+    fixed: usize,
+    read: Option<u64>,
+    callchain: bool,
+    raw: bool,
+    /// Offsets from the end of another record's body (`sample_id_all`).
+    id_tid: Option<usize>,
+    id_time: Option<usize>,
+    id_cpu: Option<usize>,
+    /// How long the `sample_id` is.
+    pub(super) id_size: usize,
+}
+
+/// Who, when and where, as a record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) pid: Pid,
+    pub(super) tid: Tid,
+    pub(super) at: Ns,
+    pub(super) cpu: CpuId,
+}
+
+impl Layout {
+    pub(super) fn of(attr: &Attr) -> Self {
+        let has = |bit| attr.sample_type & bit != 0;
+        let mut at = 0;
+        let mut place = |bit| {
+            let here = has(bit).then_some(at);
+            at += if has(bit) { 8 } else { 0 };
+            here
+        };
+        place(IDENTIFIER);
+        place(IP);
+        let tid = place(TID);
+        let time = place(TIME);
+        for bit in [ADDR, ID, STREAM_ID] {
+            place(bit);
+        }
+        let cpu = place(CPU);
+        place(PERIOD);
+        let fixed = at;
+        // Behind other records: tid, time, id, stream id, cpu, identifier; counted from the end.
+        let mut from_end = 0;
+        let mut back = |bit| {
+            from_end += if has(bit) && attr.sample_id_all { 8 } else { 0 };
+            (has(bit) && attr.sample_id_all).then_some(from_end)
+        };
+        back(IDENTIFIER);
+        let id_cpu = back(CPU);
+        back(STREAM_ID);
+        back(ID);
+        let id_time = back(TIME);
+        let id_tid = back(TID);
+        Self {
+            tid,
+            time,
+            cpu,
+            fixed,
+            read: has(READ).then_some(attr.read_format),
+            callchain: has(CALLCHAIN),
+            raw: has(RAW),
+            id_tid,
+            id_time,
+            id_cpu,
+            id_size: from_end,
+        }
+    }
+
+    /// Whether a sample can be placed at all.
+    pub(super) fn places(&self) -> bool {
+        self.time.is_some() && self.cpu.is_some()
+    }
+
+    /// A sample's stamp, its callchain's bytes and its raw data; `None` where the record is too short.
+    #[inline]
+    pub(super) fn sample<'b>(&self, body: &'b [u8], order: ByteOrder) -> Option<(Stamp, &'b [u8], Option<&'b [u8]>)> {
+        let stamp = stamp(body, order, self.tid, self.time, self.cpu)?;
+        let mut at = self.fixed;
+        if let Some(format) = self.read {
+            at = at.checked_add(read_size(format, body.get(at..)?, order)?)?;
+        }
+        let mut chain: &[u8] = &[];
+        if self.callchain {
+            let count = usize::try_from(order.u64_at(body, at)?).ok()?;
+            chain = body.get(at + 8..)?.get(..count.checked_mul(8)?)?;
+            at += 8 + chain.len();
+        }
+        let raw = if self.raw {
+            let size = order.u32_at(body, at)? as usize;
+            Some(body.get(at + 4..)?.get(..size)?)
+        } else {
+            None
+        };
+        Some((stamp, chain, raw))
+    }
+
+    /// The stamp behind a record that is no sample; `None` where there is none.
+    pub(super) fn stamp_behind(&self, body: &[u8], order: ByteOrder) -> Option<Stamp> {
+        let from_start = |back: usize| body.len().checked_sub(back);
+        let tid = self.id_tid.and_then(from_start);
+        stamp(body, order, tid, Some(from_start(self.id_time?)?), Some(from_start(self.id_cpu?)?))
+    }
+}
+
+#[inline]
+fn stamp(body: &[u8], order: ByteOrder, tid: Option<usize>, time: Option<usize>, cpu: Option<usize>) -> Option<Stamp> {
+    let (pid, tid) = match tid {
+        Some(at) => (Pid(order.u32_at(body, at)? as i32), Tid(order.u32_at(body, at + 4)? as i32)),
+        None => (Pid::UNKNOWN, Tid::UNKNOWN),
+    };
+    let at = Ns(order.u64_at(body, time?)? as i64);
+    Some(Stamp { pid, tid, at, cpu: CpuId(order.u32_at(body, cpu?)?) })
+}
+
+/// Size of the counter readings in a sample.
+fn read_size(format: u64, bytes: &[u8], order: ByteOrder) -> Option<usize> {
+    let words = |bits: u64| (format & bits).count_ones() as usize;
+    let times = words(TOTAL_TIME_ENABLED | TOTAL_TIME_RUNNING);
+    let each = 1 + words(READ_ID | READ_LOST);
+    let count = if format & READ_GROUP == 0 {
+        times + each
+    } else {
+        let members = usize::try_from(order.u64_at(bytes, 0)?).ok()?;
+        members.checked_mul(each)?.checked_add(1 + times)?
+    };
+    count.checked_mul(8)
+}

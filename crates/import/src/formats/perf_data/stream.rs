@@ -1,0 +1,336 @@
+//! From records to events.
+
+use super::frames::{Frames, Record};
+use super::header::{self, Header};
+use super::losses::Losses;
+use super::sample::{Layout, Stamp};
+use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, Place};
+use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
+use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
+use rustc_hash::FxHashMap;
+
+/// Events handed out at once.
+const BATCH: usize = 8192;
+/// Addresses of callchains kept in all; a hostile file must not fill the memory.
+const MOST_ADDRESSES: usize = 4 << 20;
+/// Bits of a SWITCH record's `misc`: switched out, and while it could still run.
+const SWITCH_OUT: u16 = 1 << 13;
+const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+
+/// A perf.data's events.
+pub(super) struct PerfStream<'a> {
+    frames: Frames<'a>,
+    records: Records,
+}
+
+/// What is known while records are read.
+struct Records {
+    order: ByteOrder,
+    layouts: Layouts,
+    cpu_of_id: FxHashMap<u64, CpuId>,
+    decoder: Decoder,
+    names: Names,
+    /// The process of each thread, as far as it was told to others.
+    processes: FxHashMap<Tid, Pid>,
+    stacks: FxHashMap<Box<[u64]>, StackId>,
+    addresses: usize,
+    losses: Losses,
+    /// Switch records count where there is no `sched_switch`.
+    switch_records: bool,
+    /// Whether the PREEMPT bit of switch records can be trusted (Linux 4.17).
+    preempt_told: bool,
+    /// The latest time met, and the latest before the last round mark: everything up to that one has been delivered.
+    latest: Ns,
+    latest_before_round: Ns,
+    /// Bytes that follow the record just read and are of no use here.
+    aside: usize,
+}
+
+/// The layout of each attribute's records.
+enum Layouts {
+    /// All alike, which is the rule.
+    One(Layout),
+    /// By id, whose place in a sample is the same for all.
+    ById { layouts: Vec<Layout>, of_id: FxHashMap<u64, usize>, at: usize, from_end: usize },
+}
+
+impl Layouts {
+    fn of(header: &Header) -> Result<Self, Fatal> {
+        let layouts: Vec<Layout> = header.attrs.iter().map(Layout::of).collect();
+        let Some(first) = layouts.first() else { return Err(Fatal::new("perf.data without any event description", 0)) };
+        if layouts.iter().all(|l| l == first) {
+            return Ok(Self::One(*first));
+        }
+        let types = || header.attrs.iter().map(|a| a.sample_type);
+        let of_id = header.attrs.iter().enumerate().flat_map(|(at, a)| a.ids.iter().map(move |id| (*id, at))).collect();
+        if types().all(|t| t & 1 << 16 != 0) {
+            return Ok(Self::ById { layouts, of_id, at: 0, from_end: 8 }); // IDENTIFIER: first, or last
+        }
+        let before_id = types().map(|t| (t & 0b1111).count_ones() as usize * 8).next().unwrap_or(0);
+        let behind_id = types().map(|t| (t & (1 << 7 | 1 << 9)).count_ones() as usize * 8 + 8).next().unwrap_or(0);
+        let same = types().all(|t| t & 1 << 6 != 0 && (t & 0b1111).count_ones() as usize * 8 == before_id);
+        if same {
+            return Ok(Self::ById { layouts, of_id, at: before_id, from_end: behind_id });
+        }
+        Err(Fatal::new("events of different layouts without ids: they cannot be told apart", 0))
+    }
+
+    #[inline]
+    fn get(&self, body: &[u8], order: ByteOrder, is_sample: bool) -> Option<&Layout> {
+        match self {
+            Self::One(layout) => Some(layout),
+            Self::ById { layouts, of_id, at, from_end } => {
+                let place = if is_sample { *at } else { body.len().checked_sub(*from_end)? };
+                layouts.get(*of_id.get(&order.u64_at(body, place)?)?)
+            }
+        }
+    }
+}
+
+impl<'a> PerfStream<'a> {
+    pub(super) fn new(frames: Frames<'a>, header: &Header, formats: &[EventFormat]) -> Result<Self, Fatal> {
+        let layouts = Layouts::of(header)?;
+        let placed = match &layouts {
+            Layouts::One(layout) => layout.places(),
+            Layouts::ById { layouts, .. } => layouts.iter().any(Layout::places),
+        };
+        if !placed {
+            let what = "recorded without times or CPU numbers: record with `perf sched record`, or `perf record -a -T --sample-cpu`";
+            return Err(Fatal::new(what, 0));
+        }
+        let mut decoder = Decoder::new(header.order);
+        let mut has_switch = false;
+        for format in formats {
+            decoder.learn(format);
+            has_switch |= format.name == "sched_switch"
+                && header.attrs.iter().any(|a| a.is_tracepoint() && a.config == u64::from(format.id));
+        }
+        let records = Records {
+            order: header.order,
+            layouts,
+            cpu_of_id: header.cpu_of_id.clone(),
+            decoder,
+            names: Names::new(),
+            processes: FxHashMap::default(),
+            stacks: FxHashMap::default(),
+            addresses: 0,
+            losses: Losses::default(),
+            switch_records: !has_switch,
+            preempt_told: super::features::kernel_at_least(header, 4, 17),
+            latest: Ns::MIN,
+            latest_before_round: Ns::MIN,
+            aside: 0,
+        };
+        Ok(Self { frames, records })
+    }
+}
+
+impl Stream for PerfStream<'_> {
+    fn next(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<Reach, Fatal> {
+        while out.events.len() < BATCH {
+            let round = match self.frames.peek()? {
+                Some(record) => self.records.read(&record, out, bad),
+                None => {
+                    self.records.gaps(&mut self.frames, out, bad);
+                    self.records.end(out);
+                    return Ok(Reach::End);
+                }
+            };
+            self.frames.take();
+            if self.frames.has_gaps() {
+                self.records.gaps(&mut self.frames, out, bad);
+            }
+            if self.records.aside > 0 {
+                self.frames.skip_aside(std::mem::take(&mut self.records.aside))?;
+            }
+            if round {
+                // Buffers are read in turn, so an event of this round may be earlier than the last one met; but what was
+                // written before the round began has been read by its end (as perf's own ordered-events has it).
+                let until = self.records.latest_before_round;
+                self.records.latest_before_round = self.records.latest;
+                return Ok(Reach::Until(until));
+            }
+        }
+        Ok(Reach::Until(Ns::MIN))
+    }
+}
+
+impl Records {
+    /// Reads one record; `true` for a round mark.
+    #[inline]
+    fn read(&mut self, record: &Record<'_>, out: &mut Batch, bad: &mut dyn Ledger) -> bool {
+        let read = match record.kind {
+            header::SAMPLE => self.sample(record, out),
+            header::FINISHED_ROUND => return true,
+            header::SWITCH | header::SWITCH_CPU_WIDE => self.switch(record, out),
+            header::COMM => self.comm(record, out),
+            header::FORK => self.fork(record, out),
+            header::LOST => self.lost(record),
+            header::LOST_SAMPLES => self.lost_samples(record),
+            header::AUXTRACE => {
+                self.aside = self.order.u64_at(record.body, 0).and_then(|s| usize::try_from(s).ok()).unwrap_or(0);
+                Some(())
+            }
+            _ => Some(()),
+        };
+        if read.is_none() {
+            bad.trouble("a record that is shorter than its layout", record.offset, Trouble::Lost);
+        }
+        false
+    }
+
+    #[inline]
+    fn sample(&mut self, record: &Record<'_>, out: &mut Batch) -> Option<()> {
+        let layout = self.layouts.get(record.body, self.order, true)?;
+        let (stamp, chain, raw) = layout.sample(record.body, self.order)?;
+        let mut place = Place { at: stamp.at, current: stamp.tid, stack: StackId::NONE };
+        if !chain.is_empty() && raw.is_some_and(|r| self.decoder.is_switch(r)) {
+            place.stack = self.stack(chain, out);
+        }
+        let what = match raw {
+            Some(raw) => self.decoder.decode(raw, place, &mut self.names, out).ok()?,
+            None => What::Sample,
+        };
+        self.process(stamp, record.offset, out);
+        self.push(Event { at: stamp.at, offset: record.offset, cpu: stamp.cpu, what }, out);
+        Some(())
+    }
+
+    #[inline]
+    fn push(&mut self, event: Event, out: &mut Batch) {
+        out.events.extend(self.losses.delivered(event.cpu, event.at));
+        self.latest = self.latest.max(event.at);
+        out.events.push(event);
+    }
+
+    /// Tells the process of the task that was current, once.
+    #[inline]
+    fn process(&mut self, stamp: Stamp, offset: u64, out: &mut Batch) {
+        if stamp.pid.0 > 0 && stamp.tid.0 > 0 && self.processes.insert(stamp.tid, stamp.pid) != Some(stamp.pid) {
+            let what = What::Name { tid: stamp.tid, pid: stamp.pid, name: NameId::NONE };
+            out.events.push(Event { at: stamp.at, offset, cpu: stamp.cpu, what });
+        }
+    }
+
+    /// pid, tid, then the name.
+    fn comm(&mut self, record: &Record<'_>, out: &mut Batch) -> Option<()> {
+        let (pid, tid) = (self.order.u32_at(record.body, 0)?, self.order.u32_at(record.body, 4)?);
+        let layout = self.layouts.get(record.body, self.order, false);
+        let stamp = layout.and_then(|l| l.stamp_behind(record.body, self.order));
+        let end = record.body.len() - layout.map_or(0, |l| l.id_size).min(record.body.len());
+        let name = record.body.get(8..end)?.split(|b| *b == 0).next()?;
+        let (pid, tid) = (Pid(pid as i32), Tid(tid as i32));
+        let name = self.names.id(name, out);
+        self.processes.insert(tid, pid);
+        self.side_band(stamp, What::Name { tid, pid, name }, record.offset, out);
+        Some(())
+    }
+
+    /// pid, parent's pid, tid, parent's tid, time.
+    fn fork(&mut self, record: &Record<'_>, out: &mut Batch) -> Option<()> {
+        let (pid, tid) = (self.order.u32_at(record.body, 0)?, self.order.u32_at(record.body, 8)?);
+        let (pid, tid) = (Pid(pid as i32), Tid(tid as i32));
+        let stamp =
+            self.layouts.get(record.body, self.order, false).and_then(|l| l.stamp_behind(record.body, self.order));
+        self.processes.insert(tid, pid);
+        self.side_band(stamp, What::Name { tid, pid, name: NameId::NONE }, record.offset, out);
+        Some(())
+    }
+
+    /// perf tells the threads that were there before it began with a time of 0: they hold from the begin.
+    fn side_band(&mut self, stamp: Option<Stamp>, what: What, offset: u64, out: &mut Batch) {
+        let (at, cpu) = stamp.filter(|s| s.at.0 > 0).map_or((Ns::MIN, CpuId(0)), |s| (s.at, s.cpu));
+        if matches!(what, What::Name { tid, .. } if tid.0 > 0) {
+            out.events.push(Event { at, offset, cpu, what });
+        }
+    }
+
+    /// A switch record tells one side: who left, or who came.
+    fn switch(&mut self, record: &Record<'_>, out: &mut Batch) -> Option<()> {
+        if !self.switch_records {
+            return Some(());
+        }
+        let stamp = self.layouts.get(record.body, self.order, false)?.stamp_behind(record.body, self.order)?;
+        let leaves = record.misc & SWITCH_OUT != 0;
+        let preempted = record.misc & SWITCH_OUT_PREEMPT != 0;
+        self.preempt_told |= preempted;
+        let out_state = match (preempted, self.preempt_told) {
+            (true, _) => SwitchOut::Preempted,
+            (false, true) => SwitchOut::Blocked,
+            (false, false) => SwitchOut::Untold,
+        };
+        let (prev, next) = if leaves { (stamp.tid, Tid::UNKNOWN) } else { (Tid::UNKNOWN, stamp.tid) };
+        let what = What::Switch(Switch {
+            prev,
+            next,
+            prev_name: NameId::NONE,
+            next_name: NameId::NONE,
+            stack: StackId::NONE,
+            prev_state: 0,
+            prev_prio: i16::MIN,
+            next_prio: i16::MIN,
+            out: out_state,
+            letter: if preempted { b'R' } else { b'?' },
+            prev_exec: Ns::MIN,
+        });
+        self.process(stamp, record.offset, out);
+        self.push(Event { at: stamp.at, offset: record.offset, cpu: stamp.cpu, what }, out);
+        Some(())
+    }
+
+    /// id, how many.
+    fn lost(&mut self, record: &Record<'_>) -> Option<()> {
+        let (id, events) = (self.order.u64_at(record.body, 0)?, self.order.u64_at(record.body, 8)?);
+        let stamp =
+            self.layouts.get(record.body, self.order, false).and_then(|l| l.stamp_behind(record.body, self.order));
+        let cpu = stamp.map(|s| s.cpu).or_else(|| self.cpu_of_id.get(&id).copied());
+        match cpu {
+            Some(cpu) => self.losses.lost(cpu, events, record.offset),
+            None => self.losses.lost_in_all(events),
+        }
+        Some(())
+    }
+
+    /// How many; without a time, it is perf's own sum at the end.
+    fn lost_samples(&mut self, record: &Record<'_>) -> Option<()> {
+        let events = self.order.u64_at(record.body, 0)?;
+        let stamp =
+            self.layouts.get(record.body, self.order, false).and_then(|l| l.stamp_behind(record.body, self.order));
+        match stamp.filter(|s| s.at.0 > 0) {
+            Some(stamp) => self.losses.lost(stamp.cpu, events, record.offset),
+            None => self.losses.lost_in_all(events),
+        }
+        Some(())
+    }
+
+    fn stack(&mut self, chain: &[u8], out: &mut Batch) -> StackId {
+        let order = self.order;
+        let stack: Box<[u64]> = chain.chunks_exact(8).filter_map(|b| order.u64_at(b, 0)).collect();
+        if let Some(id) = self.stacks.get(&stack) {
+            return *id;
+        }
+        if self.addresses + stack.len() > MOST_ADDRESSES {
+            return StackId::NONE;
+        }
+        self.addresses += stack.len();
+        let id = StackId(self.stacks.len() as u32 + 1);
+        out.stacks.push(stack.clone());
+        self.stacks.insert(stack, id);
+        id
+    }
+
+    /// Bytes that could not be read are events lost: on any CPU, from the last event before to the next one after.
+    fn gaps(&mut self, frames: &mut Frames<'_>, out: &mut Batch, bad: &mut dyn Ledger) {
+        for gap in frames.gaps() {
+            bad.trouble(gap.what, gap.offset, Trouble::Lost);
+            let span = LossSpan { from: self.latest_before_round, to: self.latest, cpu: None, events: -1 };
+            if self.latest > Ns::MIN {
+                out.events.push(Event { at: self.latest, offset: gap.offset, cpu: CpuId(0), what: What::Loss(span) });
+            }
+        }
+    }
+
+    fn end(&mut self, out: &mut Batch) {
+        out.events.extend(self.losses.at_end(self.latest, 0));
+    }
+}

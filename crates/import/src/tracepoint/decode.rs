@@ -1,0 +1,306 @@
+//! From a tracepoint's raw record to what happened.
+
+use super::format::{ByteOrder, EventFormat, Field};
+use super::states::States;
+use model::{Batch, CpuId, IrqKind, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use rustc_hash::FxHashMap;
+
+/// The kernel's thread names are 16 bytes with the closing NUL.
+const COMM: usize = 16;
+/// Texts that a source may define in all; a hostile one must not fill the memory.
+const MOST_NAMES: usize = 1 << 20;
+
+/// Numbers texts in the order of their first use ([`Batch::names`]).
+pub(crate) struct Names {
+    ids: FxHashMap<Box<str>, NameId>,
+    /// Thread names by thread number: most events repeat the name that this thread had before.
+    recent: Vec<([u8; COMM], NameId)>,
+}
+
+impl Names {
+    pub(crate) fn new() -> Self {
+        Self { ids: FxHashMap::default(), recent: vec![([0; COMM], NameId::NONE); 4096] }
+    }
+
+    /// The number of a text.
+    pub(crate) fn id(&mut self, text: &[u8], out: &mut Batch) -> NameId {
+        if text.is_empty() {
+            return NameId::NONE;
+        }
+        let text = String::from_utf8_lossy(text);
+        if let Some(id) = self.ids.get(text.as_ref()) {
+            return *id;
+        }
+        if self.ids.len() >= MOST_NAMES {
+            return NameId::NONE;
+        }
+        let id = NameId(u32::try_from(self.ids.len() + 1).unwrap_or(0));
+        let text: Box<str> = text.into();
+        out.names.push(text.clone());
+        self.ids.insert(text, id);
+        id
+    }
+
+    /// The number of a thread's name, as the kernel's fixed field of 16 bytes.
+    #[inline]
+    fn comm(&mut self, tid: Tid, field: [u8; COMM], out: &mut Batch) -> NameId {
+        let slot = tid.0 as usize % 4096;
+        if let Some((known, id)) = self.recent.get(slot)
+            && *known == field
+            && *id != NameId::NONE
+        {
+            return *id;
+        }
+        let text = field.split(|b| *b == 0).next().unwrap_or(&field);
+        let id = self.id(text, out);
+        if let Some(place) = self.recent.get_mut(slot) {
+            *place = (field, id);
+        }
+        id
+    }
+}
+
+/// What a record may be, with the places of the fields that are read.
+enum Kind {
+    Switch {
+        prev_comm: Field,
+        prev: Field,
+        prev_prio: Field,
+        prev_state: Field,
+        next_comm: Field,
+        next: Field,
+        next_prio: Field,
+    },
+    Wake {
+        kind: WakeKind,
+        comm: Field,
+        tid: Field,
+        prio: Field,
+        target: Option<Field>,
+    },
+    Migrate {
+        tid: Field,
+        from: Field,
+        to: Field,
+    },
+    Charge {
+        tid: Field,
+        ns: Field,
+    },
+    Idle {
+        state: Field,
+    },
+    Frequency {
+        khz: Field,
+        cpu: Field,
+    },
+    Fork {
+        parent: Field,
+        child: Field,
+        comm: Option<Field>,
+    },
+    Exec {
+        tid: Field,
+        file: Option<Field>,
+    },
+    Exit {
+        tid: Field,
+    },
+    Priority {
+        tid: Field,
+        prio: Field,
+    },
+    Irq {
+        kind: IrqKind,
+        begins: bool,
+        number: Field,
+        name: Option<Field>,
+    },
+}
+
+impl Kind {
+    fn of(format: &EventFormat) -> Option<Self> {
+        let f = |name| format.field(name);
+        let wake = |kind| {
+            let (comm, tid, prio) = (f("comm")?, f("pid")?, f("prio")?);
+            Some(Self::Wake { kind, comm, tid, prio, target: f("target_cpu").or_else(|| f("cpu")) })
+        };
+        match format.name.as_str() {
+            "sched_switch" => Some(Self::Switch {
+                prev_comm: f("prev_comm")?,
+                prev: f("prev_pid")?,
+                prev_prio: f("prev_prio")?,
+                prev_state: f("prev_state")?,
+                next_comm: f("next_comm")?,
+                next: f("next_pid")?,
+                next_prio: f("next_prio")?,
+            }),
+            "sched_waking" => wake(WakeKind::Waking),
+            "sched_wakeup" => wake(WakeKind::Wakeup),
+            "sched_wakeup_new" => wake(WakeKind::New),
+            "sched_migrate_task" => Some(Self::Migrate { tid: f("pid")?, from: f("orig_cpu")?, to: f("dest_cpu")? }),
+            "sched_stat_runtime" => Some(Self::Charge { tid: f("pid")?, ns: f("runtime")? }),
+            "cpu_idle" => Some(Self::Idle { state: f("state")? }),
+            "cpu_frequency" => Some(Self::Frequency { khz: f("state")?, cpu: f("cpu_id")? }),
+            "sched_process_fork" => {
+                Some(Self::Fork { parent: f("parent_pid")?, child: f("child_pid")?, comm: f("child_comm") })
+            }
+            "sched_process_exec" => Some(Self::Exec { tid: f("pid")?, file: f("filename") }),
+            "sched_process_exit" => Some(Self::Exit { tid: f("pid")? }),
+            "sched_pi_setprio" => Some(Self::Priority { tid: f("pid")?, prio: f("newprio")? }),
+            "irq_handler_entry" => {
+                Some(Self::Irq { kind: IrqKind::Hard, begins: true, number: f("irq")?, name: f("name") })
+            }
+            "irq_handler_exit" => Some(Self::Irq { kind: IrqKind::Hard, begins: false, number: f("irq")?, name: None }),
+            "softirq_entry" => Some(Self::Irq { kind: IrqKind::Soft, begins: true, number: f("vec")?, name: None }),
+            "softirq_exit" => Some(Self::Irq { kind: IrqKind::Soft, begins: false, number: f("vec")?, name: None }),
+            _ => None,
+        }
+    }
+}
+
+/// Where a record was taken, as its source says.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) at: Ns,
+    /// The task that was current.
+    pub(crate) current: Tid,
+    /// The callchain that was recorded with it.
+    pub(crate) stack: StackId,
+}
+
+/// Reads records of the tracepoints that a recording describes.
+pub(crate) struct Decoder {
+    order: ByteOrder,
+    /// By the record's `common_type`.
+    kinds: Vec<Option<Kind>>,
+    states: States,
+}
+
+/// The record is shorter than its description says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TooShort;
+
+impl Decoder {
+    pub(crate) fn new(order: ByteOrder) -> Self {
+        Self { order, kinds: Vec::new(), states: States::from_print("") }
+    }
+
+    /// Learns a tracepoint.
+    pub(crate) fn learn(&mut self, format: &EventFormat) {
+        if format.name == "sched_switch" {
+            self.states = States::from_print(&format.print);
+        }
+        // `common_type` is 16 bits wide; a larger number can never be met.
+        if let (Some(kind), Ok(id)) = (Kind::of(format), u16::try_from(format.id)) {
+            let id = usize::from(id);
+            if self.kinds.len() <= id {
+                self.kinds.resize_with(id + 1, || None);
+            }
+            self.kinds[id] = Some(kind);
+        }
+    }
+
+    /// What the record says happened; [`What::Sample`] where it is of a tracepoint that tells nothing here.
+    #[inline]
+    pub(crate) fn decode(
+        &self,
+        raw: &[u8],
+        place: Place,
+        names: &mut Names,
+        out: &mut Batch,
+    ) -> Result<What, TooShort> {
+        let order = self.order;
+        let id = order.u16_at(raw, 0).ok_or(TooShort)?;
+        let Some(Some(kind)) = self.kinds.get(usize::from(id)) else { return Ok(What::Sample) };
+        let int = |f: Field| f.int(raw, order).ok_or(TooShort);
+        let tid = |f: Field| int(f).map(|v| Tid(v as i32));
+        let cpu = |f: Field| int(f).map(|v| CpuId(v as u32));
+        Ok(match kind {
+            Kind::Switch { prev_comm, prev, prev_prio, prev_state, next_comm, next, next_prio } => {
+                let (prev, next) = (tid(*prev)?, tid(*next)?);
+                let state = int(*prev_state)? as u64;
+                let (what, letter) = self.states.meaning(state);
+                What::Switch(Switch {
+                    prev,
+                    next,
+                    prev_name: comm(prev, *prev_comm, raw, order, names, out)?,
+                    next_name: comm(next, *next_comm, raw, order, names, out)?,
+                    stack: place.stack,
+                    prev_state: state as u32,
+                    prev_prio: int(*prev_prio)? as i16,
+                    next_prio: int(*next_prio)? as i16,
+                    out: what,
+                    letter,
+                    prev_exec: Ns::MIN,
+                })
+            }
+            Kind::Wake { kind, comm: name, tid: who, prio, target } => {
+                let tid = tid(*who)?;
+                What::Wake(Wake {
+                    tid,
+                    name: comm(tid, *name, raw, order, names, out)?,
+                    kind: *kind,
+                    target: target.map(cpu).transpose()?,
+                    waker: place.current,
+                    prio: int(*prio)? as i16,
+                    stamp: place.at,
+                })
+            }
+            Kind::Migrate { tid: who, from, to } => What::Migrate { tid: tid(*who)?, from: cpu(*from)?, to: cpu(*to)? },
+            Kind::Charge { tid: who, ns } => What::Charge { tid: tid(*who)?, ns: Ns(int(*ns)?) },
+            // The kernel's "leaving" is (u32)-1; the CPU meant is the one it is written on.
+            Kind::Idle { state } => What::Idle { state: int(*state)? as i32 },
+            Kind::Frequency { khz, cpu: of } => What::Frequency { of: cpu(*of)?, khz: int(*khz)? as u32 },
+            Kind::Fork { parent, child, comm: name } => What::Fork {
+                parent: tid(*parent)?,
+                tid: tid(*child)?,
+                pid: Pid::UNKNOWN,
+                name: name.map(|f| text(f, raw, order, names, out)).transpose()?.unwrap_or_default(),
+            },
+            Kind::Exec { tid: who, file } => {
+                let file = file.map(|f| text(f, raw, order, names, out)).transpose()?.unwrap_or_default();
+                // An exec leaves the process with its first thread, whose number is the process's.
+                What::Exec { tid: tid(*who)?, pid: Pid(tid(*who)?.0), file }
+            }
+            Kind::Exit { tid: who } => What::Exit { tid: tid(*who)?, pid: Pid::UNKNOWN },
+            Kind::Priority { tid: who, prio } => {
+                What::Priority { tid: tid(*who)?, prio: int(*prio)? as i16, policy: -1, nice: i8::MIN }
+            }
+            Kind::Irq { kind, begins, number, name } => What::Irq {
+                kind: *kind,
+                number: int(*number)? as i32,
+                begins: *begins,
+                name: name.map(|f| text(f, raw, order, names, out)).transpose()?.unwrap_or_default(),
+            },
+        })
+    }
+}
+
+fn text(field: Field, raw: &[u8], order: ByteOrder, names: &mut Names, out: &mut Batch) -> Result<NameId, TooShort> {
+    Ok(names.id(field.bytes(raw, order).ok_or(TooShort)?, out))
+}
+
+#[inline]
+fn comm(
+    tid: Tid,
+    field: Field,
+    raw: &[u8],
+    order: ByteOrder,
+    names: &mut Names,
+    out: &mut Batch,
+) -> Result<NameId, TooShort> {
+    if field.size == COMM && !field.elsewhere {
+        let bytes = raw.get(field.offset..).and_then(|b| b.first_chunk()).ok_or(TooShort)?;
+        return Ok(names.comm(tid, *bytes, out));
+    }
+    text(field, raw, order, names, out)
+}
+
+impl Decoder {
+    /// Whether the record is a `sched_switch`.
+    pub(crate) fn is_switch(&self, raw: &[u8]) -> bool {
+        let id = self.order.u16_at(raw, 0).map(usize::from);
+        matches!(id.and_then(|i| self.kinds.get(i)), Some(Some(Kind::Switch { .. })))
+    }
+}

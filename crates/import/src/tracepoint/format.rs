@@ -1,0 +1,159 @@
+//! The kernel's description of a tracepoint's record: `name:`, `ID:`, `format:` with a line a field, `print fmt:`.
+
+/// Byte order of a recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ByteOrder {
+    Little,
+    Big,
+}
+
+impl ByteOrder {
+    pub(crate) fn u16(self, b: [u8; 2]) -> u16 {
+        if self == Self::Little { u16::from_le_bytes(b) } else { u16::from_be_bytes(b) }
+    }
+    pub(crate) fn u32(self, b: [u8; 4]) -> u32 {
+        if self == Self::Little { u32::from_le_bytes(b) } else { u32::from_be_bytes(b) }
+    }
+    pub(crate) fn u64(self, b: [u8; 8]) -> u64 {
+        if self == Self::Little { u64::from_le_bytes(b) } else { u64::from_be_bytes(b) }
+    }
+    /// Reads at an offset; `None` beyond the end.
+    pub(crate) fn u16_at(self, bytes: &[u8], at: usize) -> Option<u16> {
+        Some(self.u16(*bytes.get(at..)?.first_chunk()?))
+    }
+    pub(crate) fn u32_at(self, bytes: &[u8], at: usize) -> Option<u32> {
+        Some(self.u32(*bytes.get(at..)?.first_chunk()?))
+    }
+    pub(crate) fn u64_at(self, bytes: &[u8], at: usize) -> Option<u64> {
+        Some(self.u64(*bytes.get(at..)?.first_chunk()?))
+    }
+}
+
+/// A field of a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Field {
+    pub(crate) offset: usize,
+    pub(crate) size: usize,
+    pub(crate) signed: bool,
+    /// The record holds a 32-bit (offset, length) of the text, which stands behind the fixed fields.
+    pub(crate) elsewhere: bool,
+}
+
+impl Field {
+    /// The field as a number; `None` where the record is too short.
+    #[inline]
+    pub(crate) fn int(self, raw: &[u8], order: ByteOrder) -> Option<i64> {
+        let bytes = raw.get(self.offset..)?;
+        Some(match (self.size, self.signed) {
+            (4, true) => i64::from(order.u32(*bytes.first_chunk()?) as i32),
+            (4, false) => i64::from(order.u32(*bytes.first_chunk()?)),
+            (8, _) => order.u64(*bytes.first_chunk()?) as i64,
+            (2, true) => i64::from(order.u16(*bytes.first_chunk()?) as i16),
+            (2, false) => i64::from(order.u16(*bytes.first_chunk()?)),
+            (1, true) => i64::from(*bytes.first()? as i8),
+            (1, false) => i64::from(*bytes.first()?),
+            _ => return None,
+        })
+    }
+
+    /// The field as a text, up to its first NUL.
+    #[inline]
+    pub(crate) fn bytes(self, raw: &[u8], order: ByteOrder) -> Option<&[u8]> {
+        let (offset, size) = if self.elsewhere {
+            let place = order.u32_at(raw, self.offset)?;
+            ((place & 0xffff) as usize, (place >> 16) as usize)
+        } else {
+            (self.offset, self.size)
+        };
+        let text = raw.get(offset..offset.checked_add(size)?)?;
+        Some(text.split(|b| *b == 0).next().unwrap_or(text))
+    }
+}
+
+/// A tracepoint's record.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct EventFormat {
+    pub(crate) name: String,
+    pub(crate) id: u32,
+    fields: Vec<(String, Field)>,
+    pub(crate) print: String,
+}
+
+/// Why a description could not be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FormatError(pub(crate) &'static str);
+
+impl EventFormat {
+    /// Reads a description as the kernel writes it.
+    pub(crate) fn parse(text: &str) -> Result<Self, FormatError> {
+        let mut format = Self { id: u32::MAX, ..Self::default() };
+        for line in text.lines() {
+            let line = line.trim();
+            if let Some(name) = line.strip_prefix("name:") {
+                format.name = name.trim().to_owned();
+            } else if let Some(id) = line.strip_prefix("ID:") {
+                format.id = id.trim().parse().map_err(|_| FormatError("a tracepoint's number is no number"))?;
+            } else if let Some(field) = line.strip_prefix("field:") {
+                format.fields.extend(parse_field(field));
+            } else if let Some(print) = line.strip_prefix("print fmt:") {
+                print.trim().clone_into(&mut format.print);
+            }
+        }
+        if format.name.is_empty() || format.id == u32::MAX {
+            return Err(FormatError("a tracepoint's description has no name or number"));
+        }
+        Ok(format)
+    }
+
+    pub(crate) fn field(&self, name: &str) -> Option<Field> {
+        self.fields.iter().find(|(n, _)| n == name).map(|(_, f)| *f)
+    }
+}
+
+/// `char prev_comm[16];	offset:8;	size:16;	signed:0;`
+fn parse_field(line: &str) -> Option<(String, Field)> {
+    let mut parts = line.split(';').map(str::trim);
+    let declaration = parts.next()?;
+    let mut field = Field { elsewhere: declaration.starts_with("__data_loc"), ..Field::default() };
+    for part in parts {
+        match part.split_once(':') {
+            Some(("offset", v)) => field.offset = v.trim().parse().ok()?,
+            Some(("size", v)) => field.size = v.trim().parse().ok()?,
+            Some(("signed", v)) => field.signed = v.trim() == "1",
+            _ => {}
+        }
+    }
+    let last = declaration.rsplit([' ', '\t', '*']).next()?;
+    let name = last.split('[').next()?;
+    Some((name.to_owned(), field))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn fields_of_every_shape() {
+        let text = "name: sched_switch\nID: 316\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+            \tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\
+            \tfield:__data_loc char[] name;\toffset:40;\tsize:4;\tsigned:0;\n\nprint fmt: \"x=%d\", REC->x\n";
+        let format = EventFormat::parse(text).unwrap();
+        assert_eq!((format.name.as_str(), format.id), ("sched_switch", 316));
+        assert_eq!(format.field("prev_comm"), Some(Field { offset: 8, size: 16, signed: false, elsewhere: false }));
+        assert_eq!(format.field("prev_state"), Some(Field { offset: 32, size: 8, signed: true, elsewhere: false }));
+        assert!(format.field("name").unwrap().elsewhere);
+        assert_eq!(format.print, "\"x=%d\", REC->x");
+        assert!(EventFormat::parse("name: x").is_err());
+    }
+
+    #[test]
+    fn numbers_and_texts_beyond_the_record_are_none() {
+        let raw = [1_u8, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f];
+        let int = Field { offset: 0, size: 4, signed: true, elsewhere: false };
+        assert_eq!(int.int(&raw, ByteOrder::Little), Some(1));
+        assert_eq!(int.int(&raw, ByteOrder::Big), Some(1 << 24));
+        assert_eq!(Field { offset: 6, ..int }.int(&raw, ByteOrder::Little), None);
+        assert_eq!(Field { offset: 4, elsewhere: true, ..int }.bytes(&raw, ByteOrder::Little), None);
+    }
+}

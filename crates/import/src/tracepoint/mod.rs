@@ -1,0 +1,9 @@
+//! Tracepoint records of the Linux kernel: their layouts, as the kernel describes them in each recording
+//! (`/sys/kernel/tracing/events/*/format`), and their meaning as [`model::What`].
+
+mod decode;
+mod format;
+mod states;
+
+pub(crate) use decode::{Decoder, Names, Place};
+pub(crate) use format::{ByteOrder, EventFormat};

@@ -1,0 +1,375 @@
+//! Many streams, one order.
+//!
+//! Events of the same nanosecond: on one CPU in the order of the source; across CPUs, of each CPU's next event at that
+//! instant wakings come before switches, then the lower CPU (ACCOUNTING.md). That is a rule for merging queues, not a sort
+//! key, so each CPU keeps a queue of its own:
+//!
+//! ```text
+//!   stream ──┐   cpu0  e e e e │ e e        │ horizon: the least `Until` of all streams.
+//!   stream ──┼─► cpu1  e e     │ e     ──►  what lies before it is final and leaves in order
+//!   stream ──┘   cpu2  e e e   │            (a silent CPU holds nobody up)
+//! ```
+//!
+//! Beyond [`Limits::pending`] events the queues go to disk ([`crate::spill`]), so a source without a horizon costs
+//! temporary files, not memory.
+
+use crate::spill::Spill;
+use crate::{Fatal, Ledger, Opened, Reach, Stream, Trouble, Troubles};
+use model::{Batch, CpuId, Event, NameId, Ns, StackId, What};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// How much ingest may hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Events in memory that wait for their turn.
+    pub pending: usize,
+    /// Events handed on at once.
+    pub batch: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        // 64 bytes each: 32 MiB at most; and batches that stay in a core's second cache.
+        Self { pending: 512 * 1024, batch: 4096 }
+    }
+}
+
+/// The events of a source in their final order, time 0 at the begin of the recording.
+pub struct Ordered<'a> {
+    streams: Vec<Source<'a>>,
+    queues: Vec<Queue>,
+    by_cpu: FxHashMap<CpuId, usize>,
+    heads: BinaryHeap<Reverse<Head>>,
+    horizon: Ns,
+    /// Ignore what streams say of their horizon: the source broke its word.
+    sort_all: bool,
+    origin: Option<Ns>,
+    limits: Limits,
+    pending: usize,
+    spill: Option<Spill>,
+    names: Interner<Box<str>>,
+    stacks: Interner<Box<[u64]>>,
+    incoming: Batch,
+    late: u64,
+    /// Time of the last event that left: nothing earlier may come after it.
+    left: Ns,
+    /// Why reading stopped before the end of a stream, if it did.
+    pub stopped: Option<Fatal>,
+    /// Trouble met so far.
+    pub troubles: Troubles,
+}
+
+struct Source<'a> {
+    stream: Box<dyn Stream + Send + 'a>,
+    until: Ns,
+    ended: bool,
+    /// Global number of each of the stream's texts and callchains, where there are several streams.
+    names: Vec<u32>,
+    stacks: Vec<u32>,
+}
+
+struct Queue {
+    cpu: CpuId,
+    events: VecDeque<Event>,
+    in_heads: bool,
+}
+
+/// A queue's next event: its time, whether it is a switch, the CPU, and the queue.
+type Head = (Ns, bool, CpuId, usize);
+
+fn head(queue: &Queue, at: usize) -> Option<Head> {
+    queue.events.front().map(|e| (e.at, matches!(e.what, What::Switch(_)), queue.cpu, at))
+}
+
+/// Numbers texts (or callchains) across streams; with one stream its own numbers are used as they are.
+struct Interner<T> {
+    ids: FxHashMap<T, u32>,
+    count: u32,
+}
+
+impl<T: std::hash::Hash + Eq + Clone> Interner<T> {
+    fn new() -> Self {
+        Self { ids: FxHashMap::default(), count: 0 }
+    }
+
+    fn intern(&mut self, item: T, fresh: &mut Vec<T>) -> u32 {
+        *self.ids.entry(item).or_insert_with_key(|item| {
+            self.count += 1;
+            fresh.push(item.clone());
+            self.count
+        })
+    }
+}
+
+impl<'a> Ordered<'a> {
+    /// `sort_all`: trust no horizon, sort everything (slower, on disk where it is large); for a source that handed out an
+    /// event after its time had passed (see [`Self::late`]).
+    #[must_use]
+    pub fn new(opened: Opened<'a>, sort_all: bool, limits: Limits) -> Self {
+        let source = |stream| Source { stream, until: Ns::MIN, ended: false, names: vec![0], stacks: vec![0] };
+        Self {
+            streams: opened.streams.into_iter().map(source).collect(),
+            queues: Vec::new(),
+            by_cpu: FxHashMap::default(),
+            heads: BinaryHeap::new(),
+            horizon: Ns::MIN,
+            sort_all,
+            origin: opened.facts.begin,
+            limits,
+            pending: 0,
+            spill: None,
+            names: Interner::new(),
+            stacks: Interner::new(),
+            incoming: Batch::default(),
+            late: 0,
+            left: Ns::MIN,
+            stopped: None,
+            troubles: Troubles::default(),
+        }
+    }
+
+    /// Events that came after their time had passed and were left out. Where it is not 0 and the source can be read
+    /// again, read it again with `sort_all`.
+    #[must_use]
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// Time 0 on the source's own clock; `None` before the first sample.
+    #[must_use]
+    pub fn origin(&self) -> Option<Ns> {
+        self.origin
+    }
+
+    /// Puts the next events into `out` (emptied first) with the texts they are the first to use; `false` at the end.
+    /// A stream that cannot go on ends there ([`Self::stopped`]); what it delivered before stays good.
+    pub fn next(&mut self, out: &mut Batch) -> bool {
+        out.clear();
+        self.emit(out);
+        while self.settle_origin(out).is_none() || out.events.is_empty() {
+            if !self.pull(out) {
+                self.horizon = Ns::MAX;
+                self.emit(out);
+                // Only side-band records, and no sample to set the clock by: their own first time is as good as any.
+                self.origin = self.settle_origin(out).or_else(|| out.events.first().map(|e| e.at));
+                break;
+            }
+            self.emit(out);
+        }
+        if let Some(origin) = self.origin {
+            out.events.iter_mut().for_each(|e| rebase(e, origin));
+        }
+        !(out.events.is_empty() && out.names.is_empty() && out.stacks.is_empty())
+    }
+
+    /// The recording begins at its first sample, unless the source said where.
+    fn settle_origin(&mut self, out: &Batch) -> Option<Ns> {
+        self.origin = self.origin.or_else(|| out.events.iter().find(|e| e.what.is_sample()).map(|e| e.at));
+        self.origin
+    }
+
+    /// Asks the stream that is furthest behind for more; `false` where all have ended.
+    fn pull(&mut self, out: &mut Batch) -> bool {
+        let going = (0..self.streams.len()).filter(|i| !self.streams[*i].ended);
+        let Some(at) = going.min_by_key(|i| self.streams[*i].until) else { return false };
+        self.incoming.clear();
+        let alone = self.streams.len() == 1;
+        let source = &mut self.streams[at];
+        let reach = source.stream.next(&mut self.incoming, &mut self.troubles);
+        match reach {
+            Ok(Reach::Until(until)) => source.until = source.until.max(until),
+            Ok(Reach::End) => (source.until, source.ended) = (Ns::MAX, true),
+            Err(fatal) => {
+                (source.until, source.ended) = (Ns::MAX, true);
+                self.stopped.get_or_insert(fatal);
+            }
+        }
+        if alone {
+            out.names.append(&mut self.incoming.names);
+            out.stacks.append(&mut self.incoming.stacks);
+        } else {
+            for name in self.incoming.names.drain(..) {
+                source.names.push(self.names.intern(name, &mut out.names));
+            }
+            for stack in self.incoming.stacks.drain(..) {
+                source.stacks.push(self.stacks.intern(stack, &mut out.stacks));
+            }
+            for event in &mut self.incoming.events {
+                renumber(event, &source.names, &source.stacks);
+            }
+        }
+        let incoming = std::mem::take(&mut self.incoming);
+        for event in &incoming.events {
+            self.enqueue(*event);
+        }
+        self.incoming = incoming;
+        if !self.sort_all {
+            self.horizon = self.streams.iter().map(|s| s.until).min().unwrap_or(Ns::MAX);
+        } else if self.streams.iter().all(|s| s.ended) {
+            self.horizon = Ns::MAX;
+        }
+        if self.pending > self.limits.pending
+            && self.queues.iter().all(|q| q.events.front().is_none_or(|e| e.at >= self.horizon))
+        {
+            self.spill_queues();
+        }
+        true
+    }
+
+    fn queue_of(&mut self, cpu: CpuId) -> usize {
+        *self.by_cpu.entry(cpu).or_insert_with(|| {
+            self.queues.push(Queue { cpu, events: VecDeque::new(), in_heads: false });
+            self.queues.len() - 1
+        })
+    }
+
+    fn enqueue(&mut self, mut event: Event) {
+        // Neighbours mostly are of one CPU; the map is for the others.
+        let at = self.queue_of(event.cpu);
+        let queue = &mut self.queues[at];
+        if event.at < self.left {
+            if event.what.is_sample() {
+                self.late += 1;
+                self.troubles.trouble("an event came after its time had passed", event.offset, Trouble::Lost);
+                return;
+            }
+            event.at = self.left; // side-band records (names) may come late: they hold from now on
+        }
+        self.pending += 1;
+        let mut first = false;
+        if queue.events.back().is_none_or(|last| last.at <= event.at) {
+            queue.events.push_back(event);
+        } else {
+            let place = queue.events.partition_point(|e| e.at <= event.at);
+            queue.events.insert(place, event);
+            first = place == 0;
+        }
+        if !queue.in_heads {
+            queue.in_heads = true;
+            self.heads.extend(head(queue, at).map(Reverse));
+        } else if first {
+            self.rebuild_heads(); // the head that stands in the heap for this queue is no longer true
+        }
+    }
+
+    fn rebuild_heads(&mut self) {
+        self.heads.clear();
+        for (at, queue) in self.queues.iter_mut().enumerate() {
+            queue.in_heads = !queue.events.is_empty();
+            self.heads.extend(head(queue, at).map(Reverse));
+        }
+    }
+
+    /// Moves what lies before the horizon to `out`, up to a batch.
+    fn emit(&mut self, out: &mut Batch) {
+        if self.spill.is_some() {
+            if self.horizon < Ns::MAX {
+                return; // what is on disk is merged once, at the end
+            }
+            if self.pending > 0 {
+                self.spill_queues();
+            }
+        }
+        if let Some(spill) = &mut self.spill {
+            if let Err(error) = spill.merge_next(self.limits.batch, &mut out.events) {
+                self.stop_spilling(&error);
+            }
+            return;
+        }
+        while out.events.len() < self.limits.batch {
+            let Some(&Reverse((time, _, _, at))) = self.heads.peek() else { break };
+            if time >= self.horizon && self.horizon < Ns::MAX {
+                break;
+            }
+            self.heads.pop();
+            // As long as this queue stays ahead of all others, no other needs to be looked at.
+            let next = self.heads.peek().map(|Reverse(h)| *h);
+            let queue = &mut self.queues[at];
+            while let Some(event) = queue.events.pop_front() {
+                self.left = event.at;
+                out.events.push(event);
+                self.pending -= 1;
+                match head(queue, at) {
+                    None => break,
+                    Some(h) => {
+                        let stop = next.is_some_and(|n| n < h) || h.0 >= self.horizon && self.horizon < Ns::MAX;
+                        if stop || out.events.len() >= self.limits.batch {
+                            break;
+                        }
+                    }
+                }
+            }
+            queue.in_heads = !queue.events.is_empty();
+            self.heads.extend(head(queue, at).map(Reverse));
+        }
+    }
+
+    fn spill_queues(&mut self) {
+        let queues = &mut self.queues;
+        let written = match self.spill.take() {
+            Some(spill) => Ok(spill),
+            None => Spill::new(),
+        }
+        .and_then(|mut spill| {
+            queues.iter_mut().try_for_each(|q| spill.write(q.cpu, &mut q.events))?;
+            Ok(spill)
+        });
+        self.heads.clear();
+        self.pending = 0;
+        match written {
+            Ok(spill) => self.spill = Some(spill),
+            Err(error) => self.stop_spilling(&error),
+        }
+        self.queues.iter_mut().for_each(|q| {
+            q.events.clear();
+            q.in_heads = false;
+        });
+    }
+
+    /// Without room to sort in, nothing more can be told in order.
+    fn stop_spilling(&mut self, error: &std::io::Error) {
+        let folder = std::env::temp_dir();
+        let what = format!("cannot sort on disk in {}: {error}; set TMPDIR to a folder with room", folder.display());
+        self.stopped.get_or_insert(Fatal::new(what, 0));
+        self.streams.iter_mut().for_each(|s| s.ended = true);
+        self.spill = None;
+    }
+}
+
+/// From the source's clock to time since the origin.
+fn rebase(event: &mut Event, origin: Ns) {
+    // The two ends of time stay what they are: "before everything", "after everything".
+    let shift = |t: &mut Ns| {
+        if *t != Ns::MIN && *t != Ns::MAX {
+            *t = *t - origin;
+        }
+    };
+    shift(&mut event.at);
+    match &mut event.what {
+        What::Wake(wake) => shift(&mut wake.stamp),
+        What::Loss(loss) => {
+            shift(&mut loss.from);
+            shift(&mut loss.to);
+        }
+        _ => {}
+    }
+}
+
+/// From a stream's own numbers of texts and callchains to the recording's.
+fn renumber(event: &mut Event, names: &[u32], stacks: &[u32]) {
+    let name = |id: &mut NameId| id.0 = names.get(id.0 as usize).copied().unwrap_or(0);
+    match &mut event.what {
+        What::Switch(s) => {
+            name(&mut s.prev_name);
+            name(&mut s.next_name);
+            s.stack = StackId(stacks.get(s.stack.0 as usize).copied().unwrap_or(0));
+        }
+        What::Wake(w) => name(&mut w.name),
+        What::Fork { name: n, .. } | What::Name { name: n, .. } | What::Irq { name: n, .. } => name(n),
+        What::Exec { file: n, .. } | What::Affinity { cpus: n, .. } | What::Cgroup { path: n, .. } => name(n),
+        What::Seen(seen) => name(&mut seen.name),
+        _ => {}
+    }
+}

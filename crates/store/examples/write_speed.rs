@@ -1,0 +1,215 @@
+//! How fast a trace folder is written, and how many bytes a row takes: `write_speed [events] [pipe|messaging]`.
+//!
+//! Events and stretches are made beforehand by a small simulation of threads that wake each other on a few CPUs, so that
+//! only the writing is timed.
+#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
+
+use model::{
+    CpuId, CpuState, CpuStretch, Event, NameId, Ns, Reason, Span, Switch, SwitchOut, ThreadKey, ThreadState,
+    ThreadStretch, Tid, Wake, WakeKind, What,
+};
+use std::collections::VecDeque;
+use std::time::Instant;
+
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n.max(1)
+    }
+}
+
+#[derive(Default)]
+struct Made {
+    events: Vec<Event>,
+    threads: Vec<ThreadStretch>,
+    cpus: Vec<CpuStretch>,
+}
+
+struct Thread {
+    since: i64,
+    state: ThreadState,
+    reason: Reason,
+    cpu: u32,
+    exec: i64,
+    waker: i64,
+}
+
+const CPUS: usize = 2;
+
+fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> Made {
+    let mut rng = Rng(0x9e37_79b9_7f4a_7c15);
+    let mut made = Made::default();
+    let mut all: Vec<Thread> = (0..threads)
+        .map(|i| Thread {
+            since: 0,
+            state: ThreadState::Blocked,
+            reason: Reason::State(b'S'),
+            cpu: (i % CPUS) as u32,
+            exec: 1_000_000 * i as i64,
+            waker: 0,
+        })
+        .collect();
+    let mut current = [None::<usize>; CPUS];
+    let mut since = [0i64; CPUS];
+    let mut ready: [VecDeque<usize>; CPUS] = Default::default();
+    let mut offsets = [4096u64, 1 << 20];
+    let mut now = 0i64;
+    let tid = |t: Option<usize>| t.map_or(Tid::IDLE, |t| Tid(100_000 + 3 * t as i32));
+    while made.events.len() < wanted {
+        now += (step.0 + rng.below(step.1)) as i64;
+        let cpu = rng.below(CPUS as u64) as usize;
+        let at = Ns(now);
+        let id = CpuId(cpu as u32);
+        let push = |made: &mut Made, offsets: &mut [u64; 2], what| {
+            offsets[cpu] += if matches!(what, What::Switch(_)) { 112 } else { 88 };
+            if offsets[cpu] % (1 << 20) < 112 {
+                offsets[cpu] += 1 << 20;
+            }
+            made.events.push(Event { at, offset: if imported { offsets[cpu] } else { 0 }, cpu: id, what });
+        };
+        let close = |made: &mut Made, all: &mut Vec<Thread>, t: usize, state, reason, on: u32| {
+            let th = &mut all[t];
+            let start = th.since;
+            let running = th.state == ThreadState::Running;
+            made.threads.push(ThreadStretch {
+                span: Span { start: Ns(start), end: at },
+                thread: ThreadKey(t as i64 + 1),
+                tid: tid(Some(t)),
+                state: th.state,
+                reason: th.reason,
+                cpu: Some(CpuId(th.cpu)),
+                waker: Tid::UNKNOWN,
+                waker_thread: if th.state == ThreadState::Ready { ThreadKey(th.waker) } else { ThreadKey::UNKNOWN },
+                exec: if running { Ns(now - start - 37) } else { Ns::MIN },
+                prio: 120,
+            });
+            if running {
+                th.exec += now - start - 37;
+            }
+            (th.since, th.state, th.reason, th.cpu) = (now, state, reason, on);
+        };
+        // Who runs wakes one who sleeps, then most often sleeps itself.
+        let wakes = current[cpu].is_some() && rng.below(2) == 0 || current.iter().all(Option::is_none);
+        if wakes {
+            let Some(t) = (0..8).map(|_| rng.below(threads as u64) as usize).find(|t| all[*t].state == ThreadState::Blocked)
+            else {
+                continue;
+            };
+            let waker = tid(current[cpu]);
+            let wake = |kind, target| {
+                let (name, prio) = (NameId(t as u32 + 1), 120);
+                What::Wake(Wake { tid: tid(Some(t)), name, kind, target, waker, prio, stamp: at })
+            };
+            let target = all[t].cpu;
+            push(&mut made, &mut offsets, wake(WakeKind::Waking, Some(CpuId(target))));
+            all[t].waker = current[cpu].map_or(0, |w| w as i64 + 1);
+            let waker = all[t].waker;
+            close(&mut made, &mut all, t, ThreadState::Ready, Reason::Woken, target);
+            all[t].waker = waker;
+            ready[target as usize].push_back(t);
+            continue;
+        }
+        let next = ready[cpu].pop_front();
+        let prev = current[cpu];
+        if prev.is_none() && next.is_none() {
+            continue;
+        }
+        let preempted = rng.below(10) == 0 && prev.is_some() && next.is_some();
+        let exec = prev.map_or(Ns::MIN, |t| Ns(all[t].exec + now - all[t].since - 37));
+        let name = |t: Option<usize>| NameId(t.map_or(0, |t| t as u32 + 1));
+        let out = if preempted || prev.is_none() { SwitchOut::Preempted } else { SwitchOut::Blocked };
+        push(
+            &mut made,
+            &mut offsets,
+            What::Switch(Switch {
+                prev: tid(prev),
+                next: tid(next),
+                prev_name: name(prev),
+                next_name: name(next),
+                stack: model::StackId::NONE,
+                prev_state: if out == SwitchOut::Blocked { 1 } else { 0x100 },
+                prev_prio: 120,
+                next_prio: 120,
+                out,
+                letter: if out == SwitchOut::Blocked { b'S' } else { b'R' },
+                prev_exec: if imported { Ns::MIN } else { exec },
+            }),
+        );
+        if let Some(t) = prev {
+            if preempted {
+                close(&mut made, &mut all, t, ThreadState::Ready, Reason::Preempted, cpu as u32);
+                ready[cpu].push_back(t);
+            } else {
+                close(&mut made, &mut all, t, ThreadState::Blocked, Reason::State(b'S'), cpu as u32);
+            }
+        }
+        made.cpus.push(CpuStretch {
+            span: Span { start: Ns(since[cpu]), end: at },
+            cpu: id,
+            state: if prev.is_some() { CpuState::Busy } else { CpuState::Idle },
+            thread: ThreadKey(prev.map_or(0, |t| t as i64 + 1)),
+        });
+        since[cpu] = now;
+        if let Some(t) = next {
+            close(&mut made, &mut all, t, ThreadState::Running, Reason::None, cpu as u32);
+        }
+        current[cpu] = next;
+    }
+    made.threads.sort_by_key(|s| s.span.start);
+    made.cpus.sort_by_key(|s| s.span.start);
+    made
+}
+
+/// CPU time of this process, seconds.
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let after = text.rsplit_once(')').unwrap().1;
+    let ticks: u64 = after.split_whitespace().skip(11).take(2).map(|t| t.parse::<u64>().unwrap()).sum();
+    ticks as f64 / 100.0
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let wanted = args.next().map_or(4_000_000, |n| n.parse().expect("a number of events"));
+    let kind = args.next().unwrap_or_else(|| "messaging".into());
+    let made = match kind.as_str() {
+        "pipe" => simulate(wanted, 3, (700, 900), false),
+        _ => simulate(wanted, 400, (200, 2500), true),
+    };
+    let imported = kind != "pipe";
+    let names: Vec<Box<str>> = (0..400).map(|i| format!("thread-{i}").into()).collect();
+    let target = std::env::temp_dir().join(format!("corewise-write-speed-{}.cw", std::process::id()));
+    let machine = topology::Machine::default();
+    let (wall, cpu) = (Instant::now(), cpu_seconds());
+    let mut folder = store::FolderWriter::create(&target, store::Making { machine: &machine, imported }).unwrap();
+    folder.names(&names).unwrap();
+    let chunks = made.events.len().div_ceil(4096);
+    let part = |i: usize, len: usize| (i * len / chunks)..((i + 1) * len / chunks);
+    for i in 0..chunks {
+        folder.events(&made.events[part(i, made.events.len())]).unwrap();
+        folder.thread_stretches(&made.threads[part(i, made.threads.len())]).unwrap();
+        folder.cpu_stretches(&made.cpus[part(i, made.cpus.len())]).unwrap();
+    }
+    let manifest = folder.finish(store::Manifest::new(-42, ingest::Facts::default())).unwrap();
+    let (wall, cpu) = (wall.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    let rows: i64 = manifest.files.values().map(|f| f.rows).sum();
+    let bytes: i64 = manifest.files.values().map(|f| f.bytes).sum();
+    for (name, f) in &manifest.files {
+        println!("{name:32} {:9} rows {:10} bytes {:6.2} bytes/row", f.rows, f.bytes, f.bytes as f64 / f.rows.max(1) as f64);
+    }
+    println!(
+        "{kind}: {} events, {rows} rows: {wall:.2} s, {cpu:.2} CPU-s, {:.1} million rows/s, {:.2} bytes/event",
+        made.events.len(),
+        rows as f64 / cpu / 1e6,
+        bytes as f64 / made.events.len() as f64
+    );
+    if std::env::var_os("KEEP").is_some() {
+        println!("kept {}", target.display());
+    } else {
+        std::fs::remove_dir_all(&target).unwrap();
+    }
+}

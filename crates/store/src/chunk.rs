@@ -1,0 +1,415 @@
+//! One column of one row group as bytes: dictionary page, data page, their headers and checksums.
+
+use crate::encode::{delta32, delta64, distinct, hybrid, index_width, run, varint, zigzag};
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::Result;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::statistics::Statistics;
+use parquet::schema::types::ColumnDescPtr;
+
+/// A column's values; nulls by a value of their own, since a flag beside each would cost as much as the value.
+#[derive(Debug)]
+pub(crate) enum Values {
+    /// The same number in every row.
+    Same(i64),
+    /// Mostly unlike its neighbours' values, but near them: times. Null: `i64::MIN`.
+    Long(Vec<i64>),
+    /// Few distinct ones. Null: `i64::MIN`.
+    Key(Vec<i64>),
+    /// Small numbers, often few distinct ones. Null: `i32::MIN`.
+    Int(Vec<i32>),
+    /// Words out of a fixed list. Null: 255.
+    Word(Vec<u8>, fn(u8) -> String),
+    /// Texts by number, counted from 1. Null: 0.
+    Text(Vec<u32>),
+    /// Doubles.
+    Float(Vec<Option<f64>>),
+    /// Yes or no.
+    Bool(Vec<Option<bool>>),
+}
+
+/// The null of [`Values::Word`].
+pub(crate) const NO_WORD: u8 = 255;
+
+impl Values {
+    /// How many; `None` where any number fits.
+    pub(crate) fn len(&self) -> Option<usize> {
+        match self {
+            Self::Same(_) => None,
+            Self::Long(v) | Self::Key(v) => Some(v.len()),
+            Self::Int(v) => Some(v.len()),
+            Self::Word(v, _) => Some(v.len()),
+            Self::Text(v) => Some(v.len()),
+            Self::Float(v) => Some(v.len()),
+            Self::Bool(v) => Some(v.len()),
+        }
+    }
+
+    /// A column of the same kind without rows.
+    pub(crate) fn empty(&self) -> Self {
+        match self {
+            Self::Same(v) => Self::Same(*v),
+            Self::Long(_) => Self::Long(Vec::new()),
+            Self::Key(_) => Self::Key(Vec::new()),
+            Self::Int(_) => Self::Int(Vec::new()),
+            Self::Word(_, word) => Self::Word(Vec::new(), *word),
+            Self::Text(_) => Self::Text(Vec::new()),
+            Self::Float(_) => Self::Float(Vec::new()),
+            Self::Bool(_) => Self::Bool(Vec::new()),
+        }
+    }
+
+    /// Adds some rows of another column of the same kind.
+    pub(crate) fn take(&mut self, from: &Self, rows: &[u32]) {
+        fn copy<T: Copy>(to: &mut Vec<T>, from: &[T], rows: &[u32]) {
+            to.extend(rows.iter().filter_map(|r| from.get(*r as usize)));
+        }
+        match (self, from) {
+            (Self::Long(to) | Self::Key(to), Self::Long(from) | Self::Key(from)) => copy(to, from, rows),
+            (Self::Int(to), Self::Int(from)) => copy(to, from, rows),
+            (Self::Word(to, _), Self::Word(from, _)) => copy(to, from, rows),
+            (Self::Text(to), Self::Text(from)) => copy(to, from, rows),
+            (Self::Float(to), Self::Float(from)) => copy(to, from, rows),
+            (Self::Bool(to), Self::Bool(from)) => copy(to, from, rows),
+            _ => {}
+        }
+    }
+
+    /// Forgets them, keeping the memory.
+    pub(crate) fn clear(&mut self) {
+        match self {
+            Self::Same(_) => {}
+            Self::Long(v) | Self::Key(v) => v.clear(),
+            Self::Int(v) => v.clear(),
+            Self::Word(v, _) => v.clear(),
+            Self::Text(v) => v.clear(),
+            Self::Float(v) => v.clear(),
+            Self::Bool(v) => v.clear(),
+        }
+    }
+}
+
+/// What a chunk is made with; kept from chunk to chunk for its memory.
+pub(crate) struct Encoder {
+    zstd: zstd::bulk::Compressor<'static>,
+    page: Vec<u8>,
+    dict: Vec<u8>,
+    packed: Vec<u8>,
+    index: Vec<u32>,
+    longs: Vec<i64>,
+    ints: Vec<i32>,
+    bytes: Vec<u8>,
+}
+
+/// What the encoding of a page's values came to.
+struct Page {
+    /// Entries of the dictionary in `Encoder::dict`.
+    dict: Option<usize>,
+    encoding: Encoding,
+    stats: Option<Statistics>,
+    /// The dictionary's one value is put in later (see [`SAME_AT`]).
+    patched: bool,
+}
+
+/// Where the value of a [`Values::Same`] stands behind the begin of its chunk: behind the header of its dictionary page,
+/// which has no checksum, and is not compressed. The trace's id is known only when all of the source was read, long after
+/// its first rows are written; it is then put into place.
+pub(crate) const SAME_AT: u64 = 13;
+
+impl Encoder {
+    pub(crate) fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            zstd: zstd::bulk::Compressor::new(1)?,
+            page: Vec::new(),
+            dict: Vec::new(),
+            packed: Vec::new(),
+            index: Vec::new(),
+            longs: Vec::new(),
+            ints: Vec::new(),
+            bytes: Vec::new(),
+        })
+    }
+
+    /// Encodes a column of `rows` rows; `names` are the texts that [`Values::Text`] names, the first of them number 1.
+    pub(crate) fn chunk(
+        &mut self,
+        descr: ColumnDescPtr,
+        values: &Values,
+        rows: usize,
+        names: &[Box<str>],
+    ) -> Result<(Bytes, ColumnCloseResult)> {
+        self.page.clear();
+        self.dict.clear();
+        let nullable = descr.max_def_level() > 0;
+        let page = match values {
+            Values::Same(v) => self.same(*v, rows, nullable),
+            Values::Long(v) => self.long(v, nullable, false),
+            Values::Key(v) => self.long(v, nullable, true),
+            Values::Int(v) => self.int(v, nullable),
+            Values::Word(v, word) => self.word(v, *word, nullable),
+            Values::Text(v) => self.text(v, names, nullable),
+            Values::Float(v) => self.float(v, nullable),
+            Values::Bool(v) => self.bool(v, nullable),
+        };
+        self.finish(descr, page, rows)
+    }
+
+    /// Definition levels: which rows have a value.
+    fn levels<T: Copy>(&mut self, values: &[T], nullable: bool, there: impl Fn(T) -> bool) -> usize {
+        if !nullable {
+            return values.len();
+        }
+        let at = self.page.len();
+        self.page.extend_from_slice(&[0; 4]);
+        self.bytes.clear();
+        self.bytes.extend(values.iter().map(|v| u8::from(there(*v))));
+        hybrid(&self.bytes, 1, &mut self.page);
+        let length = (self.page.len() - at - 4) as u32;
+        self.page[at..at + 4].copy_from_slice(&length.to_le_bytes());
+        self.bytes.iter().map(|b| usize::from(*b)).sum()
+    }
+
+    fn same(&mut self, value: i64, rows: usize, nullable: bool) -> Page {
+        if nullable {
+            self.page.extend_from_slice(&[0; 4]);
+            let at = self.page.len();
+            run(1, rows, 1, &mut self.page);
+            let length = (self.page.len() - at) as u32;
+            self.page[at - 4..at].copy_from_slice(&length.to_le_bytes());
+        }
+        self.dict.extend_from_slice(&value.to_le_bytes());
+        self.page.push(1);
+        run(0, rows, 1, &mut self.page);
+        Page { dict: Some(1), encoding: Encoding::RLE_DICTIONARY, stats: None, patched: true }
+    }
+
+    fn long(&mut self, values: &[i64], nullable: bool, few: bool) -> Page {
+        let there = self.levels(values, nullable, |v| v != i64::MIN);
+        let mut longs = std::mem::take(&mut self.longs);
+        longs.clear();
+        let values = if there == values.len() {
+            values
+        } else {
+            longs.extend(values.iter().copied().filter(|v| *v != i64::MIN));
+            &longs
+        };
+        let least = values.iter().copied().min();
+        let stats = Statistics::int64(least, values.iter().copied().max(), None, None, false);
+        let found = if few { distinct(values, &mut self.index) } else { None };
+        let page = match found {
+            Some(found) => {
+                found.iter().for_each(|v| self.dict.extend_from_slice(&v.to_le_bytes()));
+                self.indices(found.len())
+            }
+            None => {
+                delta64(values, &mut self.page);
+                Page { dict: None, encoding: Encoding::DELTA_BINARY_PACKED, stats: None, patched: false }
+            }
+        };
+        self.longs = longs;
+        Page { stats: least.and(Some(stats)), ..page }
+    }
+
+    fn int(&mut self, values: &[i32], nullable: bool) -> Page {
+        let there = self.levels(values, nullable, |v| v != i32::MIN);
+        let mut ints = std::mem::take(&mut self.ints);
+        ints.clear();
+        let values = if there == values.len() {
+            values
+        } else {
+            ints.extend(values.iter().copied().filter(|v| *v != i32::MIN));
+            &ints
+        };
+        let least = values.iter().copied().min();
+        let stats = Statistics::int32(least, values.iter().copied().max(), None, None, false);
+        let page = match distinct(values, &mut self.index) {
+            Some(found) => {
+                found.iter().for_each(|v| self.dict.extend_from_slice(&(*v as i32).to_le_bytes()));
+                self.indices(found.len())
+            }
+            None => {
+                delta32(values, &mut self.page);
+                Page { dict: None, encoding: Encoding::DELTA_BINARY_PACKED, stats: None, patched: false }
+            }
+        };
+        self.ints = ints;
+        Page { stats: least.and(Some(stats)), ..page }
+    }
+
+    /// Writes `index` behind the levels, for a dictionary of so many entries.
+    fn indices(&mut self, entries: usize) -> Page {
+        let width = index_width(entries);
+        self.page.push(width as u8);
+        hybrid(&self.index, width, &mut self.page);
+        Page { dict: Some(entries), encoding: Encoding::RLE_DICTIONARY, stats: None, patched: false }
+    }
+
+    fn word(&mut self, values: &[u8], word: fn(u8) -> String, nullable: bool) -> Page {
+        let there = self.levels(values, nullable, |v| v != NO_WORD);
+        let mut used = [false; 256];
+        values.iter().for_each(|v| used[usize::from(*v)] = true);
+        used[usize::from(NO_WORD)] &= !nullable;
+        let mut place = [0u8; 256];
+        let mut entries = 0usize;
+        for code in 0..=255u8 {
+            if used[usize::from(code)] {
+                place[usize::from(code)] = entries as u8;
+                put_text(&mut self.dict, &word(code));
+                entries += 1;
+            }
+        }
+        let width = index_width(entries);
+        self.page.push(width as u8);
+        self.bytes.clear();
+        if there == values.len() {
+            self.bytes.extend(values.iter().map(|v| place[usize::from(*v)]));
+        } else {
+            self.bytes.extend(values.iter().filter(|v| **v != NO_WORD).map(|v| place[usize::from(*v)]));
+        }
+        hybrid(&self.bytes, width, &mut self.page);
+        Page { dict: Some(entries), encoding: Encoding::RLE_DICTIONARY, stats: None, patched: false }
+    }
+
+    fn text(&mut self, values: &[u32], names: &[Box<str>], nullable: bool) -> Page {
+        self.levels(values, nullable, |v| v != 0);
+        let mut place = rustc_hash::FxHashMap::default();
+        self.index.clear();
+        for v in values.iter().filter(|v| !nullable || **v != 0) {
+            let next = place.len() as u32;
+            let dict = &mut self.dict;
+            self.index.push(*place.entry(*v).or_insert_with(|| {
+                put_text(dict, names.get((*v as usize).wrapping_sub(1)).map_or("", |t| t));
+                next
+            }));
+        }
+        self.indices(place.len())
+    }
+
+    fn float(&mut self, values: &[Option<f64>], nullable: bool) -> Page {
+        self.levels(values, nullable, |v| v.is_some());
+        values.iter().flatten().for_each(|v| self.page.extend_from_slice(&v.to_le_bytes()));
+        Page { dict: None, encoding: Encoding::PLAIN, stats: None, patched: false }
+    }
+
+    fn bool(&mut self, values: &[Option<bool>], nullable: bool) -> Page {
+        self.levels(values, nullable, |v| v.is_some());
+        let there: Vec<bool> = values.iter().flatten().copied().collect();
+        for eight in there.chunks(8) {
+            self.page.push(eight.iter().enumerate().fold(0, |byte, (i, v)| byte | (u8::from(*v) << i)));
+        }
+        Page { dict: None, encoding: Encoding::PLAIN, stats: None, patched: false }
+    }
+
+    /// Compresses the pages and puts headers before them.
+    fn finish(&mut self, descr: ColumnDescPtr, page: Page, rows: usize) -> Result<(Bytes, ColumnCloseResult)> {
+        // A page that zstd does not shrink is not worth unpacking; the codec is the whole chunk's.
+        let data = std::mem::take(&mut self.page);
+        let mut packed = std::mem::take(&mut self.packed);
+        packed.resize(zstd::zstd_safe::compress_bound(data.len()), 0);
+        let length = self.zstd.compress_to_buffer(&data, packed.as_mut_slice())?;
+        let shrinks = length < data.len() - data.len() / 16 && !page.patched;
+        let mut out = Vec::with_capacity(self.dict.len() + data.len().min(length) + 128);
+        let mut uncompressed = 0;
+        if let Some(entries) = page.dict {
+            let bytes = if shrinks { self.zstd.compress(&self.dict)? } else { self.dict.clone() };
+            let header = header(Kind::Dictionary { entries, checked: !page.patched }, self.dict.len(), &bytes);
+            uncompressed += header.len() + self.dict.len();
+            out.extend_from_slice(&header);
+            out.extend_from_slice(&bytes);
+        }
+        let data_at = out.len();
+        let bytes = if shrinks { &packed[..length] } else { data.as_slice() };
+        let header = header(Kind::Data { rows, encoding: page.encoding }, data.len(), bytes);
+        uncompressed += header.len() + data.len();
+        out.extend_from_slice(&header);
+        out.extend_from_slice(bytes);
+        let codec = if shrinks { Compression::ZSTD(ZstdLevel::try_new(1)?) } else { Compression::UNCOMPRESSED };
+        let mut encodings = vec![page.encoding, Encoding::RLE];
+        encodings.extend(page.dict.map(|_| Encoding::PLAIN));
+        let mut metadata = ColumnChunkMetaData::builder(descr)
+            .set_encodings(encodings)
+            .set_compression(codec)
+            .set_num_values(rows as i64)
+            .set_total_compressed_size(out.len() as i64)
+            .set_total_uncompressed_size(uncompressed as i64)
+            .set_dictionary_page_offset(page.dict.map(|_| 0))
+            .set_data_page_offset(data_at as i64);
+        if let Some(stats) = page.stats {
+            metadata = metadata.set_statistics(stats);
+        }
+        let close = ColumnCloseResult {
+            bytes_written: out.len() as u64,
+            rows_written: rows as u64,
+            metadata: metadata.build()?,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        };
+        self.page = data;
+        self.packed = packed;
+        Ok((out.into(), close))
+    }
+}
+
+/// A text as PLAIN stores it.
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
+}
+
+enum Kind {
+    Dictionary { entries: usize, checked: bool },
+    Data { rows: usize, encoding: Encoding },
+}
+
+/// A page header in Thrift's compact protocol (parquet.thrift, `PageHeader`), with the checksum that the parquet crate's
+/// own writer leaves out: a flipped bit in a stored trace must be an error, not another number.
+fn header(kind: Kind, uncompressed: usize, bytes: &[u8]) -> Vec<u8> {
+    const I32: u8 = 5;
+    const STRUCT: u8 = 12;
+    let mut out = Vec::with_capacity(40);
+    let mut field = |step: u8, value: usize| {
+        out.push((step << 4) | I32);
+        varint(&mut out, zigzag(value as i64));
+    };
+    field(1, if matches!(kind, Kind::Data { .. }) { 0 } else { 2 });
+    field(1, uncompressed);
+    field(1, bytes.len());
+    // The checksum's 32 bits stand in a signed field.
+    let checked = !matches!(kind, Kind::Dictionary { checked: false, .. });
+    if checked {
+        out.push((1 << 4) | I32);
+        varint(&mut out, zigzag(i64::from(crc32fast::hash(bytes) as i32)));
+    }
+    let skipped = u8::from(!checked);
+    let mut inner = |step: u8, values: &[usize]| {
+        out.push((step << 4) | STRUCT);
+        for v in values {
+            out.push((1 << 4) | I32);
+            varint(&mut out, zigzag(*v as i64));
+        }
+        out.push(0);
+    };
+    match kind {
+        // Fields 5 and 7 of the header, counted from field 4.
+        Kind::Data { rows, encoding } => {
+            inner(1, &[rows, encoding as usize, Encoding::RLE as usize, Encoding::RLE as usize]);
+        }
+        Kind::Dictionary { entries, .. } => inner(3 + skipped, &[entries, Encoding::PLAIN as usize]),
+    }
+    out.push(0);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_to_be_put_in_later_is_where_it_is_said_to_be() {
+        let header = header(Kind::Dictionary { entries: 1, checked: false }, 8, &[0; 8]);
+        assert_eq!(header.len() as u64, SAME_AT);
+    }
+}

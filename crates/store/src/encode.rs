@@ -1,0 +1,260 @@
+//! The four encodings of Parquet that the trace folder uses, over whole columns at a time.
+//!
+//! The parquet crate's own writer takes a column value by value through a hash table and statistics; measured on this
+//! data, that is some ten times the work of the loops below, which know what is in a column: times (delta), a handful of
+//! words or numbers (dictionary), or one value throughout (a dictionary of one and a single run).
+
+/// Appends a ULEB128 number.
+pub(crate) fn varint(out: &mut Vec<u8>, mut v: u64) {
+    while v >= 0x80 {
+        out.push((v as u8) | 0x80);
+        v >>= 7;
+    }
+    out.push(v as u8);
+}
+
+/// Signed to unsigned, small magnitudes first.
+pub(crate) fn zigzag(v: i64) -> u64 {
+    ((v << 1) ^ (v >> 63)) as u64
+}
+
+/// Bits that the value needs.
+fn bits(v: u64) -> u32 {
+    64 - v.leading_zeros()
+}
+
+/// A bit packer, least significant bit first, as both of Parquet's packed encodings want it.
+struct Packer<'a> {
+    out: &'a mut Vec<u8>,
+    word: u64,
+    used: u32,
+}
+
+impl<'a> Packer<'a> {
+    fn new(out: &'a mut Vec<u8>) -> Self {
+        Self { out, word: 0, used: 0 }
+    }
+
+    /// Adds the low `width` bits of a value that has no higher ones; `width` is 1 to 64.
+    #[inline(always)]
+    fn put(&mut self, v: u64, width: u32) {
+        self.word |= v << self.used;
+        self.used += width;
+        if self.used >= 64 {
+            self.out.extend_from_slice(&self.word.to_le_bytes());
+            self.used -= 64;
+            // What did not fit; nothing where the value ended with the word.
+            self.word = if self.used == 0 { 0 } else { v >> (width - self.used) };
+        }
+    }
+
+    /// Writes the bytes begun.
+    fn finish(self) {
+        let bytes = self.used.div_ceil(8) as usize;
+        self.out.extend(self.word.to_le_bytes().iter().take(bytes));
+    }
+}
+
+const BLOCK: usize = 128;
+const MINI: usize = 32;
+
+/// `DELTA_BINARY_PACKED` of 64-bit integers.
+pub(crate) fn delta64(values: &[i64], out: &mut Vec<u8>) {
+    delta(values, out, i64::wrapping_sub);
+}
+
+/// `DELTA_BINARY_PACKED` of 32-bit integers: differences wrap at 32 bits, since readers refuse wider ones.
+pub(crate) fn delta32(values: &[i32], out: &mut Vec<u8>) {
+    delta(values, out, |a, b| i64::from(a.wrapping_sub(b)));
+}
+
+#[inline(always)]
+fn delta<T: Copy + Into<i64>>(values: &[T], out: &mut Vec<u8>, minus: impl Fn(T, T) -> i64) {
+    varint(out, BLOCK as u64);
+    varint(out, (BLOCK / MINI) as u64);
+    varint(out, values.len() as u64);
+    let Some(first) = values.first() else {
+        varint(out, 0);
+        return;
+    };
+    varint(out, zigzag((*first).into()));
+    let mut deltas = [0i64; BLOCK];
+    let mut at = 1;
+    while at < values.len() {
+        let n = (values.len() - at).min(BLOCK);
+        let (before, now) = (&values[at - 1..at - 1 + n], &values[at..at + n]);
+        for ((d, a), b) in deltas.iter_mut().zip(now).zip(before) {
+            *d = minus(*a, *b);
+        }
+        block(&mut deltas, n, out);
+        at += n;
+    }
+}
+
+/// One block of differences, of which the first `n` count.
+fn block(deltas: &mut [i64; BLOCK], n: usize, out: &mut Vec<u8>) {
+    let least = deltas[..n].iter().copied().fold(i64::MAX, i64::min);
+    // What pads the last miniblock becomes zero and costs no width.
+    deltas[n..].fill(least);
+    varint(out, zigzag(least));
+    let widths_at = out.len();
+    out.extend_from_slice(&[0; BLOCK / MINI]);
+    for mini in 0..n.div_ceil(MINI) {
+        let mut packed = [0u64; MINI];
+        let mut all = 0;
+        for (p, d) in packed.iter_mut().zip(&deltas[mini * MINI..(mini + 1) * MINI]) {
+            *p = d.wrapping_sub(least) as u64;
+            all |= *p;
+        }
+        let width = bits(all);
+        if width == 0 {
+            continue;
+        }
+        out[widths_at + mini] = width as u8;
+        let mut packer = Packer::new(out);
+        for p in packed {
+            packer.put(p, width);
+        }
+        packer.finish();
+    }
+}
+
+/// Shorter stretches of one value are not worth a run of their own.
+const RUN: usize = 64;
+
+/// The RLE and bit-packing hybrid, without length or width before it.
+pub(crate) fn hybrid<T: Copy + PartialEq + Into<u64>>(values: &[T], width: u32, out: &mut Vec<u8>) {
+    let mut packed_from = 0;
+    let mut at = 0;
+    while at + RUN <= values.len() {
+        let one = values[at];
+        if values[at..at + RUN].iter().any(|v| *v != one) {
+            at += RUN;
+            continue;
+        }
+        let more = values[at + RUN..].iter().take_while(|v| **v == one).count();
+        packed(&values[packed_from..at], width, out);
+        run(one.into(), RUN + more, width, out);
+        at += RUN + more;
+        packed_from = at;
+    }
+    let rest = &values[packed_from..];
+    match rest {
+        [one, more @ ..] if more.iter().all(|v| v == one) => run((*one).into(), rest.len(), width, out),
+        _ => packed(rest, width, out),
+    }
+}
+
+/// A run of one value.
+pub(crate) fn run(value: u64, len: usize, width: u32, out: &mut Vec<u8>) {
+    varint(out, (len as u64) << 1);
+    out.extend(value.to_le_bytes().iter().take(width.div_ceil(8) as usize));
+}
+
+/// Bit-packed groups of eight; only the last may be padded, since readers stop at the number of values.
+fn packed<T: Copy + Into<u64>>(values: &[T], width: u32, out: &mut Vec<u8>) {
+    if values.is_empty() {
+        return;
+    }
+    let groups = values.len().div_ceil(8);
+    varint(out, ((groups as u64) << 1) | 1);
+    let end = out.len() + groups * width as usize;
+    let mut packer = Packer::new(out);
+    for v in values {
+        packer.put((*v).into(), width);
+    }
+    packer.finish();
+    out.resize(end, 0);
+}
+
+/// Distinct values and, for each row, which of them; `None` where a dictionary would not pay.
+pub(crate) fn distinct<T: Copy + Into<i64>>(values: &[T], index: &mut Vec<u32>) -> Option<Vec<i64>> {
+    index.clear();
+    let (mut least, mut most) = (i64::MAX, i64::MIN);
+    for v in values {
+        let v: i64 = (*v).into();
+        least = least.min(v);
+        most = most.max(v);
+    }
+    let limit = (values.len() / 8).clamp(16, 1 << 15);
+    let mut found = Vec::new();
+    let range = most.wrapping_sub(least) as u64;
+    index.reserve(values.len());
+    if values.is_empty() {
+        return Some(found);
+    }
+    if range < 1 << 16 {
+        // Few enough to look them up by place.
+        let mut place = vec![0u32; range as usize + 1];
+        for v in values {
+            let v: i64 = (*v).into();
+            let slot = &mut place[v.wrapping_sub(least) as usize];
+            if *slot == 0 {
+                found.push(v);
+                *slot = found.len() as u32;
+            }
+            index.push(*slot - 1);
+        }
+        return (found.len() <= limit).then_some(found);
+    }
+    let mut place = rustc_hash::FxHashMap::default();
+    let (mut last, mut last_at) = (most.wrapping_add(1), 0);
+    for v in values {
+        let v: i64 = (*v).into();
+        if v != last || found.is_empty() {
+            last_at = *place.entry(v).or_insert_with(|| {
+                found.push(v);
+                found.len() as u32 - 1
+            });
+            last = v;
+            if found.len() > limit {
+                return None;
+            }
+        }
+        index.push(last_at);
+    }
+    Some(found)
+}
+
+/// Width of the indices into a dictionary; never 0, which some readers do not take.
+pub(crate) fn index_width(entries: usize) -> u32 {
+    bits(entries.saturating_sub(1) as u64).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packs_as_the_specification_shows() {
+        // The example of Parquet's Encodings.md: 0..=7 in 3 bits.
+        let mut out = Vec::new();
+        packed(&[0u32, 1, 2, 3, 4, 5, 6, 7], 3, &mut out);
+        assert_eq!(out, [3, 0b1000_1000, 0b1100_0110, 0b1111_1010]);
+    }
+
+    #[test]
+    fn widths_up_to_a_word_cross_its_border() {
+        for width in 1..=64u32 {
+            let top = if width == 64 { u64::MAX } else { (1 << width) - 1 };
+            let mut out = Vec::new();
+            let mut packer = Packer::new(&mut out);
+            (0..32).for_each(|i| packer.put(if i % 2 == 0 { top } else { 1 }, width));
+            packer.finish();
+            assert_eq!(out.len(), 4 * width as usize);
+            let bit = |n: usize| u64::from(out[n / 8] >> (n % 8) & 1);
+            for i in 0..32 {
+                let got = (0..width as usize).map(|b| bit(i * width as usize + b) << b).sum::<u64>();
+                assert_eq!(got, if i % 2 == 0 { top } else { 1 }, "width {width}, value {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_dictionary_that_would_not_pay_is_refused() {
+        let mut index = Vec::new();
+        assert!(distinct(&(0..1000).map(|v| v * 1_000_000).collect::<Vec<i64>>(), &mut index).is_none());
+        assert_eq!(distinct(&[i64::MAX, i64::MIN, i64::MAX], &mut index), Some(vec![i64::MAX, i64::MIN]));
+        assert_eq!(index, [0, 1, 0]);
+    }
+}

@@ -1,0 +1,173 @@
+//! The tables of `events/`, declared once: columns, units, words.
+
+use crate::sheet::{Column, Store};
+use crate::words as w;
+use model::{Col, Kind, TableDef};
+
+const fn int(name: &'static str, unit: &'static str, doc: &'static str) -> Col {
+    Col::new(name, Kind::Int, unit, doc)
+}
+const fn ns(name: &'static str, doc: &'static str) -> Col {
+    Col::new(name, Kind::Int, "ns", doc)
+}
+const fn text(name: &'static str, doc: &'static str) -> Col {
+    Col::new(name, Kind::Text, "", doc)
+}
+
+const EVENT: Col = int("event", "", "The event's identity: its place in the merged order, over all kinds.");
+const AT: Col = ns("at_ns", "When, from the start of the recording.");
+const CPU: Col = int("cpu", "", "The CPU that the event was written on.");
+const TID: Col = int("tid", "", "The kernel's number of the thread.");
+const PRIO_DOC: &str = "Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair).";
+
+/// Where in its source an event was read; only where the trace is imported.
+pub(crate) const ORIGIN: [Column; 2] = [
+    Column { col: int("source", "", "Which of the manifest's sources, counted from 0."), store: Store::Same(0) },
+    Column { col: int("offset", "byte", "Where in that source the event was read."), store: Store::Long },
+];
+
+/// A kind of event: its table, and how each column is stored.
+pub(crate) struct EventTable {
+    pub(crate) def: &'static TableDef,
+    pub(crate) stores: &'static [Store],
+}
+
+macro_rules! event_tables {
+    ($($place:ident, $def:ident, $name:literal, $doc:literal, [$($col:expr => $store:expr),* $(,)?];)+) => {
+        /// The kinds of event, in the order of [`EVENT_TABLES`].
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(crate) enum EventKind { $($place),+ }
+
+        $(const $def: EventTable = EventTable {
+            def: &TableDef {
+                name: $name,
+                version: 1,
+                doc: $doc,
+                key: &["event"],
+                cols: &[EVENT, AT, CPU, $($col),*],
+            },
+            stores: &[Store::Long, Store::Long, Store::Int, $($store),*],
+        };)+
+
+        pub(crate) const TABLES: &[EventTable] = &[$($def),+];
+
+        /// The tables of `events/`, each with its columns (behind `trace`; imported traces also have `source` and
+        /// `offset` at the end).
+        pub const EVENT_TABLES: &[&TableDef] = &[$($def.def),+];
+    };
+}
+
+event_tables! {
+    Switch, SWITCH, "switch", "A CPU left one thread for another.", [
+        int("prev_tid", "", "Who was switched out; 0 is idle, −1 untold.") => Store::Int,
+        int("next_tid", "", "Who was switched in; 0 is idle, −1 untold.") => Store::Int,
+        int("prev_state", "", "The state number as the source recorded it.") => Store::Int,
+        text("prev_letter", "The state's letter (R, S, D, …).") => Store::Word(w::letter_word),
+        text("prev_out", "What it means: runnable, preempted, blocked, exited or untold.") => Store::Word(w::switch_out_word),
+        int("prev_prio", "", PRIO_DOC) => Store::Int,
+        int("next_prio", "", PRIO_DOC) => Store::Int,
+        ns("prev_exec_ns", "What the kernel has charged prev for running in its whole life, at the first switch of a \
+            thread number in this trace that tells it.").or_null() => Store::Key,
+        ns("prev_ran_ns", "What it charged prev since the last switch of this thread number that tells it.").or_null()
+            => Store::Long,
+        int("prev_stack", "", "The callchain of prev (table stack), where it was recorded.").or_null() => Store::Int,
+    ];
+    Wake, WAKE, "wake", "A thread was woken.", [
+        TID => Store::Int,
+        text("kind", "The kernel's event: waking, wakeup, new, or wakeup_told (told with the switch-in after it).")
+            => Store::Word(w::wake_kind_word),
+        int("target_cpu", "", "The CPU chosen for it.").or_null() => Store::Int,
+        int("waker_tid", "", "The task that was current where the waking happened.").or_null() => Store::Int,
+        int("prio", "", PRIO_DOC).or_null() => Store::Int,
+        ns("stamp_ns", "When it happened, where that is not at_ns.").or_null() => Store::Long,
+    ];
+    Migrate, MIGRATE, "migrate", "A thread that does not run was moved to another CPU's run queue.", [
+        TID => Store::Int,
+        int("from_cpu", "", "The CPU it left.") => Store::Int,
+        int("to_cpu", "", "The CPU it goes to.") => Store::Int,
+    ];
+    Thread, THREAD, "thread", "What is told of threads: made, renamed, ended, seen in a snapshot.", [
+        TID => Store::Int,
+        text("what", "fork, exec, exit, name, called (the name that a switch or wake gives it, from there on), seen (a \
+            row of a snapshot), inner (its numbers in its own pid namespace) or current (it runs on this CPU).")
+            => Store::Word(w::thread_note_word),
+        int("pid", "", "Its process.").or_null() => Store::Int,
+        int("parent_tid", "", "fork: who made it.").or_null() => Store::Int,
+        text("name", "Its name; exec: the file.").or_null() => Store::Text,
+        text("state", "seen: running, ready, blocked or exited.").or_null() => Store::Word(w::seen_state_word),
+        text("letter", "seen: the state's letter.").or_null() => Store::Word(w::letter_word),
+        int("on_cpu", "", "seen: the CPU it was on, or was on last.").or_null() => Store::Int,
+        ns("exec_ns", "seen: what the kernel has charged it for running in its whole life.").or_null() => Store::Long,
+        int("inner_tid", "", "inner: as it numbers itself.").or_null() => Store::Int,
+        int("inner_pid", "", "inner: its process, as it numbers itself.").or_null() => Store::Int,
+    ];
+    Priority, PRIORITY, "priority", "A thread's priority, policy and nice value are these from now on.", [
+        TID => Store::Int,
+        int("prio", "", PRIO_DOC) => Store::Int,
+        int("policy", "", "SCHED_* policy number; −1 where not told.") => Store::Int,
+        int("nice", "", "−20 to 19.") => Store::Int,
+    ];
+    Affinity, AFFINITY, "affinity", "The CPUs a thread may use from now on.", [
+        TID => Store::Int,
+        text("cpus", "As a kernel CPU list (0-3,8).").or_null() => Store::Text,
+    ];
+    Cgroup, CGROUP, "cgroup", "A thread is in this cgroup from now on.", [
+        TID => Store::Int,
+        int("cgroup", "", "The kernel's id (inode number of the v2 hierarchy).") => Store::Key,
+        text("path", "Its path, where known.").or_null() => Store::Text,
+    ];
+    Idle, IDLE, "idle", "A CPU entered an idle state, or left it.", [
+        int("state", "", "The state's number; −1 on leaving.") => Store::Int,
+    ];
+    Frequency, FREQUENCY, "frequency", "A CPU's frequency is this from now on.", [
+        int("of_cpu", "", "The CPU meant.") => Store::Int,
+        int("freq_khz", "kHz", "Its frequency.") => Store::Key,
+    ];
+    Irq, IRQ, "irq", "An interrupt handler began or ended.", [
+        text("kind", "hard or soft.") => Store::Word(w::irq_kind_word),
+        int("number", "", "Interrupt number or softirq vector.") => Store::Int,
+        text("edge", "begin or end.") => Store::Word(edge_word),
+        text("name", "The handler's name.").or_null() => Store::Text,
+    ];
+    Charge, CHARGE, "charge", "The kernel charged a thread for running.", [
+        TID => Store::Int,
+        ns("charged_ns", "Since its last charge.") => Store::Long,
+    ];
+    Counter, COUNTER, "counter", "A running total was read.", [
+        text("counter", "steal: time the hypervisor gave to others.") => Store::Word(counter_word),
+        ns("total_ns", "Since boot.") => Store::Long,
+    ];
+    Clock, CLOCK, "clock", "A reading of another clock at the event's time.", [
+        text("clock", "monotonic, boottime, realtime, tsc or perf.") => Store::Word(w::clock_word),
+        int("reading", "ns", "What it showed (ticks for the tsc).") => Store::Long,
+    ];
+    Loss, LOSS, "loss", "The source reports that it lost events.", [
+        ns("from_ns", "The last event that the buffer delivered before.").or_null() => Store::Long,
+        ns("to_ns", "The first event that it delivered after.").or_null() => Store::Long,
+        int("of_cpu", "", "Whose buffer; null: any CPU's.").or_null() => Store::Int,
+        int("events", "count", "How many; −1 where the source does not count them.") => Store::Key,
+    ];
+    Sample, SAMPLE, "sample", "Any other sample: it only shows that the recording ran.", [];
+}
+
+/// The callchains that events name; not a kind of event, but beside them.
+pub const STACKS: TableDef = TableDef {
+    name: "stack",
+    version: 1,
+    doc: "The frames of each callchain, each chain once.",
+    key: &["stack", "depth"],
+    cols: &[
+        int("stack", "", "The callchain's number, from 1."),
+        int("depth", "", "0 is the innermost frame."),
+        int("address", "", "The frame's address; the two's complement where it is above 2^63."),
+    ],
+};
+pub(crate) const STACK_STORES: &[Store] = &[Store::Long, Store::Int, Store::Key];
+
+pub(crate) fn edge_word(code: u8) -> String {
+    if code == 0 { "begin" } else { "end" }.to_owned()
+}
+
+pub(crate) fn counter_word(_: u8) -> String {
+    "steal".to_owned()
+}

@@ -1,0 +1,403 @@
+//! `events/<kind>.parquet`: events split by kind.
+//!
+//! A switch has two names in some sources, the same ones over and over: they are kept once, as a row of `thread` where a
+//! name first appears or changes (`called`). What the kernel has charged a thread in its whole life stands with each
+//! switch; between the switches of different threads it jumps to and fro and would take more bytes than all the rest, so
+//! it is kept as the difference to the same thread's last.
+
+use crate::chunk::{Encoder, NO_WORD, Values};
+use crate::error::Error;
+use crate::event_tables::{EventKind, ORIGIN, STACK_STORES, STACKS, TABLES};
+use crate::sheet::{Done, Sheet, columns};
+use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS};
+use crate::words::{self as w, ThreadNote};
+use model::{Event, NameId, Ns, Pid, StackId, Switch, Tid, Wake, What};
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+const NONE: i32 = i32::MIN;
+
+/// What was told of a thread number last.
+#[derive(Clone, Copy)]
+struct Last {
+    name: NameId,
+    exec: i64,
+}
+
+/// A row of `thread`.
+#[derive(Clone, Copy)]
+struct Note {
+    event: u32,
+    tid: Tid,
+    what: ThreadNote,
+    pid: i32,
+    parent: i32,
+    name: NameId,
+    state: u8,
+    letter: u8,
+    on_cpu: i32,
+    exec: i64,
+    inner: (i32, i32),
+}
+
+impl Note {
+    fn new(event: u32, tid: Tid, what: ThreadNote) -> Self {
+        let (name, inner) = (NameId::NONE, (NONE, NONE));
+        Self {
+            event,
+            tid,
+            what,
+            pid: NONE,
+            parent: NONE,
+            name,
+            state: NO_WORD,
+            letter: NO_WORD,
+            on_cpu: NONE,
+            exec: i64::MIN,
+            inner,
+        }
+    }
+}
+
+/// The files of `events/`, made when their first row comes.
+pub(crate) struct EventSheets {
+    folder: PathBuf,
+    imported: bool,
+    sheets: Vec<Option<Sheet<File>>>,
+    /// Places in the batch of the events of each kind.
+    picks: Vec<Vec<u32>>,
+    notes: Vec<Note>,
+    /// `prev_exec_ns` and `prev_ran_ns` of the batch's switches.
+    execs: Vec<(i64, i64)>,
+    last: FxHashMap<i32, Last>,
+    /// All texts told so far.
+    names: Vec<Box<str>>,
+    stacks: Option<Sheet<File>>,
+    next_stack: i64,
+    next: i64,
+}
+
+impl EventSheets {
+    pub(crate) fn new(folder: &Path, imported: bool) -> Self {
+        Self {
+            folder: folder.join("events"),
+            imported,
+            sheets: TABLES.iter().map(|_| None).collect(),
+            picks: TABLES.iter().map(|_| Vec::new()).collect(),
+            notes: Vec::new(),
+            execs: Vec::new(),
+            last: FxHashMap::default(),
+            names: Vec::new(),
+            stacks: None,
+            next_stack: 1,
+            next: 0,
+        }
+    }
+
+    /// More texts, numbered on from the last.
+    pub(crate) fn names(&mut self, more: Vec<Box<str>>) {
+        self.names.extend(more);
+    }
+
+    /// More callchains, numbered on from the last.
+    pub(crate) fn stacks(&mut self, more: &[Box<[u64]>], with: &mut Encoder) -> Result<(), Error> {
+        let mut sheet = match self.stacks.take() {
+            Some(sheet) => sheet,
+            None => Sheet::create(&self.folder.join("stack.parquet"), &STACKS, &columns(0, &STACKS, STACK_STORES, &[]))?,
+        };
+        for stack in more {
+            sheet.longs(0, std::iter::repeat_n(self.next_stack, stack.len()));
+            sheet.ints(1, (0i32..).take(stack.len()));
+            sheet.longs(2, stack.iter().map(|a| a.cast_signed()));
+            self.next_stack += 1;
+        }
+        if sheet.rows() >= GROUP_ROWS {
+            sheet.flush(with, &[])?;
+        }
+        self.stacks = Some(sheet);
+        Ok(())
+    }
+
+    /// Some events, in the merged order.
+    pub(crate) fn take(&mut self, events: &[Event], with: &mut Encoder) -> Result<(), Error> {
+        self.picks.iter_mut().for_each(Vec::clear);
+        self.notes.clear();
+        self.execs.clear();
+        for (i, e) in (0u32..).zip(events) {
+            let kind = self.pick(i, e);
+            if kind != EventKind::Thread
+                && let Some(pick) = self.picks.get_mut(kind as usize)
+            {
+                pick.push(i);
+            }
+        }
+        let notes = std::mem::take(&mut self.notes);
+        if let Some(pick) = self.picks.get_mut(EventKind::Thread as usize) {
+            pick.extend(notes.iter().map(|n| n.event));
+        }
+        for kind in 0..TABLES.len() {
+            let picks = std::mem::take(&mut self.picks[kind]);
+            if !picks.is_empty() {
+                self.kind(kind, events, &picks, &notes, with)?;
+            }
+            self.picks[kind] = picks;
+        }
+        self.notes = notes;
+        self.next += events.len() as i64;
+        Ok(())
+    }
+
+    /// The kind of an event, and what it tells of threads.
+    fn pick(&mut self, i: u32, e: &Event) -> EventKind {
+        let note = |tid, what| Note::new(i, tid, what);
+        let told = |p: Pid| if p == Pid::UNKNOWN { NONE } else { p.0 };
+        match e.what {
+            What::Switch(s) => {
+                self.called(i, s.prev, s.prev_name);
+                self.called(i, s.next, s.next_name);
+                let exec = self.ran(s.prev, s.prev_exec);
+                self.execs.push(exec);
+                return EventKind::Switch;
+            }
+            What::Wake(wake) => {
+                self.called(i, wake.tid, wake.name);
+                return EventKind::Wake;
+            }
+            What::Migrate { .. } => return EventKind::Migrate,
+            What::Priority { .. } => return EventKind::Priority,
+            What::Affinity { .. } => return EventKind::Affinity,
+            What::Cgroup { .. } => return EventKind::Cgroup,
+            What::Idle { .. } => return EventKind::Idle,
+            What::Frequency { .. } => return EventKind::Frequency,
+            What::Irq { .. } => return EventKind::Irq,
+            What::Charge { .. } => return EventKind::Charge,
+            What::Steal { .. } => return EventKind::Counter,
+            What::Clock { .. } => return EventKind::Clock,
+            What::Loss(_) => return EventKind::Loss,
+            What::Sample => return EventKind::Sample,
+            What::Fork { parent, tid, pid, name } => {
+                self.named(tid, name);
+                self.notes.push(Note { parent: parent.0, pid: told(pid), name, ..note(tid, ThreadNote::Fork) });
+            }
+            What::Exec { tid, pid, file } => {
+                self.notes.push(Note { pid: told(pid), name: file, ..note(tid, ThreadNote::Exec) });
+            }
+            What::Exit { tid, pid } => self.notes.push(Note { pid: told(pid), ..note(tid, ThreadNote::Exit) }),
+            What::Name { tid, pid, name } => {
+                self.named(tid, name);
+                self.notes.push(Note { pid: told(pid), name, ..note(tid, ThreadNote::Name) });
+            }
+            What::Seen(s) => {
+                self.named(s.tid, s.name);
+                self.notes.push(Note {
+                    pid: told(s.pid),
+                    name: s.name,
+                    state: w::seen_state_code(s.state),
+                    letter: w::letter_code(s.letter),
+                    on_cpu: s.cpu.0 as i32,
+                    exec: s.exec.0,
+                    ..note(s.tid, ThreadNote::Seen)
+                });
+            }
+            What::Inner { tid, inner_tid, inner_pid } => {
+                self.notes.push(Note { inner: (inner_tid.0, inner_pid.0), ..note(tid, ThreadNote::Inner) });
+            }
+            What::Current { tid } => self.notes.push(note(tid, ThreadNote::Current)),
+        }
+        EventKind::Thread
+    }
+
+    fn last(&mut self, tid: Tid) -> &mut Last {
+        self.last.entry(tid.0).or_insert(Last { name: NameId::NONE, exec: i64::MIN })
+    }
+
+    /// A row that tells a name of its own.
+    fn named(&mut self, tid: Tid, name: NameId) {
+        if name != NameId::NONE {
+            self.last(tid).name = name;
+        }
+    }
+
+    /// A name told by the way. Idle has another name on each CPU, and needs none.
+    #[inline]
+    fn called(&mut self, event: u32, tid: Tid, name: NameId) {
+        if tid.0 <= 0 || name == NameId::NONE {
+            return;
+        }
+        let last = self.last(tid);
+        if last.name == name {
+            return;
+        }
+        let before = std::mem::replace(&mut last.name, name);
+        // The same text may have come again under another number.
+        let text = |id: NameId| self.names.get((id.0 as usize).wrapping_sub(1));
+        if before == NameId::NONE || text(before) != text(name) {
+            self.notes.push(Note { name, ..Note::new(event, tid, ThreadNote::Called) });
+        }
+    }
+
+    /// What to store of the kernel's charge: in all at first, then the difference.
+    #[inline]
+    fn ran(&mut self, tid: Tid, exec: Ns) -> (i64, i64) {
+        if exec == Ns::MIN {
+            return (i64::MIN, i64::MIN);
+        }
+        let last = &mut self.last(tid).exec;
+        match std::mem::replace(last, exec.0) {
+            i64::MIN => (exec.0, i64::MIN),
+            before => (i64::MIN, exec.0.wrapping_sub(before)),
+        }
+    }
+
+    /// Adds the picked events to their kind's file.
+    fn kind(&mut self, kind: usize, events: &[Event], picks: &[u32], notes: &[Note], with: &mut Encoder) -> Result<(), Error> {
+        let table = &TABLES[kind];
+        let mut sheet = match self.sheets[kind].take() {
+            Some(sheet) => sheet,
+            None => {
+                let more = if self.imported { &ORIGIN[..] } else { &[] };
+                let path = self.folder.join(format!("{}.parquet", table.def.name));
+                Sheet::create(&path, table.def, &columns(0, table.def, table.stores, more))?
+            }
+        };
+        let to = &mut sheet;
+        let own = || picks.iter().filter_map(|i| events.get(*i as usize));
+        to.longs(0, picks.iter().map(|i| self.next + i64::from(*i)));
+        to.longs(1, own().map(|e| e.at.0));
+        to.ints(2, own().map(|e| e.cpu.0 as i32));
+        match kind {
+            k if k == EventKind::Switch as usize => switches(to, own, &self.execs),
+            k if k == EventKind::Wake as usize => wakes(to, own),
+            k if k == EventKind::Thread as usize => note_rows(to, notes),
+            _ => own().for_each(|e| rare(to, e)),
+        }
+        if self.imported {
+            to.longs(table.stores.len() + 1, own().map(|e| e.offset as i64));
+        }
+        let span = match to.col(1) {
+            Values::Long(at) => at.last().zip(at.first()).map_or(0, |(l, f)| l.saturating_sub(*f)),
+            _ => 0,
+        };
+        if to.rows() >= GROUP_ROWS || (to.rows() >= GROUP_LEAST && span >= GROUP_NS) {
+            to.flush(with, &self.names)?;
+        }
+        self.sheets[kind] = Some(sheet);
+        Ok(())
+    }
+
+    /// Writes what is left; name, rows and bytes of each file.
+    pub(crate) fn close(self, trace: i64, with: &mut Encoder) -> Result<Vec<(&'static str, Done)>, Error> {
+        let stacks = self.stacks.map(|s| (STACKS.name, s));
+        let sheets = TABLES.iter().zip(self.sheets).filter_map(|(t, s)| Some((t.def.name, s?))).chain(stacks);
+        sheets.map(|(name, s)| Ok((name, s.close_as(trace, with, &self.names)?))).collect()
+    }
+}
+
+fn switches<'a, I: Iterator<Item = &'a Event>>(to: &mut Sheet<File>, own: impl Fn() -> I, execs: &[(i64, i64)]) {
+    let all = || {
+        own().filter_map(|e| match &e.what {
+            What::Switch(s) => Some(s),
+            _ => None::<&Switch>,
+        })
+    };
+    to.ints(3, all().map(|s| s.prev.0));
+    to.ints(4, all().map(|s| s.next.0));
+    to.ints(5, all().map(|s| s.prev_state as i32));
+    to.words(6, all().map(|s| w::letter_code(s.letter)));
+    to.words(7, all().map(|s| w::switch_out_code(s.out)));
+    to.ints(8, all().map(|s| s.prev_prio.into()));
+    to.ints(9, all().map(|s| s.next_prio.into()));
+    to.longs(10, execs.iter().map(|e| e.0));
+    to.longs(11, execs.iter().map(|e| e.1));
+    to.ints(12, all().map(|s| if s.stack == StackId::NONE { NONE } else { s.stack.0 as i32 }));
+}
+
+fn wakes<'a, I: Iterator<Item = &'a Event>>(to: &mut Sheet<File>, own: impl Fn() -> I) {
+    let all = || {
+        own().filter_map(|e| match &e.what {
+            What::Wake(w) => Some((e.at, w)),
+            _ => None::<(Ns, &Wake)>,
+        })
+    };
+    to.ints(3, all().map(|(_, w)| w.tid.0));
+    to.words(4, all().map(|(_, v)| w::wake_kind_code(v.kind)));
+    to.ints(5, all().map(|(_, w)| w.target.map_or(NONE, |c| c.0 as i32)));
+    to.ints(6, all().map(|(_, w)| if w.waker == Tid::UNKNOWN { NONE } else { w.waker.0 }));
+    to.ints(7, all().map(|(_, w)| if w.prio == i16::MIN { NONE } else { w.prio.into() }));
+    to.longs(8, all().map(|(at, w)| if w.stamp == at { i64::MIN } else { w.stamp.0 }));
+}
+
+fn note_rows(to: &mut Sheet<File>, notes: &[Note]) {
+    to.ints(3, notes.iter().map(|n| n.tid.0));
+    to.words(4, notes.iter().map(|n| w::thread_note_code(n.what)));
+    to.ints(5, notes.iter().map(|n| n.pid));
+    to.ints(6, notes.iter().map(|n| n.parent));
+    to.texts(7, notes.iter().map(|n| n.name.0));
+    to.words(8, notes.iter().map(|n| n.state));
+    to.words(9, notes.iter().map(|n| n.letter));
+    to.ints(10, notes.iter().map(|n| n.on_cpu));
+    to.longs(11, notes.iter().map(|n| n.exec));
+    to.ints(12, notes.iter().map(|n| n.inner.0));
+    to.ints(13, notes.iter().map(|n| n.inner.1));
+}
+
+/// One event of the kinds that are not many.
+fn rare(to: &mut Sheet<File>, e: &Event) {
+    let int = |to: &mut Sheet<File>, at, v: i32| to.ints(at, std::iter::once(v));
+    let long = |to: &mut Sheet<File>, at, v: i64| to.longs(at, std::iter::once(v));
+    let word = |to: &mut Sheet<File>, at, v: u8| to.words(at, std::iter::once(v));
+    let text = |to: &mut Sheet<File>, at, v: NameId| to.texts(at, std::iter::once(v.0));
+    match e.what {
+        What::Migrate { tid, from, to: target } => {
+            int(to, 3, tid.0);
+            int(to, 4, from.0 as i32);
+            int(to, 5, target.0 as i32);
+        }
+        What::Priority { tid, prio, policy, nice } => {
+            int(to, 3, tid.0);
+            int(to, 4, prio.into());
+            int(to, 5, policy.into());
+            int(to, 6, nice.into());
+        }
+        What::Affinity { tid, cpus } => {
+            int(to, 3, tid.0);
+            text(to, 4, cpus);
+        }
+        What::Cgroup { tid, id, path } => {
+            int(to, 3, tid.0);
+            long(to, 4, id as i64);
+            text(to, 5, path);
+        }
+        What::Idle { state } => int(to, 3, state),
+        What::Frequency { of, khz } => {
+            int(to, 3, of.0 as i32);
+            long(to, 4, khz.into());
+        }
+        What::Irq { kind, number, begins, name } => {
+            word(to, 3, w::irq_kind_code(kind));
+            int(to, 4, number);
+            word(to, 5, u8::from(!begins));
+            text(to, 6, name);
+        }
+        What::Charge { tid, ns } => {
+            int(to, 3, tid.0);
+            long(to, 4, ns.0);
+        }
+        What::Steal { total } => {
+            word(to, 3, 0);
+            long(to, 4, total.0);
+        }
+        What::Clock { which, reading } => {
+            word(to, 3, w::clock_code(which));
+            long(to, 4, reading);
+        }
+        What::Loss(l) => {
+            long(to, 3, l.from.0);
+            long(to, 4, if l.to == Ns::MAX { i64::MIN } else { l.to.0 });
+            int(to, 5, l.cpu.map_or(NONE, |c| c.0 as i32));
+            long(to, 6, l.events);
+        }
+        _ => {}
+    }
+}

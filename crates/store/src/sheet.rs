@@ -1,0 +1,289 @@
+//! One Parquet file that grows by row groups: the columns of a [`TableDef`] behind the column `trace`.
+
+use crate::chunk::{Encoder, SAME_AT, Values};
+use crate::error::Error;
+use arrow_schema::{DataType, Field, Schema};
+use model::{Col, Kind, TableDef};
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{Type, TypePtr};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The column before all others.
+pub const TRACE: Col = Col::new(
+    "trace",
+    Kind::Int,
+    "",
+    "The trace's id, from the sha256 of its sources (of boot id and start for corewise's own recordings).",
+);
+
+/// How a column of a definition is stored.
+#[derive(Clone, Copy)]
+pub(crate) enum Store {
+    /// Times and other numbers near their neighbours', 64 bits.
+    Long,
+    /// Few distinct numbers, 64 bits.
+    Key,
+    /// Numbers of 32 bits.
+    Int,
+    /// Words of a fixed list.
+    Word(fn(u8) -> String),
+    /// Texts.
+    Text,
+    /// Doubles.
+    Float,
+    /// Yes or no.
+    Bool,
+    /// The same number in every row.
+    Same(i64),
+}
+
+impl Store {
+    /// How a column of a small table is stored.
+    pub(crate) fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Int => Self::Key,
+            Kind::Float => Self::Float,
+            Kind::Text => Self::Text,
+            Kind::Bool => Self::Bool,
+        }
+    }
+
+    pub(crate) fn values(self) -> Values {
+        match self {
+            Self::Long => Values::Long(Vec::new()),
+            Self::Key => Values::Key(Vec::new()),
+            Self::Int => Values::Int(Vec::new()),
+            Self::Word(word) => Values::Word(Vec::new(), word),
+            Self::Text => Values::Text(Vec::new()),
+            Self::Float => Values::Float(Vec::new()),
+            Self::Bool => Values::Bool(Vec::new()),
+            Self::Same(v) => Values::Same(v),
+        }
+    }
+
+    fn types(self) -> (Physical, DataType) {
+        match self {
+            Self::Long | Self::Key | Self::Same(_) => (Physical::INT64, DataType::Int64),
+            Self::Int => (Physical::INT32, DataType::Int32),
+            Self::Word(_) | Self::Text => (Physical::BYTE_ARRAY, DataType::Utf8),
+            Self::Float => (Physical::DOUBLE, DataType::Float64),
+            Self::Bool => (Physical::BOOLEAN, DataType::Boolean),
+        }
+    }
+}
+
+/// A column and how it is stored.
+#[derive(Clone, Copy)]
+pub(crate) struct Column {
+    pub(crate) col: Col,
+    pub(crate) store: Store,
+}
+
+/// The columns of a file: `trace`, then those of the definition.
+pub(crate) fn columns(trace: i64, def: &TableDef, stores: &[Store], more: &[Column]) -> Vec<Column> {
+    let own = def.cols.iter().zip(stores).map(|(col, store)| Column { col: *col, store: *store });
+    std::iter::once(Column { col: TRACE, store: Store::Same(trace) }).chain(own).chain(more.iter().copied()).collect()
+}
+
+/// A Parquet file being written.
+pub(crate) struct Sheet<W: Write + Send> {
+    path: PathBuf,
+    writer: SerializedFileWriter<W>,
+    columns: Vec<Values>,
+    stray: Values,
+    rows_written: i64,
+    /// Where in the file the `trace` of each row group stands.
+    trace_at: Vec<u64>,
+}
+
+impl Sheet<File> {
+    /// A new file; one that is there already is an error.
+    pub(crate) fn create(path: &Path, def: &TableDef, columns: &[Column]) -> Result<Self, Error> {
+        let file = File::options().read(true).write(true).create_new(true).open(path);
+        let file = file.map_err(Error::io(path, "creating it"))?;
+        Self::new(file, path, def, columns)
+    }
+}
+
+impl Sheet<File> {
+    /// [`Sheet::close`], with the trace's id put into place.
+    pub(crate) fn close_as(self, trace: i64, encoder: &mut Encoder, names: &[Box<str>]) -> Result<Done, Error> {
+        let path = self.path.clone();
+        let (mut file, rows, places) = self.close(encoder, names)?;
+        let put = |file: &mut File| {
+            for at in &places {
+                file.seek(SeekFrom::Start(*at))?;
+                file.write_all(&trace.to_le_bytes())?;
+            }
+            footer(file)
+        };
+        let (bytes, footer) = put(&mut file).map_err(Error::io(&path, "writing the trace's id"))?;
+        Ok(Done { rows, bytes: bytes as i64, footer })
+    }
+}
+
+/// A file that is whole.
+pub(crate) struct Done {
+    pub(crate) rows: i64,
+    pub(crate) bytes: i64,
+    /// Checksum of its footer.
+    pub(crate) footer: u32,
+}
+
+/// Length of a Parquet file and the CRC-32 of its footer, which has no checksum of its own.
+pub(crate) fn footer(file: &mut File) -> std::io::Result<(u64, u32)> {
+    let bytes = file.seek(SeekFrom::End(0))?;
+    let mut tail = [0; 8];
+    file.seek(SeekFrom::Start(bytes.saturating_sub(8)))?;
+    file.read_exact(&mut tail)?;
+    let [a, b, c, d, ..] = tail;
+    let length = u64::from(u32::from_le_bytes([a, b, c, d])).saturating_add(8).min(bytes);
+    file.seek(SeekFrom::Start(bytes - length))?;
+    let mut all = Vec::new();
+    file.take(length).read_to_end(&mut all)?;
+    Ok((bytes, crc32fast::hash(&all)))
+}
+
+impl<W: Write + Send> Sheet<W> {
+    /// A file written to `out`; `path` only names it in errors.
+    pub(crate) fn new(out: W, path: &Path, def: &TableDef, columns: &[Column]) -> Result<Self, Error> {
+        let properties = WriterProperties::builder()
+            .set_created_by(concat!("corewise ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
+            .set_key_value_metadata(Some(about(def, columns)))
+            .build();
+        let schema = schema(def, columns).map_err(|e| Error::Bug(e.to_string()))?;
+        let writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(|e| wrote(path, e))?;
+        let columns = columns.iter().map(|c| c.store.values()).collect();
+        Ok(Self { path: path.to_owned(), writer, columns, stray: Values::Bool(Vec::new()), rows_written: 0, trace_at: Vec::new() })
+    }
+
+    /// The values not yet written of a column, counted without `trace`.
+    pub(crate) fn col(&mut self, at: usize) -> &mut Values {
+        self.columns.get_mut(at + 1).unwrap_or(&mut self.stray)
+    }
+
+    /// Rows not yet written.
+    pub(crate) fn rows(&self) -> usize {
+        self.columns.iter().find_map(Values::len).unwrap_or(0)
+    }
+
+    /// Writes the rows taken so far as one row group.
+    pub(crate) fn flush(&mut self, encoder: &mut Encoder, names: &[Box<str>]) -> Result<(), Error> {
+        let rows = self.rows();
+        if self.columns.iter().filter_map(Values::len).any(|n| n != rows) {
+            return Err(Error::Bug(format!("columns of unlike length in {}", self.path.display())));
+        }
+        if rows == 0 {
+            return Ok(());
+        }
+        let descr = self.writer.schema_descr().columns().to_vec();
+        let write = || {
+            let mut group = self.writer.next_row_group()?;
+            for (values, descr) in self.columns.iter().zip(descr) {
+                let (bytes, close) = encoder.chunk(descr, values, rows, names)?;
+                group.append_column(&bytes, close)?;
+            }
+            group.close()
+        };
+        let group = write().map_err(|e| wrote(&self.path, e))?;
+        let trace = group.columns().first().and_then(|c| c.dictionary_page_offset());
+        self.trace_at.extend(trace.map(|at| at as u64 + SAME_AT));
+        self.columns.iter_mut().for_each(Values::clear);
+        self.rows_written += rows as i64;
+        Ok(())
+    }
+
+    /// Writes what is left and the footer; tells how many rows the file has and where in it the `trace` of each row group stands.
+    pub(crate) fn close(mut self, encoder: &mut Encoder, names: &[Box<str>]) -> Result<(W, i64, Vec<u64>), Error> {
+        self.flush(encoder, names)?;
+        let out = self.writer.into_inner().map_err(|e| wrote(&self.path, e))?;
+        Ok((out, self.rows_written, self.trace_at))
+    }
+}
+
+/// Column setters: each takes the column's place and adds values; values of another kind than the column's are not taken,
+/// and [`Sheet::flush`] then reports the unlike lengths.
+impl<W: Write + Send> Sheet<W> {
+    /// Adds to a 64-bit column.
+    #[inline]
+    pub(crate) fn longs(&mut self, at: usize, values: impl Iterator<Item = i64>) {
+        if let Values::Long(v) | Values::Key(v) = self.col(at) {
+            v.extend(values);
+        }
+    }
+
+    /// Adds to a 32-bit column.
+    #[inline]
+    pub(crate) fn ints(&mut self, at: usize, values: impl Iterator<Item = i32>) {
+        if let Values::Int(v) = self.col(at) {
+            v.extend(values);
+        }
+    }
+
+    /// Adds to a column of words.
+    #[inline]
+    pub(crate) fn words(&mut self, at: usize, values: impl Iterator<Item = u8>) {
+        if let Values::Word(v, _) = self.col(at) {
+            v.extend(values);
+        }
+    }
+
+    /// Adds to a column of texts.
+    #[inline]
+    pub(crate) fn texts(&mut self, at: usize, values: impl Iterator<Item = u32>) {
+        if let Values::Text(v) = self.col(at) {
+            v.extend(values);
+        }
+    }
+}
+
+/// An error of the parquet crate while writing is nearly always the file system's.
+fn wrote(path: &Path, error: parquet::errors::ParquetError) -> Error {
+    Error::Io { path: path.to_owned(), what: "writing it", source: std::io::Error::other(error) }
+}
+
+fn repetition(col: &Col) -> Repetition {
+    if col.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED }
+}
+
+fn schema(def: &TableDef, columns: &[Column]) -> parquet::errors::Result<TypePtr> {
+    let fields = columns.iter().map(|c| {
+        let (physical, _) = c.store.types();
+        let logical = (physical == Physical::BYTE_ARRAY).then_some(LogicalType::String);
+        let field = Type::primitive_type_builder(c.col.name, physical);
+        Ok(Arc::new(field.with_repetition(repetition(&c.col)).with_logical_type(logical).build()?))
+    });
+    let fields = fields.collect::<parquet::errors::Result<Vec<_>>>()?;
+    Ok(Arc::new(Type::group_type_builder(def.name).with_fields(fields).build()?))
+}
+
+/// What the file says of itself: the table's documentation, and the Arrow schema, which carries each column's.
+fn about(def: &TableDef, columns: &[Column]) -> Vec<KeyValue> {
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|c| {
+            let words = [("unit", c.col.unit), ("doc", c.col.doc)];
+            let words = words.iter().filter(|(_, w)| !w.is_empty()).map(|(k, w)| ((*k).to_owned(), (*w).to_owned()));
+            Field::new(c.col.name, c.store.types().1, c.col.nullable).with_metadata(words.collect::<HashMap<_, _>>())
+        })
+        .collect();
+    let entries = [
+        ("corewise.table", def.name.to_owned()),
+        ("corewise.version", def.version.to_string()),
+        ("corewise.doc", def.doc.to_owned()),
+        ("corewise.key", std::iter::once(&"trace").chain(def.key).copied().collect::<Vec<_>>().join(",")),
+    ];
+    let all: HashMap<String, String> = entries.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+    let arrow = parquet::arrow::encode_arrow_schema(&Schema::new_with_metadata(fields, all));
+    let own = entries.into_iter().map(|(k, v)| KeyValue::new(k.to_owned(), v));
+    own.chain([KeyValue::new("ARROW:schema".to_owned(), arrow)]).collect()
+}

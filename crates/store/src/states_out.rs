@@ -1,0 +1,189 @@
+//! `states/{thread,cpu}.parquet`: the stretches in order of start, and beside each the index of those still open.
+//!
+//! A reader of a range starts at the row group in which the range begins. What began in earlier groups and goes on
+//! (a thread that sleeps for an hour) would be missed, so the index holds, for each row group, copies of the rows that
+//! began before it and end after its begin: never more than threads and CPUs.
+
+use crate::chunk::{Encoder, Values};
+use crate::error::Error;
+use crate::sheet::{Column, Done, Sheet, Store, columns};
+use crate::words as w;
+use model::{Col, CpuStretch, Kind, Ns, TableDef, ThreadKey, ThreadState, ThreadStretch, tables};
+use std::fs::File;
+use std::path::Path;
+use topology::Machine;
+
+/// Rows of a row group.
+pub(crate) const GROUP_ROWS: usize = 1 << 17;
+/// A row group that spans so much time is closed early, if it has [`GROUP_LEAST`] rows.
+pub(crate) const GROUP_NS: i64 = 60_000_000_000;
+/// Fewer are not worth a row group of their own.
+pub(crate) const GROUP_LEAST: usize = 1 << 14;
+
+pub(crate) const THREAD_STORES: &[Store] = &[
+    Store::Key,
+    Store::Int,
+    Store::Long,
+    Store::Long,
+    Store::Word(w::thread_state_word),
+    Store::Int,
+    Store::Word(w::core_type_word),
+    Store::Word(w::reason_word),
+    Store::Key,
+    Store::Long,
+    Store::Int,
+];
+
+pub(crate) const CPU_STORES: &[Store] =
+    &[Store::Int, Store::Long, Store::Long, Store::Word(w::cpu_state_word), Store::Key];
+
+/// The column that the index has behind those of its table.
+pub(crate) const GROUP: Col = Col::new("row_group", Kind::Int, "", "The row group before whose begin this row began.");
+
+/// The core type of each CPU, as the code of its word.
+pub(crate) struct CoreTypes(Vec<u8>);
+
+impl CoreTypes {
+    pub(crate) fn of(machine: &Machine) -> Self {
+        // A machine file may name any number; no kernel counts further than this.
+        let most = machine.cpus.iter().map(|c| c.id.0).filter(|c| *c < 1 << 16).max();
+        let all = 0..most.map_or(0, |m| m + 1);
+        Self(all.map(|c| w::core_type_code(machine.core_type(model::CpuId(c)))).collect())
+    }
+
+    pub(crate) fn code(&self, cpu: u32) -> u8 {
+        let uniform = w::core_type_code(model::CoreType::Uniform);
+        self.0.get(cpu as usize).copied().unwrap_or(uniform)
+    }
+}
+
+/// A file of stretches and its index, being written.
+pub(crate) struct StateSheets {
+    main: Sheet<File>,
+    index: Sheet<File>,
+    /// Rows of closed groups that may still be open.
+    open: Vec<Values>,
+    /// Where `start_ns` and `end_ns` are.
+    start: usize,
+    groups: i64,
+    last: i64,
+}
+
+impl StateSheets {
+    pub(crate) fn threads(folder: &Path) -> Result<Self, Error> {
+        Self::new(folder, "thread", &tables::THREAD_STATE, THREAD_STORES, 2)
+    }
+
+    pub(crate) fn cpus(folder: &Path) -> Result<Self, Error> {
+        Self::new(folder, "cpu", &tables::CPU_STATE, CPU_STORES, 1)
+    }
+
+    fn new(folder: &Path, name: &str, def: &TableDef, stores: &[Store], start: usize) -> Result<Self, Error> {
+        let main = folder.join("states").join(format!("{name}.parquet"));
+        let index = folder.join("states").join(format!("{name}.index.parquet"));
+        let group = Column { col: GROUP, store: Store::Key };
+        Ok(Self {
+            main: Sheet::create(&main, def, &columns(0, def, stores, &[]))?,
+            index: Sheet::create(&index, def, &columns(0, def, stores, &[group]))?,
+            open: stores.iter().map(|s| s.values()).collect(),
+            start,
+            groups: 0,
+            last: i64::MIN,
+        })
+    }
+
+    pub(crate) fn take_threads(&mut self, rows: &[ThreadStretch], types: &CoreTypes, with: &mut Encoder) -> Result<(), Error> {
+        self.begin(rows.iter().map(|r| r.span.start), with)?;
+        let to = &mut self.main;
+        to.longs(0, rows.iter().map(|r| r.thread.0));
+        to.ints(1, rows.iter().map(|r| r.tid.0));
+        to.longs(2, rows.iter().map(|r| r.span.start.0));
+        to.longs(3, rows.iter().map(|r| r.span.end.0));
+        to.words(4, rows.iter().map(|r| w::thread_state_code(r.state)));
+        to.ints(5, rows.iter().map(|r| r.cpu.map_or(i32::MIN, |c| c.0 as i32)));
+        to.words(6, rows.iter().map(|r| match (r.state, r.cpu) {
+            (ThreadState::Running, Some(cpu)) => types.code(cpu.0),
+            _ => crate::chunk::NO_WORD,
+        }));
+        to.words(7, rows.iter().map(|r| w::reason_code(r.reason)));
+        to.longs(8, rows.iter().map(|r| if r.waker_thread == ThreadKey::UNKNOWN { i64::MIN } else { r.waker_thread.0 }));
+        to.longs(9, rows.iter().map(|r| r.exec.0));
+        to.ints(10, rows.iter().map(|r| if r.prio == i16::MIN { i32::MIN } else { r.prio.into() }));
+        self.end(with)
+    }
+
+    pub(crate) fn take_cpus(&mut self, rows: &[CpuStretch], with: &mut Encoder) -> Result<(), Error> {
+        self.begin(rows.iter().map(|r| r.span.start), with)?;
+        let to = &mut self.main;
+        to.ints(0, rows.iter().map(|r| r.cpu.0 as i32));
+        to.longs(1, rows.iter().map(|r| r.span.start.0));
+        to.longs(2, rows.iter().map(|r| r.span.end.0));
+        to.words(3, rows.iter().map(|r| w::cpu_state_code(r.state)));
+        to.longs(4, rows.iter().map(|r| if r.thread == ThreadKey::UNKNOWN { i64::MIN } else { r.thread.0 }));
+        self.end(with)
+    }
+
+    /// Before rows are added: they must go on where the last ended, and a new group gets its index.
+    fn begin(&mut self, starts: impl Iterator<Item = Ns>, with: &mut Encoder) -> Result<(), Error> {
+        let mut first = None;
+        for start in starts {
+            if start.0 < self.last {
+                return Err(Error::Bug(format!("a stretch that starts at {} after one that starts at {}", start.0, self.last)));
+            }
+            self.last = start.0;
+            first.get_or_insert(start.0);
+        }
+        let Some(first) = first else { return Ok(()) };
+        if self.groups > 0 && self.main.rows() == 0 {
+            self.keep_open(first);
+            let rows = self.open.first().and_then(Values::len).unwrap_or(0);
+            let all: Vec<u32> = (0..rows as u32).collect();
+            for (i, open) in self.open.iter().enumerate() {
+                self.index.col(i).take(open, &all);
+            }
+            self.index.longs(self.open.len(), std::iter::repeat_n(self.groups, rows));
+            if self.index.rows() >= GROUP_ROWS {
+                self.index.flush(with, &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the group if it is large enough.
+    fn end(&mut self, with: &mut Encoder) -> Result<(), Error> {
+        let rows = self.main.rows();
+        let Values::Long(starts) = self.main.col(self.start) else { return Ok(()) };
+        let (Some(first), Some(last)) = (starts.first().copied(), starts.last().copied()) else { return Ok(()) };
+        if rows < GROUP_ROWS && !(rows >= GROUP_LEAST && last - first >= GROUP_NS) {
+            return Ok(());
+        }
+        self.keep_open(last);
+        let Values::Long(ends) = self.main.col(self.start + 1) else { return Ok(()) };
+        let still: Vec<u32> = (0u32..).zip(ends.iter()).filter(|(_, end)| **end > last).map(|(i, _)| i).collect();
+        for (i, open) in self.open.iter_mut().enumerate() {
+            open.take(self.main.col(i), &still);
+        }
+        self.main.flush(with, &[])?;
+        self.groups += 1;
+        Ok(())
+    }
+
+    /// Drops the open rows that end before or at this.
+    fn keep_open(&mut self, at: i64) {
+        let Some(Values::Long(ends)) = self.open.get(self.start + 1) else { return };
+        let still: Vec<u32> = (0u32..).zip(ends).filter(|(_, end)| **end > at).map(|(i, _)| i).collect();
+        if still.len() == ends.len() {
+            return;
+        }
+        for values in &mut self.open {
+            let mut kept = values.empty();
+            kept.take(values, &still);
+            *values = kept;
+        }
+    }
+
+    /// Writes what is left; the rows and bytes of the file and of its index.
+    pub(crate) fn close(self, trace: i64, with: &mut Encoder) -> Result<(Done, Done), Error> {
+        Ok((self.main.close_as(trace, with, &[])?, self.index.close_as(trace, with, &[])?))
+    }
+}

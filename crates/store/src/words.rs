@@ -1,0 +1,179 @@
+//! The words that tables store for the model's enumerations, as one byte each, and back.
+
+use crate::chunk::NO_WORD;
+use model::{Clock, CoreType, CpuState, IrqKind, Reason, SeenState, SwitchOut, ThreadState, WakeKind};
+
+/// A list of values and the word of each; the place in the list is the code.
+macro_rules! words {
+    ($(#[$doc:meta])* $list:ident: $type:ty, $word:ident, $code:ident, $back:ident, [$($value:path => $text:literal),+ $(,)?]) => {
+        $(#[$doc])*
+        const $list: &[($type, &str)] = &[$(($value, $text)),+];
+        pub(crate) fn $word(code: u8) -> String {
+            $list.get(usize::from(code)).map_or("?", |w| w.1).to_owned()
+        }
+        #[inline]
+        pub(crate) fn $code(value: $type) -> u8 {
+            match value { $($value => const { place($list, $text) }),+ }
+        }
+        pub(crate) fn $back(code: u8) -> Option<$type> {
+            $list.get(usize::from(code)).map(|w| w.0)
+        }
+    };
+}
+
+/// Where a word stands in its list.
+const fn place<T>(list: &[(T, &str)], word: &str) -> u8 {
+    let mut at = 0;
+    while at < list.len() {
+        if same(list[at].1.as_bytes(), word.as_bytes()) {
+            return at as u8;
+        }
+        at += 1;
+    }
+    NO_WORD
+}
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
+}
+
+words!(THREAD_STATES: ThreadState, thread_state_word, thread_state_code, thread_state, [
+    ThreadState::Running => "running", ThreadState::Ready => "ready", ThreadState::Blocked => "blocked",
+    ThreadState::Unknown => "unknown", ThreadState::Exited => "exited",
+]);
+words!(CPU_STATES: CpuState, cpu_state_word, cpu_state_code, cpu_state, [
+    CpuState::Busy => "busy", CpuState::Idle => "idle", CpuState::Unknown => "unknown",
+]);
+words!(CORE_TYPES: CoreType, core_type_word, core_type_code, core_type, [
+    CoreType::Performance => "performance", CoreType::Middle => "middle", CoreType::Efficient => "efficient",
+    CoreType::LowPower => "low_power", CoreType::Uniform => "uniform",
+]);
+words!(SWITCH_OUTS: SwitchOut, switch_out_word, switch_out_code, switch_out, [
+    SwitchOut::Runnable => "runnable", SwitchOut::Preempted => "preempted", SwitchOut::Blocked => "blocked",
+    SwitchOut::Exited => "exited", SwitchOut::Untold => "untold",
+]);
+words!(WAKE_KINDS: WakeKind, wake_kind_word, wake_kind_code, wake_kind, [
+    WakeKind::Waking => "waking", WakeKind::Wakeup => "wakeup", WakeKind::New => "new",
+    WakeKind::WakeupTold => "wakeup_told",
+]);
+words!(SEEN_STATES: SeenState, seen_state_word, seen_state_code, seen_state, [
+    SeenState::Running => "running", SeenState::Ready => "ready", SeenState::Blocked => "blocked",
+    SeenState::Exited => "exited",
+]);
+words!(IRQ_KINDS: IrqKind, irq_kind_word, irq_kind_code, irq_kind, [IrqKind::Hard => "hard", IrqKind::Soft => "soft"]);
+words!(CLOCKS: Clock, clock_word, clock_code, clock, [
+    Clock::Monotonic => "monotonic", Clock::Boottime => "boottime", Clock::Realtime => "realtime",
+    Clock::Tsc => "tsc", Clock::Perf => "perf",
+]);
+
+/// What a row of the table `thread` tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ThreadNote {
+    Fork,
+    Exec,
+    Exit,
+    Name,
+    Called,
+    Seen,
+    Inner,
+    Current,
+}
+
+words!(THREAD_NOTES: ThreadNote, thread_note_word, thread_note_code, thread_note, [
+    ThreadNote::Fork => "fork", ThreadNote::Exec => "exec", ThreadNote::Exit => "exit", ThreadNote::Name => "name",
+    ThreadNote::Called => "called", ThreadNote::Seen => "seen", ThreadNote::Inner => "inner",
+    ThreadNote::Current => "current",
+]);
+
+/// The reasons with a word of their own; a kernel state letter is its own code.
+const REASONS: [Reason; 13] = [
+    Reason::Preempted,
+    Reason::Yielded,
+    Reason::Woken,
+    Reason::New,
+    Reason::WokenBefore,
+    Reason::Snapshot,
+    Reason::BeforeFirst,
+    Reason::Broken,
+    Reason::NoWaking,
+    Reason::LifeLost,
+    Reason::Undecided,
+    Reason::Untold,
+    Reason::Lossy,
+];
+
+#[inline]
+pub(crate) fn reason_code(reason: Reason) -> u8 {
+    match reason {
+        Reason::None => NO_WORD,
+        // No letter of any kernel lies outside of printable ASCII; from a damaged file, one may.
+        Reason::State(letter) => if (32..127).contains(&letter) { letter } else { b'?' },
+        Reason::Preempted => 0,
+        Reason::Yielded => 1,
+        Reason::Woken => 2,
+        Reason::New => 3,
+        Reason::WokenBefore => 4,
+        Reason::Snapshot => 5,
+        Reason::BeforeFirst => 6,
+        Reason::Broken => 7,
+        Reason::NoWaking => 8,
+        Reason::LifeLost => 9,
+        Reason::Undecided => 10,
+        Reason::Untold => 11,
+        Reason::Lossy => 12,
+    }
+}
+
+pub(crate) fn reason_word(code: u8) -> String {
+    let reason = REASONS.get(usize::from(code)).copied().unwrap_or(Reason::State(code));
+    reason.word().unwrap_or_default()
+}
+
+pub(crate) fn reason(code: u8) -> Option<Reason> {
+    if code == NO_WORD {
+        return Some(Reason::None);
+    }
+    Some(REASONS.get(usize::from(code)).copied().unwrap_or(Reason::State(code)))
+}
+
+/// A letter is its own code; one that is no ASCII is not kept.
+#[inline]
+pub(crate) fn letter_code(letter: u8) -> u8 {
+    if letter.is_ascii() { letter } else { b'?' }
+}
+
+pub(crate) fn letter_word(code: u8) -> String {
+    char::from(code).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_comes_back() {
+        for r in REASONS.into_iter().chain([Reason::State(b'S'), Reason::State(b'D')]) {
+            assert_eq!(reason(reason_code(r)), Some(r));
+        }
+        assert_eq!(reason_code(Reason::None), NO_WORD);
+    }
+
+    #[test]
+    fn words_are_those_of_the_model() {
+        for s in ThreadState::ALL {
+            assert_eq!(thread_state_word(thread_state_code(s)), s.as_str());
+            assert_eq!(thread_state(thread_state_code(s)), Some(s));
+        }
+        for s in CpuState::ALL {
+            assert_eq!(cpu_state_word(cpu_state_code(s)), s.as_str());
+        }
+        for t in [CoreType::Performance, CoreType::Middle, CoreType::Efficient, CoreType::LowPower, CoreType::Uniform] {
+            assert_eq!(core_type_word(core_type_code(t)), t.as_str());
+            assert_eq!(core_type(core_type_code(t)), Some(t));
+        }
+    }
+}

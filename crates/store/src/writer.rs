@@ -1,0 +1,365 @@
+//! Writing a trace folder while its events and stretches stream by.
+
+use crate::chunk::Encoder;
+use crate::error::Error;
+use crate::events_out::EventSheets;
+use crate::manifest::{FileInfo, MANIFEST, Manifest};
+use crate::sheet::{Done, Sheet};
+use crate::small;
+use crate::states_out::{CoreTypes, StateSheets};
+use model::{CpuStretch, Event, Table, ThreadStretch};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use topology::Machine;
+
+/// So many rows are handed to the writing thread at once: enough that the handing over costs nothing, few enough to stay
+/// in the cache.
+const BATCH: usize = 8192;
+/// So many batches may wait for it, before who makes them waits.
+const WAITING: usize = 8;
+
+enum Job {
+    Names(Vec<Box<str>>),
+    Stacks(Vec<Box<[u64]>>),
+    Events(Vec<Event>),
+    Threads(Vec<ThreadStretch>),
+    Cpus(Vec<CpuStretch>),
+    Finish(i64),
+}
+
+/// Batches written, to be filled again.
+enum Empty {
+    Events(Vec<Event>),
+    Threads(Vec<ThreadStretch>),
+    Cpus(Vec<CpuStretch>),
+}
+
+type Files = BTreeMap<String, FileInfo>;
+
+/// A trace folder being written. Encoding and writing happen on a thread of its own. Until [`FolderWriter::finish`], what
+/// is written stands under another name; dropped before, it is removed again.
+pub struct FolderWriter {
+    target: PathBuf,
+    part: PathBuf,
+    in_place: bool,
+    jobs: Option<SyncSender<Job>>,
+    empty: Receiver<Empty>,
+    worker: Option<JoinHandle<Result<Files, Error>>>,
+    events: Vec<Event>,
+    threads: Vec<ThreadStretch>,
+    cpus: Vec<CpuStretch>,
+    tables: Vec<Sheet<File>>,
+    encoder: Encoder,
+    finished: bool,
+}
+
+/// What a folder is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Making<'a> {
+    /// Tells the core types of the stretches.
+    pub machine: &'a Machine,
+    /// Whether each event keeps its place in a source (imported traces, not corewise's own recordings).
+    pub imported: bool,
+}
+
+impl FolderWriter {
+    /// A new folder; written beside it first and renamed at the end, so that an interrupted import leaves none that looks
+    /// whole.
+    ///
+    /// # Errors
+    /// Where something is there already, or cannot be written.
+    pub fn create(path: &Path, making: Making<'_>) -> Result<Self, Error> {
+        if path.exists() && !is_empty_folder(path) {
+            return Err(Error::Exists(path.to_owned()));
+        }
+        let name = path.file_name().map_or_else(|| "trace".into(), |n| n.to_string_lossy().into_owned());
+        let parent = path.parent().map(Path::to_owned).unwrap_or_default();
+        let part = parent.join(format!(".{name}.part-{}", std::process::id()));
+        // Left by a process of the same number that was killed.
+        remove(&part)?;
+        Self::start(path, part, false, making)
+    }
+
+    /// Into a folder that is there and holds a recording's spool.
+    ///
+    /// # Errors
+    /// Where it holds a finished trace already, or cannot be written.
+    pub fn create_in_place(path: &Path, making: Making<'_>) -> Result<Self, Error> {
+        if path.join(MANIFEST).exists() {
+            return Err(Error::Exists(path.to_owned()));
+        }
+        let part = path.join(".part");
+        remove(&part)?;
+        for kind in ["events", "states", "tables"] {
+            // Of an attempt interrupted between two renames; without a manifest they belong to no trace.
+            remove(&path.join(kind))?;
+        }
+        Self::start(path, part, true, making)
+    }
+
+    fn start(target: &Path, part: PathBuf, in_place: bool, making: Making<'_>) -> Result<Self, Error> {
+        for kind in ["events", "states", "tables"] {
+            let folder = part.join(kind);
+            std::fs::create_dir_all(&folder).map_err(Error::io(&folder, "creating it"))?;
+        }
+        let zstd = || Encoder::new().map_err(|e| Error::Bug(format!("zstd: {e}")));
+        let (jobs, todo) = sync_channel(WAITING);
+        // As many batches as can be under way, so that handing them back never waits.
+        let (done, empty) = sync_channel(2 * WAITING);
+        let desk = Desk {
+            events: EventSheets::new(&part, making.imported),
+            threads: StateSheets::threads(&part)?,
+            cpus: StateSheets::cpus(&part)?,
+            types: CoreTypes::of(making.machine),
+            encoder: zstd()?,
+        };
+        let worker = std::thread::Builder::new().name("store".into()).spawn(move || desk.work(&todo, &done));
+        Ok(Self {
+            target: target.to_owned(),
+            worker: Some(worker.map_err(Error::io(&part, "starting a thread to write it"))?),
+            part,
+            in_place,
+            jobs: Some(jobs),
+            empty,
+            events: Vec::with_capacity(BATCH),
+            threads: Vec::with_capacity(BATCH),
+            cpus: Vec::with_capacity(BATCH),
+            tables: Vec::new(),
+            encoder: zstd()?,
+            finished: false,
+        })
+    }
+
+    /// More texts, numbered on from the last: the first text of a trace is [`model::NameId`] 1. They must be told before
+    /// the events that use them.
+    ///
+    /// # Errors
+    /// What went wrong on the writing thread.
+    pub fn names(&mut self, more: &[Box<str>]) -> Result<(), Error> {
+        if more.is_empty() { Ok(()) } else { self.send(Job::Names(more.to_vec())) }
+    }
+
+    /// More callchains, numbered as the texts are; told before the events that use them.
+    ///
+    /// # Errors
+    /// What went wrong on the writing thread.
+    pub fn stacks(&mut self, more: &[Box<[u64]>]) -> Result<(), Error> {
+        if more.is_empty() { Ok(()) } else { self.send(Job::Stacks(more.to_vec())) }
+    }
+
+    /// Events, in the merged order.
+    ///
+    /// # Errors
+    /// What went wrong on the writing thread.
+    pub fn events(&mut self, mut events: &[Event]) -> Result<(), Error> {
+        while !events.is_empty() {
+            let (now, rest) = events.split_at(events.len().min(BATCH - self.events.len()));
+            self.events.extend_from_slice(now);
+            events = rest;
+            if self.events.len() == BATCH {
+                self.send_events()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stretches of threads, in order of start.
+    ///
+    /// # Errors
+    /// What went wrong on the writing thread.
+    pub fn thread_stretches(&mut self, mut rows: &[ThreadStretch]) -> Result<(), Error> {
+        while !rows.is_empty() {
+            let (now, rest) = rows.split_at(rows.len().min(BATCH - self.threads.len()));
+            self.threads.extend_from_slice(now);
+            rows = rest;
+            if self.threads.len() == BATCH {
+                self.send_threads()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stretches of CPUs, in order of start.
+    ///
+    /// # Errors
+    /// What went wrong on the writing thread.
+    pub fn cpu_stretches(&mut self, mut rows: &[CpuStretch]) -> Result<(), Error> {
+        while !rows.is_empty() {
+            let (now, rest) = rows.split_at(rows.len().min(BATCH - self.cpus.len()));
+            self.cpus.extend_from_slice(now);
+            rows = rest;
+            if self.cpus.len() == BATCH {
+                self.send_cpus()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A small table, once.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn table(&mut self, table: &Table) -> Result<(), Error> {
+        let path = self.part.join("tables").join(format!("{}.parquet", table.def.name));
+        self.tables.push(small::begin(&path, table, &mut self.encoder)?);
+        Ok(())
+    }
+
+    /// Writes what is left and the manifest (its `files` are set here), and gives the folder its name.
+    ///
+    /// # Errors
+    /// Where something cannot be written.
+    pub fn finish(mut self, manifest: Manifest) -> Result<Manifest, Error> {
+        self.send_events()?;
+        self.send_threads()?;
+        self.send_cpus()?;
+        let trace = manifest.trace;
+        self.send(Job::Finish(trace))?;
+        let files = self.join()?;
+        for table in std::mem::take(&mut self.tables) {
+            table.close_as(trace, &mut self.encoder, &[])?;
+        }
+        let manifest = Manifest { files, ..manifest };
+        let text = manifest.to_json()?;
+        let write = |path: &Path| std::fs::write(path, &text).map_err(Error::io(path, "writing it"));
+        let rename = |from: &Path, to: &Path| std::fs::rename(from, to).map_err(Error::io(to, "giving it its name"));
+        let path = self.part.join(MANIFEST);
+        write(&path)?;
+        if self.in_place {
+            for kind in ["events", "states", "tables", MANIFEST] {
+                rename(&self.part.join(kind), &self.target.join(kind))?;
+            }
+            remove(&self.part)?;
+        } else {
+            // On Linux an empty folder is replaced by the renamed one; a full one, made meanwhile, is not.
+            rename(&self.part, &self.target)?;
+        }
+        self.finished = true;
+        Ok(manifest)
+    }
+
+    fn send_events(&mut self) -> Result<(), Error> {
+        let rows = std::mem::take(&mut self.events);
+        self.send(Job::Events(rows))
+    }
+
+    fn send_threads(&mut self) -> Result<(), Error> {
+        let rows = std::mem::take(&mut self.threads);
+        self.send(Job::Threads(rows))
+    }
+
+    fn send_cpus(&mut self) -> Result<(), Error> {
+        let rows = std::mem::take(&mut self.cpus);
+        self.send(Job::Cpus(rows))
+    }
+
+    fn send(&mut self, job: Job) -> Result<(), Error> {
+        if self.jobs.as_ref().is_none_or(|jobs| jobs.send(job).is_err()) {
+            // The thread has ended, and its result says why.
+            return self.join().and(Err(Error::Bug("the folder's writer ended early".into())));
+        }
+        // Batches that came back are filled again.
+        while let Ok(empty) = self.empty.try_recv() {
+            match empty {
+                Empty::Events(v) if self.events.capacity() == 0 => self.events = v,
+                Empty::Threads(v) if self.threads.capacity() == 0 => self.threads = v,
+                Empty::Cpus(v) if self.cpus.capacity() == 0 => self.cpus = v,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn join(&mut self) -> Result<Files, Error> {
+        self.jobs = None;
+        let worker = self.worker.take().ok_or_else(|| Error::Bug("the folder's writer was asked twice".into()))?;
+        worker.join().unwrap_or_else(|_| Err(Error::Bug("the folder's writer panicked".into())))
+    }
+}
+
+impl Drop for FolderWriter {
+    fn drop(&mut self) {
+        if self.worker.is_some() {
+            let _ = self.join();
+        }
+        if !self.finished {
+            let _ = std::fs::remove_dir_all(&self.part);
+        }
+    }
+}
+
+/// The writing thread's side.
+struct Desk {
+    events: EventSheets,
+    threads: StateSheets,
+    cpus: StateSheets,
+    types: CoreTypes,
+    encoder: Encoder,
+}
+
+impl Desk {
+    fn work(mut self, todo: &Receiver<Job>, done: &SyncSender<Empty>) -> Result<Files, Error> {
+        while let Ok(job) = todo.recv() {
+            let empty = match job {
+                Job::Names(names) => {
+                    self.events.names(names);
+                    continue;
+                }
+                Job::Stacks(stacks) => {
+                    self.events.stacks(&stacks, &mut self.encoder)?;
+                    continue;
+                }
+                Job::Events(mut rows) => {
+                    self.events.take(&rows, &mut self.encoder)?;
+                    rows.clear();
+                    Empty::Events(rows)
+                }
+                Job::Threads(mut rows) => {
+                    self.threads.take_threads(&rows, &self.types, &mut self.encoder)?;
+                    rows.clear();
+                    Empty::Threads(rows)
+                }
+                Job::Cpus(mut rows) => {
+                    self.cpus.take_cpus(&rows, &mut self.encoder)?;
+                    rows.clear();
+                    Empty::Cpus(rows)
+                }
+                Job::Finish(trace) => return self.finish(trace),
+            };
+            let _ = done.try_send(empty);
+        }
+        // Nobody will finish this folder.
+        Ok(Files::new())
+    }
+
+    fn finish(mut self, trace: i64) -> Result<Files, Error> {
+        let mut files = Files::new();
+        let mut add = |name: String, done: Done| {
+            files.insert(name, FileInfo { rows: done.rows, bytes: done.bytes, footer_crc32: done.footer });
+        };
+        for (name, done) in self.events.close(trace, &mut self.encoder)? {
+            add(format!("events/{name}.parquet"), done);
+        }
+        for (name, sheets) in [("thread", self.threads), ("cpu", self.cpus)] {
+            let (rows, index) = sheets.close(trace, &mut self.encoder)?;
+            add(format!("states/{name}.parquet"), rows);
+            add(format!("states/{name}.index.parquet"), index);
+        }
+        Ok(files)
+    }
+}
+
+fn is_empty_folder(path: &Path) -> bool {
+    std::fs::read_dir(path).is_ok_and(|mut all| all.next().is_none())
+}
+
+/// Removes a folder of corewise's own making, if it is there.
+fn remove(path: &Path) -> Result<(), Error> {
+    match std::fs::remove_dir_all(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, "removing what is left of it")(e)),
+        _ => Ok(()),
+    }
+}

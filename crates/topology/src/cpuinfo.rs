@@ -1,0 +1,168 @@
+//! `/proc/cpuinfo`: the model, the architecture and, on Arm, the name of each CPU's core.
+
+use crate::cpulist::MAX_CPUS;
+use model::CpuId;
+use std::collections::BTreeMap;
+
+/// What `/proc/cpuinfo` tells.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub model_name: Option<String>,
+    pub arch: Option<String>,
+    /// The CPUs it lists (the online ones), each with the vendor's word for its core.
+    pub cpus: BTreeMap<CpuId, Option<String>>,
+}
+
+/// Part numbers of Arm Ltd's own cores (implementer 0x41): MIDR_EL1.PartNum as listed in each core's Technical Reference
+/// Manual and in Linux, `arch/arm64/include/asm/cputype.h`.
+const ARM_PARTS: [(u32, &str); 48] = [
+    (0xc05, "Cortex-A5"),
+    (0xc07, "Cortex-A7"),
+    (0xc08, "Cortex-A8"),
+    (0xc09, "Cortex-A9"),
+    (0xc0d, "Cortex-A12"),
+    (0xc0e, "Cortex-A17"),
+    (0xc0f, "Cortex-A15"),
+    (0xd01, "Cortex-A32"),
+    (0xd02, "Cortex-A34"),
+    (0xd03, "Cortex-A53"),
+    (0xd04, "Cortex-A35"),
+    (0xd05, "Cortex-A55"),
+    (0xd06, "Cortex-A65"),
+    (0xd07, "Cortex-A57"),
+    (0xd08, "Cortex-A72"),
+    (0xd09, "Cortex-A73"),
+    (0xd0a, "Cortex-A75"),
+    (0xd0b, "Cortex-A76"),
+    (0xd0c, "Neoverse-N1"),
+    (0xd0d, "Cortex-A77"),
+    (0xd0e, "Cortex-A76AE"),
+    (0xd13, "Cortex-R52"),
+    (0xd40, "Neoverse-V1"),
+    (0xd41, "Cortex-A78"),
+    (0xd42, "Cortex-A78AE"),
+    (0xd43, "Cortex-A65AE"),
+    (0xd44, "Cortex-X1"),
+    (0xd46, "Cortex-A510"),
+    (0xd47, "Cortex-A710"),
+    (0xd48, "Cortex-X2"),
+    (0xd49, "Neoverse-N2"),
+    (0xd4a, "Neoverse-E1"),
+    (0xd4b, "Cortex-A78C"),
+    (0xd4c, "Cortex-X1C"),
+    (0xd4d, "Cortex-A715"),
+    (0xd4e, "Cortex-X3"),
+    (0xd4f, "Neoverse-V2"),
+    (0xd80, "Cortex-A520"),
+    (0xd81, "Cortex-A720"),
+    (0xd82, "Cortex-X4"),
+    (0xd83, "Neoverse-V3AE"),
+    (0xd84, "Neoverse-V3"),
+    (0xd85, "Cortex-X925"),
+    (0xd87, "Cortex-A725"),
+    (0xd88, "Cortex-A520AE"),
+    (0xd89, "Cortex-A720AE"),
+    (0xd8e, "Neoverse-N3"),
+    (0xd8f, "Cortex-A320"),
+];
+
+/// Implementers whose own parts are named by their number alone: `Apple 0x032`.
+const IMPLEMENTERS: [(u32, &str); 8] = [
+    (0x42, "Broadcom"),
+    (0x43, "Cavium"),
+    (0x46, "Fujitsu"),
+    (0x48, "HiSilicon"),
+    (0x4e, "NVIDIA"),
+    (0x51, "Qualcomm"),
+    (0x61, "Apple"),
+    (0xc0, "Ampere"),
+];
+
+/// Reads it; what is not understood is left out.
+pub(crate) fn read(text: &str) -> Told {
+    let mut told = Told::default();
+    let mut cpu = None;
+    let mut implementer = None;
+    let mut hardware = None;
+    for line in text.lines() {
+        let Some((key, value)) = line.split_once(':') else { continue };
+        let (key, value) = (key.trim(), value.trim());
+        match key {
+            "processor" => {
+                cpu = value.parse().ok().filter(|n| *n < MAX_CPUS).map(CpuId);
+                implementer = None;
+                if let Some(id) = cpu {
+                    told.cpus.entry(id).or_default();
+                }
+            }
+            "model name" | "cpu model" if !value.is_empty() => {
+                told.model_name.get_or_insert_with(|| value.to_owned());
+            }
+            "Hardware" | "Model" if !value.is_empty() => hardware = Some(value.to_owned()),
+            "vendor_id" if value.starts_with("IBM/S390") => told.arch = Some("s390x".to_owned()),
+            "vendor_id" => told.arch = told.arch.or_else(|| Some("x86".to_owned())),
+            "flags" if told.arch.as_deref() == Some("x86") && value.split(' ').any(|f| f == "lm") => {
+                told.arch = Some("x86_64".to_owned());
+            }
+            "Features" if told.arch.is_none() => {
+                // The 64-bit kernel's word for it; the 32-bit one says "neon".
+                let wide = value.split(' ').any(|f| f == "asimd");
+                told.arch = Some(if wide { "aarch64" } else { "arm" }.to_owned());
+            }
+            "isa" if told.arch.is_none() => told.arch = value.get(..4).map(|rv| rv.replace("rv", "riscv")),
+            "CPU implementer" => implementer = hex(value),
+            "CPU part" => {
+                // An emulated CPU has implementer 0, "reserved for software use".
+                let implementer = implementer.filter(|n| *n != 0);
+                if let (Some(id), Some(implementer), Some(part)) = (cpu, implementer, hex(value)) {
+                    told.cpus.insert(id, Some(core_name(implementer, part)));
+                }
+            }
+            _ => {}
+        }
+    }
+    told.model_name = told.model_name.or(hardware);
+    told
+}
+
+fn hex(text: &str) -> Option<u32> {
+    u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
+fn core_name(implementer: u32, part: u32) -> String {
+    let of = |list: &[(u32, &'static str)], number| list.iter().find(|(n, _)| *n == number).map(|(_, name)| *name);
+    match (implementer, of(&ARM_PARTS, part), of(&IMPLEMENTERS, implementer)) {
+        (0x41, Some(name), _) => name.to_owned(),
+        (_, _, Some(vendor)) => format!("{vendor} {part:#05x}"),
+        _ => format!("{implementer:#04x}/{part:#05x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arm_cores_have_names() {
+        let told = read(
+            "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd05\n\nprocessor : 1\n\
+            CPU implementer : 0x61\nCPU part : 0x032\nprocessor : 2\nCPU implementer : 0xff\nCPU part : 0x1\n",
+        );
+        assert_eq!(told.arch.as_deref(), Some("aarch64"));
+        let names: Vec<_> = told.cpus.values().flatten().cloned().collect();
+        assert_eq!(names, ["Cortex-A55", "Apple 0x032", "0xff/0x001"]);
+    }
+
+    #[test]
+    fn x86_has_one_model() {
+        let told = read("processor : 0\nvendor_id : GenuineIntel\nmodel name : A CPU\nflags : fpu lm\n");
+        assert_eq!((told.model_name.as_deref(), told.arch.as_deref()), (Some("A CPU"), Some("x86_64")));
+        assert_eq!(told.cpus.len(), 1);
+    }
+
+    #[test]
+    fn garbage_is_left_out() {
+        let told = read("processor : 4294967295\nCPU part : 0xd05\nprocessor : x\n: :\nisa : \u{e9}\u{e9}\u{e9}\n");
+        assert!(told.cpus.is_empty());
+    }
+}

@@ -1,0 +1,64 @@
+//! The repository as the checks see it: its files and what cargo says of its crates.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The repository.
+pub struct Repo {
+    /// Its root folder.
+    pub root: PathBuf,
+    /// What `cargo metadata` prints.
+    pub metadata: Value,
+    /// Files that git tracks or would, relative to the root.
+    pub files: Vec<String>,
+}
+
+impl Repo {
+    /// The one that this crate stands in.
+    pub fn here() -> Result<Self, String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask has no parent folder")?.to_path_buf();
+        let metadata = stdout(&root, "cargo", &["metadata", "--format-version", "1", "--quiet"])?;
+        let metadata = serde_json::from_str(&metadata).map_err(|why| format!("cargo metadata: {why}"))?;
+        // Untracked files count too, so that a check speaks before the commit and not after it.
+        let listed = stdout(&root, "git", &["ls-files", "--cached", "--others", "--exclude-standard"])?;
+        let files = listed.lines().filter(|f| root.join(f).is_file()).map(ToOwned::to_owned).collect();
+        Ok(Self { root, metadata, files })
+    }
+
+    /// A file's text.
+    pub fn read(&self, path: &str) -> Result<String, String> {
+        let bytes = std::fs::read(self.root.join(path)).map_err(|why| format!("{path}: {why}"))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The files with one of these endings.
+    pub fn ending<'a>(&'a self, endings: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+        self.files.iter().map(String::as_str).filter(|f| endings.iter().any(|e| f.ends_with(e)))
+    }
+
+    /// Packages of this workspace.
+    pub fn members(&self) -> impl Iterator<Item = &Value> {
+        let ids: Vec<&Value> = list(&self.metadata["workspace_members"]).collect();
+        list(&self.metadata["packages"]).filter(move |p| ids.contains(&&p["id"]))
+    }
+}
+
+/// The elements of a JSON list; none if it is not one.
+pub fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// A JSON string; empty if it is not one.
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn stdout(root: &Path, program: &str, args: &[&str]) -> Result<String, String> {
+    let out = Command::new(program).args(args).current_dir(root).output().map_err(|why| format!("{program}: {why}"))?;
+    if out.status.success() {
+        Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+    } else {
+        Err(format!("{program} {}: {}", args.join(" "), String::from_utf8_lossy(&out.stderr).trim()))
+    }
+}
