@@ -14,6 +14,9 @@ pub struct Law {
     pub what: &'static str,
     /// By how much it does not, ns; 0 where it holds.
     pub residual_ns: i64,
+    /// Whether corewise's own sums are compared. Otherwise it is the kernel's clock against the trace's, which may differ
+    /// at each switch by what lies between reading the one and the other: little on a machine, much on an emulated one.
+    pub exact: bool,
 }
 
 /// All of them.
@@ -33,19 +36,19 @@ impl Laws {
         let places =
             totals.threads.iter().map(|t| (by_cpu(t) - t.time(ThreadState::Running).0).abs()).max().unwrap_or(0);
         let charged = totals.threads.iter().map(|t| (t.exec - t.exec_of).0 - TICK_NS).max().unwrap_or(0).max(0);
-        let law = |what, residual_ns| Law { what, residual_ns };
+        let law = |what, residual_ns| Law { what, residual_ns, exact: true };
         Self(vec![
             law("each thread's states tile its life", lives),
             law("each CPU's busy, idle and unknown tile the recording", cpus),
             law("CPUs' busy time is threads' running time", (busy - running).abs()),
             law("a thread's running time is its sum over CPUs", places),
-            law("the kernel charged no more than was run, but for a tick", charged),
+            Law { what: "the kernel charged no more than was run, but for a tick", residual_ns: charged, exact: false },
         ])
     }
 
-    /// Whether all hold.
+    /// Whether all exact ones hold.
     #[must_use]
     pub fn hold(&self) -> bool {
-        self.0.iter().all(|l| l.residual_ns == 0)
+        self.0.iter().all(|l| l.residual_ns == 0 || !l.exact)
     }
 }

@@ -313,6 +313,7 @@ fn open(
         let done = match name.as_str() {
             "ring" => map.set_max_entries(ring_bytes),
             "blocks" => map.set_max_entries(cpus * wire::LEVELS as u32),
+            "pending" => map.set_max_entries(cpus * wire::PENDING),
             name if name.ends_with(".rodata") => {
                 let words = cpus.div_ceil(64).min(16);
                 if let Some(value) = map.initial_value_mut().and_then(|v| v.get_mut(..4)) {

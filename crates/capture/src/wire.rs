@@ -12,6 +12,8 @@ pub const KIND_RARE: u8 = 2;
 pub const KIND_ROW: u8 = 3;
 /// Blocks of each CPU, for programs that interrupt each other.
 pub const LEVELS: usize = 4;
+/// Wakeups of each CPU that wait to be told.
+pub const PENDING: u32 = 32;
 /// Bytes of a block's head.
 pub const BLOCK_HEAD: usize = 32;
 
@@ -134,6 +136,19 @@ pub fn state_code(raw: u32, exit_state: u32) -> u8 {
     (u32::BITS - bits.leading_zeros()) as u8
 }
 
+/// A wakeup told after the fact: `word` holds how long ago it was, and its target.
+fn told(tid: Tid, now: u64, word: u64) -> What {
+    What::Wake(Wake {
+        tid,
+        name: NameId::NONE,
+        kind: WakeKind::WakeupTold,
+        target: Some(CpuId((word & 0xffff) as u32)),
+        waker: Tid::UNKNOWN,
+        prio: i16::MIN,
+        stamp: ns(now.saturating_sub(word >> 16)),
+    })
+}
+
 /// Decodes a block's events in their order. Stops at the first record that makes no sense and says `false`.
 pub fn decode_block(head: &BlockHead, data: &[u8], offset: u64, out: &mut impl FnMut(Event)) -> bool {
     let mut b = Bytes::new(data);
@@ -152,17 +167,7 @@ pub fn decode_block(head: &BlockHead, data: &[u8], offset: u64, out: &mut impl F
             1 | 2 => {
                 let (prev, next, exec) = (Tid(b.i32()), Tid(b.i32()), b.ns());
                 if kind == 2 {
-                    let told = b.u64();
-                    let wake = Wake {
-                        tid: next,
-                        name: NameId::NONE,
-                        kind: WakeKind::WakeupTold,
-                        target: Some(CpuId((told & 0xffff) as u32)),
-                        waker: Tid::UNKNOWN,
-                        prio: i16::MIN,
-                        stamp: ns(time.saturating_sub(told >> 16)),
-                    };
-                    out(Event { at, offset: offset + at_byte, cpu, what: What::Wake(wake) });
+                    out(Event { at, offset: offset + at_byte, cpu, what: told(next, time, b.u64()) });
                 }
                 let (letter, class, number) = state(a);
                 What::Switch(Switch {
@@ -197,6 +202,10 @@ pub fn decode_block(head: &BlockHead, data: &[u8], offset: u64, out: &mut impl F
             }
             11 | 12 => {
                 What::Irq { kind: IrqKind::Soft, number: i32::from(a), begins: kind == 11, name: NameId::NONE }
+            }
+            13 => {
+                let (tid, _) = (Tid(b.i32()), b.u32());
+                told(tid, time, b.u64())
             }
             _ => return false,
         };

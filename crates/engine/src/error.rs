@@ -39,6 +39,12 @@ pub enum EngineError {
         /// As the system says.
         error: std::io::Error,
     },
+    /// The trace folder cannot be written or read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// What was asked for cannot be handed out.
+    #[error("cannot write: {0}")]
+    Output(std::io::Error),
     /// Words for anything else.
     #[error("{0}")]
     Other(String),

@@ -2,9 +2,16 @@
 //! folder. Wiring only.
 
 mod error;
+mod import;
 mod pass;
+mod session;
 mod source;
+mod summary;
 
 pub use error::EngineError;
+pub use import::{Progress, Target, import};
 pub use pass::{Accounted, PassOptions, account, account_with};
-pub use source::{FileSource, Source, formats};
+pub use session::{EachRows, Session};
+pub use source::{FileSource, Identity, Source, formats};
+pub use store::{SourceFile, trace_id_of_recording};
+pub use summary::{LawRow, Summary, TroubleRow};

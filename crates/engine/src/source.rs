@@ -4,13 +4,24 @@ use crate::EngineError;
 use ingest::{Fatal, Importer, Input, Opened};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use store::SourceFile;
 
 /// The largest head that an importer asks for.
 const HEAD: u64 = 4096;
 
+/// What a source is known by.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The trace's id, in every key of every table.
+    pub trace: i64,
+    /// The files that it was made from.
+    pub files: Vec<SourceFile>,
+}
+
 /// A source of events that may be opened again: a late event or a loss asks for a second reading.
-pub trait Source {
+pub trait Source: Sync {
     /// The file or folder that the user named.
     fn path(&self) -> &Path;
     /// The format's name.
@@ -20,6 +31,11 @@ pub trait Source {
     /// # Errors
     /// As its importer says.
     fn open(&self) -> Result<Opened<'static>, Fatal>;
+    /// What it is known by; may read all of it.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn identity(&self) -> Result<Identity, EngineError>;
 }
 
 /// The names of all formats that are read.
@@ -84,5 +100,28 @@ impl Source for FileSource {
         };
         let file = again().map_err(|e| Fatal::new(format!("cannot be read again: {e}"), 0))?;
         self.importer.open(Input::File(Box::new(file)))
+    }
+
+    fn identity(&self) -> Result<Identity, EngineError> {
+        let mut whole = FromStart { file: &self.file, at: 0 };
+        let id = store::source_id_of(&mut whole).map_err(EngineError::io(&self.path))?;
+        let trace = store::trace_id_of_sources(std::slice::from_ref(&id));
+        let path = self.path.display().to_string();
+        let format = self.importer.id().to_owned();
+        Ok(Identity { trace, files: vec![SourceFile { path, sha256: id.sha256, bytes: id.bytes, format }] })
+    }
+}
+
+/// Reads a file without moving its place, which the importer uses meanwhile.
+struct FromStart<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+impl Read for FromStart<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let got = self.file.read_at(into, self.at)?;
+        self.at += got as u64;
+        Ok(got)
     }
 }

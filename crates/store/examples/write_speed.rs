@@ -94,11 +94,8 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
         };
         // Who runs wakes one who sleeps, then most often sleeps itself.
         let wakes = current[cpu].is_some() && rng.below(2) == 0 || current.iter().all(Option::is_none);
-        if wakes {
-            let Some(t) = (0..8).map(|_| rng.below(threads as u64) as usize).find(|t| all[*t].state == ThreadState::Blocked)
-            else {
-                continue;
-            };
+        let sleeper = (0..8).map(|_| rng.below(threads as u64) as usize).find(|t| all[*t].state == ThreadState::Blocked);
+        if let Some(t) = sleeper.filter(|_| wakes) {
             let waker = tid(current[cpu]);
             let wake = |kind, target| {
                 let (name, prio) = (NameId(t as u32 + 1), 120);

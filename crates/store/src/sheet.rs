@@ -68,7 +68,7 @@ impl Store {
         }
     }
 
-    fn types(self) -> (Physical, DataType) {
+    pub(crate) fn types(self) -> (Physical, DataType) {
         match self {
             Self::Long | Self::Key | Self::Same(_) => (Physical::INT64, DataType::Int64),
             Self::Int => (Physical::INT32, DataType::Int32),

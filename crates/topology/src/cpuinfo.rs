@@ -14,8 +14,8 @@ pub(crate) struct Told {
 }
 
 /// Part numbers of Arm Ltd's own cores (implementer 0x41): MIDR_EL1.PartNum as listed in each core's Technical Reference
-/// Manual and in Linux, `arch/arm64/include/asm/cputype.h`.
-const ARM_PARTS: [(u32, &str); 48] = [
+/// Manual; checked against what util-linux's `lscpu` prints.
+const ARM_PARTS: [(u32, &str); 52] = [
     (0xc05, "Cortex-A5"),
     (0xc07, "Cortex-A7"),
     (0xc08, "Cortex-A8"),
@@ -62,8 +62,12 @@ const ARM_PARTS: [(u32, &str); 48] = [
     (0xd87, "Cortex-A725"),
     (0xd88, "Cortex-A520AE"),
     (0xd89, "Cortex-A720AE"),
+    (0xd8a, "C1-Nano"),
+    (0xd8b, "C1-Pro"),
+    (0xd8c, "C1-Ultra"),
     (0xd8e, "Neoverse-N3"),
     (0xd8f, "Cortex-A320"),
+    (0xd90, "C1-Premium"),
 ];
 
 /// Implementers whose own parts are named by their number alone: `Apple 0x032`.

@@ -29,10 +29,7 @@ typedef _Bool bool;
 
 #define MAP_ARRAY 2
 #define MAP_RINGBUF 27
-#define MAP_TASK_STORAGE 29
-#define F_NO_PREALLOC 1
 #define F_MMAPABLE 1024
-#define STORAGE_CREATE 1
 #define RB_NO_WAKEUP 1
 
 struct thread_info {
@@ -114,7 +111,6 @@ static long (*const probe_read)(void *dst, u32 size, const void *from) = (void *
 static long (*const probe_read_str)(void *dst, u32 size, const void *from) = (void *)115;
 static long (*const seq_write)(struct seq_file *seq, const void *data, u32 len) = (void *)127;
 static long (*const ring_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
-static void *(*const storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
 static struct task_struct *(*const current_task)(void) = (void *)158;
 
 #endif

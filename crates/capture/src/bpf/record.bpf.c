@@ -31,19 +31,21 @@ struct {
 	UINT(max_entries, 1 << 24);
 } ring SEC(".maps");
 
-/* A wakeup that has not been told yet: it goes out with the switch-in. */
-struct wakeup {
+/* A wakeup that has not been told yet: it goes out with the switch-in. Some slots for each CPU, chosen by the thread's
+ * number: the kernel holds that CPU's run-queue lock at the wakeup, at the switch-in and when a queued thread is moved
+ * away, so the slots need no lock of their own. (Task storage does the same for twice the time.) */
+struct pending {
 	u64 at;
+	u32 tid;
 	u32 target;
-	u32 pad;
 };
 
 struct {
-	UINT(type, MAP_TASK_STORAGE);
-	UINT(map_flags, F_NO_PREALLOC);
-	TYPE(key, int);
-	TYPE(value, struct wakeup);
-} wakeups SEC(".maps");
+	UINT(type, MAP_ARRAY);
+	UINT(max_entries, PENDING);
+	TYPE(key, u32);
+	TYPE(value, struct pending);
+} pending SEC(".maps");
 
 /* ---- blocks ---- */
 
@@ -192,6 +194,28 @@ INLINE u32 state_code(bool preempt, u32 state, u32 exit_state)
 
 /* ---- frequent events ---- */
 
+INLINE struct pending *slot(u32 cpu, u32 tid)
+{
+	u32 key = cpu * PENDING + (tid & (PENDING - 1));
+	return map_lookup(&pending, &key);
+}
+
+/* Tells a wakeup by itself: its thread is moved away, or its slot is wanted for another. */
+NOINLINE int tell(struct pending *w)
+{
+	struct block *b = claim(this_cpu());
+	if (!b || !w)
+		return 0;
+	u64 now = ktime();
+	u32 *at = room(b, now, word(TOLD, 0, 0));
+	at[2] = w->tid;
+	at[3] = 0;
+	*(u64 *)(at + 4) = (now - w->at) << 16 | (w->target & 0xffff);
+	w->at = 0;
+	release(b, 24);
+	return 0;
+}
+
 INLINE int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
 	u32 cpu = this_cpu();
@@ -199,13 +223,10 @@ INLINE int on_switch(bool preempt, struct task_struct *prev, struct task_struct 
 	if (!b)
 		return 0;
 	u64 now = ktime();
-	struct wakeup *told = 0;
 	u32 tid = next->pid;
-	if (tid) {
-		told = storage_get(&wakeups, next, 0, 0);
-		if (told && !told->at)
-			told = 0;
-	}
+	struct pending *told = slot(cpu, tid);
+	if (told && (!told->at || told->tid != tid))
+		told = 0;
 	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
 	u32 prios = (prev->prio & 255) | (next->prio & 255) << 8;
 	u32 *at = room(b, now, word(told ? SWITCH_TOLD : SWITCH, code, prios));
@@ -273,10 +294,14 @@ int sched_wakeup(u64 *ctx)
 	/* Woken while it runs: there will be no switch-in that belongs to this wakeup. */
 	if (p->on_cpu)
 		return 0;
-	struct wakeup *w = storage_get(&wakeups, p, 0, STORAGE_CREATE);
-	if (unlikely(!w))
+	u32 tid = p->pid, target = cpu_of(p);
+	struct pending *w = slot(target, tid);
+	if (!w)
 		return on_wake(p, WAKEUP);
-	w->target = cpu_of(p);
+	if (unlikely(w->at && w->tid != tid))
+		tell(w);
+	w->tid = tid;
+	w->target = target;
 	w->at = ktime();
 	return 0;
 }
@@ -285,11 +310,15 @@ SEC("tp_btf/sched_migrate_task")
 int sched_migrate_task(u64 *ctx)
 {
 	struct task_struct *p = (void *)ctx[0];
+	u32 tid = p->pid, from = cpu_of(p);
+	struct pending *w = slot(from, tid);
+	if (w && w->at && w->tid == tid)
+		tell(w);
 	struct block *b = claim(this_cpu());
 	if (!b)
 		return 0;
-	u32 *at = room(b, ktime(), word(MIGRATE, 0, cpu_of(p)));
-	at[2] = p->pid;
+	u32 *at = room(b, ktime(), word(MIGRATE, 0, from));
+	at[2] = tid;
 	at[3] = ctx[1];
 	release(b, 16);
 	return 0;

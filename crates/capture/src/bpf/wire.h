@@ -10,6 +10,7 @@
  *   FREQUENCY    u32 cpu   u32 khz
  *   HARD_IN, HARD_OUT     u32 number
  *   SOFT_IN, SOFT_OUT     a vector
+ *   TOLD         u32 tid   u32 0   u64 (ns since the wakeup << 16 | its target), of a wakeup told before its switch-in
  *
  * Rare ones go out one by one, behind a `struct rare`. A priority byte of 255 is -1 (deadline). */
 #ifndef COREWISE_WIRE_H
@@ -22,6 +23,8 @@
 #define LEVELS 4
 #define BLOCK_DATA 4096
 #define RECORD_MAX 32
+/* Wakeups of each CPU that wait to be told: a power of two. */
+#define PENDING 32
 
 enum frequent {
 	SWITCH = 1,
@@ -36,6 +39,7 @@ enum frequent {
 	HARD_OUT,
 	SOFT_IN,
 	SOFT_OUT,
+	TOLD,
 };
 
 enum rare_type {

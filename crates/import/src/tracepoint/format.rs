@@ -110,7 +110,7 @@ impl EventFormat {
     }
 }
 
-/// `char prev_comm[16];	offset:8;	size:16;	signed:0;`
+/// `char prev_comm[16]; offset:8; size:16; signed:0;`, with tabs between.
 fn parse_field(line: &str) -> Option<(String, Field)> {
     let mut parts = line.split(';').map(str::trim);
     let declaration = parts.next()?;

@@ -53,6 +53,15 @@ pub(super) struct Stamp {
     pub(super) cpu: CpuId,
 }
 
+/// A sample's parts that are read here.
+pub(super) struct Sample<'b> {
+    pub(super) stamp: Stamp,
+    /// The callchain's addresses, as bytes.
+    pub(super) chain: &'b [u8],
+    /// The tracepoint's record.
+    pub(super) raw: Option<&'b [u8]>,
+}
+
 impl Layout {
     pub(super) fn of(attr: &Attr) -> Self {
         let has = |bit| attr.sample_type & bit != 0;
@@ -104,9 +113,9 @@ impl Layout {
         self.time.is_some() && self.cpu.is_some()
     }
 
-    /// A sample's stamp, its callchain's bytes and its raw data; `None` where the record is too short.
+    /// Takes a sample apart; `None` where the record is too short.
     #[inline]
-    pub(super) fn sample<'b>(&self, body: &'b [u8], order: ByteOrder) -> Option<(Stamp, &'b [u8], Option<&'b [u8]>)> {
+    pub(super) fn sample<'b>(&self, body: &'b [u8], order: ByteOrder) -> Option<Sample<'b>> {
         let stamp = stamp(body, order, self.tid, self.time, self.cpu)?;
         let mut at = self.fixed;
         if let Some(format) = self.read {
@@ -124,7 +133,7 @@ impl Layout {
         } else {
             None
         };
-        Some((stamp, chain, raw))
+        Some(Sample { stamp, chain, raw })
     }
 
     /// The stamp behind a record that is no sample; `None` where there is none.

@@ -3,7 +3,7 @@
 use super::frames::{Frames, Record};
 use super::header::{self, Header};
 use super::losses::Losses;
-use super::sample::{Layout, Stamp};
+use super::sample::{Layout, Sample, Stamp};
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, Place};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
@@ -182,7 +182,7 @@ impl Records {
     #[inline]
     fn sample(&mut self, record: &Record<'_>, out: &mut Batch) -> Option<()> {
         let layout = self.layouts.get(record.body, self.order, true)?;
-        let (stamp, chain, raw) = layout.sample(record.body, self.order)?;
+        let Sample { stamp, chain, raw } = layout.sample(record.body, self.order)?;
         let mut place = Place { at: stamp.at, current: stamp.tid, stack: StackId::NONE };
         if !chain.is_empty() && raw.is_some_and(|r| self.decoder.is_switch(r)) {
             place.stack = self.stack(chain, out);

@@ -1,0 +1,175 @@
+//! From a source to a trace folder.
+
+use crate::{Accounted, EngineError, Identity, PassOptions, Source, Summary, account_with};
+use account::{Collector, Sink, Stretches};
+use model::{Batch, CpuId, CpuStretch, Ns, Span, Table, ThreadStretch};
+use std::path::Path;
+use store::{FolderWriter, Making, Manifest};
+use topology::Machine;
+
+/// How far an import has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Events read.
+    pub events: u64,
+    /// Whether all are read and the stretches are being written.
+    pub stretches: bool,
+}
+
+/// Where an import goes.
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'a> {
+    /// A new folder.
+    New(&'a Path),
+    /// The folder that holds the recording's spool.
+    InPlace(&'a Path),
+}
+
+/// Reads a source into a trace folder: its events, stretches and tables.
+///
+/// # Errors
+/// The source cannot be opened, or the folder cannot be written.
+pub fn import(
+    source: &dyn Source,
+    target: Target<'_>,
+    options: &PassOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Accounted, EngineError> {
+    // The checksum reads all of the file; beside the import, which does too, that costs a core little.
+    std::thread::scope(|scope| {
+        let identity = scope.spawn(|| source.identity());
+        let (accounted, writing) = read(source, target, options, progress)?;
+        progress(Progress { events: accounted.totals.events, stretches: true });
+        let mut writer = writing.writer.ok_or_else(|| EngineError::Other("the folder was not begun".into()))??;
+        let mut stretches = writing.collector.finish();
+        let tables = stage_two(&mut stretches, &accounted, &mut writer)?;
+        for table in tables.iter().chain(&of_totals(&accounted)) {
+            writer.table(table)?;
+        }
+        let identity = identity.join().map_err(|_| EngineError::Other("reading the checksum failed".into()))??;
+        writer.finish(manifest(&accounted, identity)?)?;
+        Ok(accounted)
+    })
+}
+
+/// The sink of an import: stretches wait for stage two, events go to the folder as they come.
+struct Writing {
+    collector: Collector,
+    writer: Option<Result<FolderWriter, store::Error>>,
+    events: u64,
+}
+
+impl Sink for Writing {
+    #[inline]
+    fn begin_thread(&mut self) -> u64 {
+        self.collector.begin_thread()
+    }
+    #[inline]
+    fn begin_cpu(&mut self) -> u64 {
+        self.collector.begin_cpu()
+    }
+    #[inline]
+    fn thread(&mut self, place: u64, stretch: &ThreadStretch) {
+        self.collector.thread(place, stretch);
+    }
+    #[inline]
+    fn cpu(&mut self, place: u64, stretch: &CpuStretch) {
+        self.collector.cpu(place, stretch);
+    }
+}
+
+fn read(
+    source: &dyn Source,
+    target: Target<'_>,
+    options: &PassOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Accounted, Writing), EngineError> {
+    let begin = |facts: &ingest::Facts| {
+        let machine = facts.machine.clone().unwrap_or_default();
+        let machine = options.machine.as_ref().map_or_else(|| machine.clone(), |m| machine.clone().overlay(m.clone()));
+        let writer = match target {
+            Target::New(path) => FolderWriter::create(path, Making { machine: &machine, imported: true }),
+            Target::InPlace(path) => FolderWriter::create_in_place(path, Making { machine: &machine, imported: false }),
+        };
+        Writing { collector: Collector::default(), writer: Some(writer), events: 0 }
+    };
+    let each = |writing: &mut Writing, batch: &Batch| {
+        writing.events += batch.events.len() as u64;
+        if let Some(Ok(writer)) = &mut writing.writer {
+            let written = writer
+                .names(&batch.names)
+                .and_then(|()| writer.stacks(&batch.stacks))
+                .and_then(|()| writer.events(&batch.events));
+            if let Err(error) = written {
+                writing.writer = Some(Err(error));
+            }
+        }
+        progress(Progress { events: writing.events, stretches: false });
+    };
+    account_with(source, options, begin, each)
+}
+
+fn stage_two(
+    stretches: &mut Stretches,
+    accounted: &Accounted,
+    writer: &mut FolderWriter,
+) -> Result<Vec<Table>, EngineError> {
+    let mut failed = Ok(());
+    let followed = followed(accounted);
+    let names: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
+    let mut analyses = analysis::Running::start(&names, &context(accounted, &followed, &accounted.machine));
+    let mut write = |written: Result<(), store::Error>| {
+        if failed.is_ok() {
+            failed = written;
+        }
+    };
+    stretches
+        .cpus(|cpus| {
+            write(writer.cpu_stretches(cpus));
+            analyses.push(&analysis::Batch { cpus, threads: &[] });
+        })
+        .map_err(EngineError::temporary)?;
+    stretches
+        .threads(|threads| {
+            write(writer.thread_stretches(threads));
+            analyses.push(&analysis::Batch { cpus: &[], threads });
+        })
+        .map_err(EngineError::temporary)?;
+    failed?;
+    Ok(analyses.finish())
+}
+
+/// The CPUs of which the source tells what they ran.
+pub(crate) fn followed(accounted: &Accounted) -> Vec<CpuId> {
+    accounted.totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect()
+}
+
+pub(crate) fn context<'a>(accounted: &Accounted, followed: &'a [CpuId], machine: &'a Machine) -> analysis::Context<'a> {
+    analysis::Context { machine, span: Span::new(Ns::ZERO, accounted.totals.end), followed }
+}
+
+/// The tables that come from the sums alone.
+pub(crate) fn of_totals(accounted: &Accounted) -> [Table; 5] {
+    let (totals, machine) = (&accounted.totals, &accounted.machine);
+    [
+        account::threads(totals),
+        account::thread_by_cpu(totals),
+        account::thread_by_core_type(totals, machine),
+        account::cpus(totals, machine),
+        account::loss(totals),
+    ]
+}
+
+fn manifest(accounted: &Accounted, identity: Identity) -> Result<Manifest, EngineError> {
+    let mut manifest = Manifest::new(identity.trace, accounted.facts.clone());
+    manifest.machine = accounted.machine.clone();
+    manifest.sources = identity.files;
+    manifest.origin_ns = accounted.ingested.origin.unwrap_or_default().0;
+    manifest.end_ns = accounted.totals.end.0;
+    manifest.take_troubles(&accounted.ingested.troubles);
+    let summary = serde_json::to_value(Summary::of(accounted)).map_err(|e| EngineError::Other(e.to_string()))?;
+    if let serde_json::Value::Object(summary) = summary {
+        manifest.summary = summary;
+    }
+    Ok(manifest)
+}

@@ -1,0 +1,238 @@
+//! A trace of any kind, opened to be asked.
+
+use crate::import::{context, followed, of_totals};
+use crate::{Accounted, EngineError, FileSource, PassOptions, Source, Summary, account, account_with};
+use account::Collector;
+use ingest::Facts;
+use model::{CpuStretch, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Value, tables};
+use std::path::{Path, PathBuf};
+use topology::Machine;
+
+/// A trace folder, or a file of another tool that stands in its place.
+pub struct Session {
+    path: PathBuf,
+    options: PassOptions,
+    kind: Kind,
+    facts: Facts,
+    machine: Machine,
+    summary: Summary,
+}
+
+enum Kind {
+    Folder(Box<store::Folder>),
+    /// Accounted for once; the tables that need stretches read the source again.
+    Source(Box<dyn Source>, Box<Accounted>),
+}
+
+/// Where a large table's rows go, some thousands at a time; `Err` ends the reading.
+pub type EachRows<'a> = &'a mut dyn FnMut(&[Vec<Value>]) -> std::io::Result<()>;
+
+impl Session {
+    /// Opens a trace folder, or a file that an importer knows (`-` is standard input).
+    ///
+    /// # Errors
+    /// In a sentence with where and what to do.
+    pub fn open(path: &Path, options: PassOptions) -> Result<Self, EngineError> {
+        if path.is_dir() {
+            return Self::open_folder(path, options);
+        }
+        Self::of_source(Box::new(FileSource::open(path)?), options)
+    }
+
+    /// Any other source.
+    ///
+    /// # Errors
+    /// In a sentence with where and what to do.
+    pub fn of_source(source: Box<dyn Source>, options: PassOptions) -> Result<Self, EngineError> {
+        let accounted = account(source.as_ref(), &options)?;
+        Ok(Self {
+            path: source.path().to_owned(),
+            facts: accounted.facts.clone(),
+            machine: accounted.machine.clone(),
+            summary: Summary::of(&accounted),
+            kind: Kind::Source(source, Box::new(accounted)),
+            options,
+        })
+    }
+
+    fn open_folder(path: &Path, options: PassOptions) -> Result<Self, EngineError> {
+        if path.join("spool").is_dir() && !path.join(store::MANIFEST).exists() {
+            let path = path.display();
+            return Err(EngineError::Other(format!(
+                "{path}: this recording was interrupted before it was converted: run `corewise recover {path}`"
+            )));
+        }
+        let folder = store::Folder::open(path)?;
+        if options.strict_loss {
+            return Err(EngineError::Other(format!(
+                "{}: --strict-loss needs the original recording, not a trace folder",
+                path.display()
+            )));
+        }
+        let manifest = folder.manifest();
+        let summary = serde_json::from_value(serde_json::Value::Object(manifest.summary.clone()))
+            .map_err(|e| EngineError::Other(format!("{}: the manifest's summary is damaged: {e}", path.display())))?;
+        let machine = manifest.machine.clone();
+        let machine = options.machine.as_ref().map_or_else(|| machine.clone(), |m| machine.clone().overlay(m.clone()));
+        Ok(Self {
+            path: path.to_owned(),
+            facts: manifest.whole_facts(),
+            machine,
+            summary,
+            kind: Kind::Folder(Box::new(folder)),
+            options,
+        })
+    }
+
+    /// What was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the source said of itself.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Counts, sums and laws.
+    #[must_use]
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// Every table that can be asked for.
+    #[must_use]
+    pub fn tables(&self) -> &'static [&'static TableDef] {
+        tables::ALL
+    }
+
+    /// Whether a table is as long as the recording, so that it is streamed ([`Self::rows`]) and never held.
+    #[must_use]
+    pub fn is_large(def: &TableDef) -> bool {
+        [tables::THREAD_STATE.name, tables::CPU_STATE.name].contains(&def.name)
+    }
+
+    /// A table's definition by name.
+    ///
+    /// # Errors
+    /// Names the tables that there are.
+    pub fn definition(&self, name: &str) -> Result<&'static TableDef, EngineError> {
+        tables::ALL.iter().copied().find(|d| d.name == name).ok_or_else(|| {
+            let known: Vec<&str> = tables::ALL.iter().map(|d| d.name).collect();
+            EngineError::Other(format!("no table is called {name}; there are {}", known.join(", ")))
+        })
+    }
+
+    /// A small table.
+    ///
+    /// # Errors
+    /// There is none of this name, or the trace cannot be read.
+    pub fn table(&self, name: &str) -> Result<Table, EngineError> {
+        let def = self.definition(name)?;
+        match &self.kind {
+            Kind::Folder(folder) => match folder.read_table(name)? {
+                Some(table) if self.options.machine.is_none() => Ok(table),
+                Some(table) if !table.def.cols.iter().any(|c| c.name == "core_type") => Ok(table),
+                _ => Err(EngineError::Other(format!(
+                    "{}: the table {name} is not in this folder as this corewise defines it: import the source again",
+                    self.path.display()
+                ))),
+            },
+            Kind::Source(source, accounted) => {
+                if let Some(table) = of_totals(accounted).into_iter().find(|t| t.def.name == name) {
+                    return Ok(table);
+                }
+                let (accounted, collector) =
+                    account_with(source.as_ref(), &self.options, |_| Collector::default(), |_, _| {})?;
+                let followed = followed(&accounted);
+                let mut analyses =
+                    analysis::Running::start(&[name], &context(&accounted, &followed, &accounted.machine));
+                let mut stretches = collector.finish();
+                stretches
+                    .cpus(|cpus| analyses.push(&analysis::Batch { cpus, threads: &[] }))
+                    .and_then(|()| stretches.threads(|threads| analyses.push(&analysis::Batch { cpus: &[], threads })))
+                    .map_err(EngineError::temporary)?;
+                let table = analyses.finish().into_iter().next();
+                table.ok_or_else(|| EngineError::Other(format!("{} is as long as the recording", def.name)))
+            }
+        }
+    }
+
+    /// The rows of any table, a large one some thousands at a time.
+    ///
+    /// # Errors
+    /// There is none of this name, the trace cannot be read, or `each` refused.
+    pub fn rows(&self, name: &str, each: EachRows<'_>) -> Result<(), EngineError> {
+        let def = self.definition(name)?;
+        if !Self::is_large(def) {
+            let table = self.table(name)?;
+            return each(&table.rows).map_err(EngineError::Output);
+        }
+        match &self.kind {
+            Kind::Folder(folder) => {
+                let mut refused = None;
+                folder.state_rows(def, None, |rows| {
+                    if refused.is_none() {
+                        refused = each(rows).err();
+                    }
+                    Ok(())
+                })?;
+                refused.map_or(Ok(()), |e| Err(EngineError::Output(e)))
+            }
+            Kind::Source(source, _) => {
+                let (_, collector) = account_with(source.as_ref(), &self.options, |_| Collector::default(), |_, _| {})?;
+                let mut refused = None;
+                let mut hand_on = |rows: Vec<Vec<Value>>| {
+                    if refused.is_none() {
+                        refused = each(&rows).err();
+                    }
+                };
+                let mut stretches = collector.finish();
+                let read = if def.name == tables::THREAD_STATE.name {
+                    stretches.threads(|t| hand_on(t.iter().map(|s| thread_row(s, &self.machine)).collect()))
+                } else {
+                    stretches.cpus(|c| hand_on(c.iter().map(cpu_row).collect()))
+                };
+                read.map_err(EngineError::temporary)?;
+                refused.map_or(Ok(()), |e| Err(EngineError::Output(e)))
+            }
+        }
+    }
+}
+
+/// A row of [`tables::THREAD_STATE`].
+fn thread_row(s: &ThreadStretch, machine: &Machine) -> Vec<Value> {
+    let running_on = s.cpu.filter(|_| s.state == ThreadState::Running);
+    vec![
+        s.thread.0.into(),
+        i64::from(s.tid.0).into(),
+        s.span.start.into(),
+        s.span.end.into(),
+        s.state.as_str().into(),
+        s.cpu.map(|c| i64::from(c.0)).into(),
+        running_on.map(|c| machine.core_type(c).as_str()).into(),
+        s.reason.word().into(),
+        (s.waker_thread != ThreadKey::UNKNOWN).then_some(s.waker_thread.0).into(),
+        (s.exec != model::Ns::MIN).then_some(s.exec).into(),
+        (s.prio != i16::MIN).then_some(i64::from(s.prio)).into(),
+    ]
+}
+
+/// A row of [`tables::CPU_STATE`].
+fn cpu_row(s: &CpuStretch) -> Vec<Value> {
+    vec![
+        i64::from(s.cpu.0).into(),
+        s.span.start.into(),
+        s.span.end.into(),
+        s.state.as_str().into(),
+        (s.thread != ThreadKey::UNKNOWN).then_some(s.thread.0).into(),
+    ]
+}

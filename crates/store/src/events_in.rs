@@ -1,0 +1,304 @@
+//! Reading the events back in the merged order, to run an analysis again.
+
+use crate::chunk::{NO_WORD, Values};
+use crate::error::Error;
+use crate::event_tables::{EventKind, ORIGIN, STACK_STORES, STACKS, TABLES};
+use crate::folder::Folder;
+use crate::read::Reader;
+use crate::sheet::{Column, columns};
+use crate::words::{self as w, ThreadNote};
+use model::{
+    CpuId, Event, LossSpan, NameId, Ns, Pid, Seen, StackId, Switch, Tid, Wake, What,
+};
+use rustc_hash::FxHashMap;
+
+/// So many events are handed out at once.
+const BATCH: usize = 4096;
+
+/// One row group of one kind, and where in it reading stands.
+struct Cursor {
+    kind: usize,
+    reader: Reader,
+    group: usize,
+    rows: usize,
+    row: usize,
+    cols: Vec<Values>,
+    /// The event of the row; none behind the last.
+    event: Option<i64>,
+}
+
+impl Cursor {
+    /// Goes to the next row, reading the next group where this one ends.
+    fn step(&mut self, names: &mut Vec<Box<str>>) -> Result<(), Error> {
+        self.row += 1;
+        while self.row >= self.rows {
+            if self.group >= self.reader.groups() {
+                self.event = None;
+                return Ok(());
+            }
+            (self.rows, self.cols) = self.reader.group(self.group, names)?;
+            self.group += 1;
+            self.row = 0;
+        }
+        self.event = Some(self.long(0));
+        Ok(())
+    }
+
+    fn long(&self, at: usize) -> i64 {
+        match self.cols.get(at) {
+            Some(Values::Long(v) | Values::Key(v)) => v.get(self.row).copied().unwrap_or(i64::MIN),
+            _ => i64::MIN,
+        }
+    }
+
+    fn int(&self, at: usize) -> i32 {
+        match self.cols.get(at) {
+            Some(Values::Int(v)) => v.get(self.row).copied().unwrap_or(i32::MIN),
+            _ => i32::MIN,
+        }
+    }
+
+    fn word(&self, at: usize) -> u8 {
+        match self.cols.get(at) {
+            Some(Values::Word(v, _)) => v.get(self.row).copied().unwrap_or(NO_WORD),
+            _ => NO_WORD,
+        }
+    }
+
+    fn name(&self, at: usize) -> NameId {
+        match self.cols.get(at) {
+            Some(Values::Text(v)) => NameId(v.get(self.row).copied().unwrap_or(0)),
+            _ => NameId::NONE,
+        }
+    }
+
+    fn tid(&self, at: usize) -> Tid {
+        Tid(if self.int(at) == i32::MIN { -1 } else { self.int(at) })
+    }
+
+    fn pid(&self, at: usize) -> Pid {
+        Pid(self.tid(at).0)
+    }
+
+    fn cpu(&self, at: usize) -> Option<CpuId> {
+        (self.int(at) != i32::MIN).then(|| CpuId(self.int(at) as u32))
+    }
+
+    /// A priority; [`i16::MIN`] where not told.
+    fn prio(&self, at: usize) -> i16 {
+        i16::try_from(self.int(at)).unwrap_or(i16::MIN)
+    }
+}
+
+/// What is known of the threads so far, to undo what the writer saved.
+#[derive(Default)]
+struct Known {
+    names: FxHashMap<i32, NameId>,
+    execs: FxHashMap<i32, i64>,
+}
+
+impl Folder {
+    /// All events in the merged order, some thousands at a time, with all texts told so far (the first is [`NameId`] 1).
+    /// Names in switches and wakes are those that the thread has then, whether or not the source told them there.
+    ///
+    /// # Errors
+    /// Where the folder is damaged, or was made without events.
+    pub fn events(&self, mut each: impl FnMut(&[Event], &[Box<str>])) -> Result<(), Error> {
+        let mut names = Vec::new();
+        let imported = self.manifest().sources.iter().any(|s| !s.sha256.is_empty());
+        let mut cursors = Vec::new();
+        for (kind, table) in TABLES.iter().enumerate() {
+            let name = format!("events/{}.parquet", table.def.name);
+            let own = table.def.cols.iter().zip(table.stores).map(|(c, s)| Column { col: *c, store: *s });
+            let mut all: Vec<Column> = own.collect();
+            if imported {
+                all.push(ORIGIN[1]);
+            }
+            let Some(reader) = self.reader(&name, &all)? else { continue };
+            let (cols, event) = (Vec::new(), None);
+            let mut cursor = Cursor { kind, reader, group: 0, rows: 0, row: 0, cols, event };
+            cursor.step(&mut names)?;
+            cursors.push(cursor);
+        }
+        let mut known = Known::default();
+        let mut out: Vec<Event> = Vec::with_capacity(BATCH);
+        // Notes on threads come before the event of the same number, whose name they tell.
+        let thread_first = |c: &Cursor| c.kind != EventKind::Thread as usize;
+        while let Some(at) = (0..cursors.len())
+            .filter_map(|i| Some((cursors[i].event?, thread_first(&cursors[i]), i)))
+            .min()
+            .map(|(.., i)| i)
+        {
+            // Of this kind, all that come before the next of any other.
+            let others = cursors.iter().enumerate().filter(|(i, _)| *i != at);
+            let until = others.filter_map(|(_, c)| Some((c.event?, thread_first(c)))).min();
+            let first = thread_first(&cursors[at]);
+            let cursor = &mut cursors[at];
+            while let Some(event) = cursor.event
+                && until.is_none_or(|u| (event, first) <= u)
+            {
+                let bad = || cursor.reader.damaged(format!("event {event}: a word that this corewise does not know"));
+                out.extend(known.event(cursor).ok_or_else(bad)?);
+                cursor.step(&mut names)?;
+                if out.len() >= BATCH {
+                    each(&out, &names);
+                    out.clear();
+                }
+            }
+        }
+        if !out.is_empty() {
+            each(&out, &names);
+        }
+        Ok(())
+    }
+
+    /// All callchains, innermost address first; the first is [`StackId`] 1. Empty where none were recorded.
+    ///
+    /// # Errors
+    /// Where the folder is damaged.
+    pub fn stacks(&self) -> Result<Vec<Box<[u64]>>, Error> {
+        let all = columns(0, &STACKS, STACK_STORES, &[]);
+        let Some(reader) = self.reader("events/stack.parquet", &all)? else { return Ok(Vec::new()) };
+        let mut stacks: Vec<Box<[u64]>> = Vec::new();
+        let mut frames: Vec<u64> = Vec::new();
+        let mut now = 1;
+        for group in 0..reader.groups() {
+            let (_, cols) = reader.group(group, &mut Vec::new())?;
+            let [_, Values::Long(ids), _, Values::Key(addresses)] = cols.as_slice() else { continue };
+            for (id, address) in ids.iter().zip(addresses) {
+                // An empty chain has no rows, but a number; a number far ahead would be asked of the memory.
+                if *id < now || *id - now > 1 << 20 {
+                    return Err(reader.damaged(format!("callchain {id} after {now}")));
+                }
+                while now < *id {
+                    stacks.push(std::mem::take(&mut frames).into());
+                    now += 1;
+                }
+                frames.push(address.cast_unsigned());
+            }
+        }
+        if !frames.is_empty() {
+            stacks.push(frames.into());
+        }
+        Ok(stacks)
+    }
+}
+
+impl Known {
+    /// The event of a cursor's row: none for a row that only tells a name; `None` for what no corewise writes.
+    #[allow(clippy::option_option)]
+    fn event(&mut self, c: &Cursor) -> Option<Option<Event>> {
+        let at = Ns(c.long(1));
+        let cpu = CpuId(c.int(2) as u32);
+        let Some(table) = TABLES.get(c.kind) else { return None };
+        let origin = c.long(table.stores.len());
+        let offset = if origin == i64::MIN { 0 } else { origin as u64 };
+        let what = match c.kind {
+            k if k == EventKind::Switch as usize => self.switch(c)?,
+            k if k == EventKind::Thread as usize => match self.note(c)? {
+                Some(what) => what,
+                None => return Some(None),
+            },
+            k if k == EventKind::Wake as usize => What::Wake(Wake {
+                tid: c.tid(3),
+                name: self.name(c.tid(3)),
+                kind: w::wake_kind(c.word(4))?,
+                target: c.cpu(5),
+                waker: c.tid(6),
+                prio: c.prio(7),
+                stamp: if c.long(8) == i64::MIN { at } else { Ns(c.long(8)) },
+            }),
+            k => rare(k, c)?,
+        };
+        Some(Some(Event { at, offset, cpu, what }))
+    }
+
+    fn name(&self, tid: Tid) -> NameId {
+        self.names.get(&tid.0).copied().unwrap_or(NameId::NONE)
+    }
+
+    fn switch(&mut self, c: &Cursor) -> Option<What> {
+        let (prev, next) = (c.tid(3), c.tid(4));
+        let prev_exec = match (c.long(10), c.long(11)) {
+            (i64::MIN, i64::MIN) => i64::MIN,
+            (i64::MIN, more) => self.execs.get(&prev.0).copied().unwrap_or(0).wrapping_add(more),
+            (all, _) => all,
+        };
+        if prev_exec != i64::MIN {
+            self.execs.insert(prev.0, prev_exec);
+        }
+        Some(What::Switch(Switch {
+            prev,
+            next,
+            prev_name: self.name(prev),
+            next_name: self.name(next),
+            stack: StackId(if c.int(12) == i32::MIN { 0 } else { c.int(12) as u32 }),
+            prev_state: c.int(5) as u32,
+            prev_prio: c.int(8) as i16,
+            next_prio: c.int(9) as i16,
+            out: w::switch_out(c.word(7))?,
+            letter: c.word(6),
+            prev_exec: Ns(prev_exec),
+        }))
+    }
+
+    #[allow(clippy::option_option)]
+    fn note(&mut self, c: &Cursor) -> Option<Option<What>> {
+        let (tid, pid, name) = (c.tid(3), c.pid(5), c.name(7));
+        let note = w::thread_note(c.word(4))?;
+        if name != NameId::NONE && note != ThreadNote::Exec {
+            self.names.insert(tid.0, name);
+        }
+        Some(Some(match note {
+            ThreadNote::Called => return Some(None),
+            ThreadNote::Fork => What::Fork { parent: c.tid(6), tid, pid, name },
+            ThreadNote::Exec => What::Exec { tid, pid, file: name },
+            ThreadNote::Exit => What::Exit { tid, pid },
+            ThreadNote::Name => What::Name { tid, pid, name },
+            ThreadNote::Seen => What::Seen(Seen {
+                tid,
+                pid,
+                name,
+                state: w::seen_state(c.word(8))?,
+                letter: c.word(9),
+                cpu: CpuId(c.int(10) as u32),
+                exec: Ns(c.long(11)),
+            }),
+            ThreadNote::Inner => What::Inner { tid, inner_tid: c.tid(12), inner_pid: c.pid(13) },
+            ThreadNote::Current => What::Current { tid },
+        }))
+    }
+}
+
+fn rare(kind: usize, c: &Cursor) -> Option<What> {
+    let tid = c.tid(3);
+    Some(match kind {
+        k if k == EventKind::Migrate as usize => What::Migrate { tid, from: c.cpu(4)?, to: c.cpu(5)? },
+        k if k == EventKind::Priority as usize => {
+            What::Priority { tid, prio: c.int(4) as i16, policy: c.int(5) as i8, nice: c.int(6) as i8 }
+        }
+        k if k == EventKind::Affinity as usize => What::Affinity { tid, cpus: c.name(4) },
+        k if k == EventKind::Cgroup as usize => What::Cgroup { tid, id: c.long(4).cast_unsigned(), path: c.name(5) },
+        k if k == EventKind::Idle as usize => What::Idle { state: c.int(3) },
+        k if k == EventKind::Frequency as usize => {
+            What::Frequency { of: c.cpu(3)?, khz: u32::try_from(c.long(4)).ok()? }
+        }
+        k if k == EventKind::Irq as usize => What::Irq {
+            kind: w::irq_kind(c.word(3))?,
+            number: c.int(4),
+            begins: c.word(5) == 0,
+            name: c.name(6),
+        },
+        k if k == EventKind::Charge as usize => What::Charge { tid, ns: Ns(c.long(4)) },
+        k if k == EventKind::Counter as usize => What::Steal { total: Ns(c.long(4)) },
+        k if k == EventKind::Clock as usize => What::Clock { which: w::clock(c.word(3))?, reading: c.long(4) },
+        k if k == EventKind::Loss as usize => What::Loss(LossSpan {
+            from: Ns(c.long(3)),
+            to: if c.long(4) == i64::MIN { Ns::MAX } else { Ns(c.long(4)) },
+            cpu: c.cpu(5),
+            events: c.long(6),
+        }),
+        k if k == EventKind::Sample as usize => What::Sample,
+        _ => return None,
+    })
+}

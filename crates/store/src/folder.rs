@@ -1,0 +1,318 @@
+//! Opening a trace folder and reading its tables and stretches.
+
+use crate::chunk::{Encoder, NO_WORD, Values};
+use crate::error::{AGAIN, Error, RECOMPUTE};
+use crate::manifest::{FileInfo, MANIFEST, Manifest};
+use crate::read::{Expected, Reader};
+use crate::sheet::{Column, Store, columns};
+use crate::states_out::{CPU_STORES, GROUP, THREAD_STORES};
+use crate::{small, words as w};
+use model::{CpuId, CpuStretch, Ns, Span, Table, TableDef, ThreadKey, ThreadStretch, Tid, Value, tables};
+use std::path::{Path, PathBuf};
+
+/// A trace folder.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    manifest: Manifest,
+}
+
+impl Folder {
+    /// Opens a folder; its manifest is brought to this version's form.
+    ///
+    /// # Errors
+    /// Where it is none, is damaged, or of a newer format.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let file = path.join(MANIFEST);
+        let text = std::fs::read(&file).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                let why = if path.exists() { "it has no manifest.json" } else { "it is not there" };
+                Error::NotATrace { path: path.to_owned(), why: why.into() }
+            }
+            _ => Error::io(&file, "reading it")(e),
+        })?;
+        Ok(Self { path: path.to_owned(), manifest: Manifest::parse(&text, &file)? })
+    }
+
+    /// What the folder says of itself.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The tables it can hand out at once, in the order in which tables are listed to the user: those computed before, and
+    /// the stretches.
+    #[must_use]
+    pub fn tables(&self) -> Vec<&'static TableDef> {
+        let there = |def: &&&'static TableDef| match self.states_of(def) {
+            Some(name) => self.path.join(name).exists(),
+            None => self.table_path(def.name).exists(),
+        };
+        tables::ALL.iter().filter(there).copied().collect()
+    }
+
+    /// Reads a small table. A table computed by another version of its definition, or none, is `Ok(None)`: it is to be
+    /// computed.
+    ///
+    /// # Errors
+    /// Where the name is of no table, or the file is damaged.
+    pub fn read_table(&self, name: &str) -> Result<Option<Table>, Error> {
+        let Some(def) = tables::ALL.iter().find(|d| d.name == name && self.states_of(d).is_none()).copied() else {
+            let has = self.tables().iter().map(|d| d.name).collect::<Vec<_>>().join(", ");
+            return Err(Error::NoTable { path: self.path.clone(), name: name.to_owned(), has });
+        };
+        let path = self.table_path(name);
+        if !path.exists() {
+            return Ok(None);
+        }
+        // Which version it is must be known before its columns are asked for.
+        if Reader::open(&path, &[], None, RECOMPUTE)?.about("corewise.version") != Some(def.version.to_string()) {
+            return Ok(None);
+        }
+        let stores = small::stores(def);
+        let reader = Reader::open(&path, &columns(0, def, &stores, &[]), None, RECOMPUTE)?;
+        let mut table = Table::new(def);
+        let mut names = Vec::new();
+        for group in 0..reader.groups() {
+            let (rows, cols) = reader.group(group, &mut names)?;
+            if matches!(cols.first(), Some(Values::Key(trace)) if trace.iter().any(|t| *t != self.manifest.trace)) {
+                return Err(reader.damaged("it is of another trace"));
+            }
+            let cols = cols.get(1..).unwrap_or_default();
+            table.rows.extend((0..rows).map(|row| cols.iter().map(|c| cell(c, row, &names)).collect()));
+        }
+        Ok(Some(table))
+    }
+
+    /// Keeps a table that was computed later; one that is there is replaced.
+    ///
+    /// # Errors
+    /// Where it cannot be written (the folder may be read-only).
+    pub fn write_table(&self, table: &Table) -> Result<(), Error> {
+        let path = self.table_path(table.def.name);
+        let part = path.with_extension(format!("part-{}", std::process::id()));
+        let mut encoder = Encoder::new().map_err(|e| Error::Bug(format!("zstd: {e}")))?;
+        let _ = std::fs::remove_file(&part);
+        let write = small::begin(&part, table, &mut encoder);
+        let done = write.and_then(|sheet| sheet.close_as(self.manifest.trace, &mut encoder, &[]));
+        let done = done.and_then(|_| std::fs::rename(&part, &path).map_err(Error::io(&path, "giving it its name")));
+        if done.is_err() {
+            let _ = std::fs::remove_file(&part);
+        }
+        done
+    }
+
+    /// The stretches of all threads that overlap the span (or all), in order of start, some thousands at a time. The number
+    /// of the thread that woke another is not stored, only its key: [`ThreadStretch::waker`] is [`Tid::UNKNOWN`].
+    ///
+    /// # Errors
+    /// Where the folder is damaged.
+    pub fn thread_stretches(&self, span: Option<Span>, mut each: impl FnMut(&[ThreadStretch])) -> Result<(), Error> {
+        self.stretches(&tables::THREAD_STATE, THREAD_STORES, span, |rows, cols| {
+            let stretches = thread_rows(rows, cols)?;
+            each(&stretches);
+            Some(())
+        })
+    }
+
+    /// The stretches of all CPUs that overlap the span (or all), in order of start.
+    ///
+    /// # Errors
+    /// Where the folder is damaged.
+    pub fn cpu_stretches(&self, span: Option<Span>, mut each: impl FnMut(&[CpuStretch])) -> Result<(), Error> {
+        self.stretches(&tables::CPU_STATE, CPU_STORES, span, |rows, cols| {
+            let stretches = cpu_rows(rows, cols)?;
+            each(&stretches);
+            Some(())
+        })
+    }
+
+    /// The stretches as rows of their table (`thread_state` or `cpu_state`), a row group at a time.
+    ///
+    /// # Errors
+    /// Where the folder is damaged, or the table is not one of stretches.
+    pub fn state_rows(
+        &self,
+        def: &'static TableDef,
+        span: Option<Span>,
+        mut each: impl FnMut(&[Vec<Value>]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let stores = if def.name == tables::THREAD_STATE.name { THREAD_STORES } else { CPU_STORES };
+        let mut failed = Ok(());
+        self.stretches(def, stores, span, |rows, cols| {
+            // Boxed cells take far more room than columns: some at a time.
+            for from in (0..rows).step_by(4096) {
+                let part = from..rows.min(from + 4096);
+                let cells: Vec<Vec<Value>> = part.map(|r| cols.iter().map(|c| cell(c, r, &[])).collect()).collect();
+                if failed.is_ok() {
+                    failed = each(&cells);
+                }
+            }
+            Some(())
+        })?;
+        failed
+    }
+
+    pub(crate) fn states_of(&self, def: &TableDef) -> Option<&'static str> {
+        match def.name {
+            n if n == tables::THREAD_STATE.name => Some("states/thread.parquet"),
+            n if n == tables::CPU_STATE.name => Some("states/cpu.parquet"),
+            _ => None,
+        }
+    }
+
+    fn table_path(&self, name: &str) -> PathBuf {
+        self.path.join("tables").join(format!("{name}.parquet"))
+    }
+
+    /// A file of `events/` or `states/`, checked against what the manifest says of it; `None` where the folder was made
+    /// without.
+    pub(crate) fn reader(&self, name: &str, columns: &[Column]) -> Result<Option<Reader>, Error> {
+        let Some(FileInfo { bytes, footer_crc32, .. }) = self.manifest.files.get(name).copied() else {
+            return Ok(None);
+        };
+        let expected = Expected { bytes, footer: footer_crc32 };
+        Reader::open(&self.path.join(name), columns, Some(expected), AGAIN).map(Some)
+    }
+
+    /// Row groups of stretches, cut to those rows that overlap the span.
+    fn stretches(
+        &self,
+        def: &'static TableDef,
+        stores: &[Store],
+        span: Option<Span>,
+        mut each: impl FnMut(usize, &[Values]) -> Option<()>,
+    ) -> Result<(), Error> {
+        let name = self.states_of(def).ok_or_else(|| Error::Bug(format!("{} has no stretches", def.name)))?;
+        let missing = || Error::damaged(&self.path.join(MANIFEST), format!("it does not list {name}"), AGAIN);
+        let all: Vec<Column> = def.cols.iter().zip(stores).map(|(c, s)| Column { col: *c, store: *s }).collect();
+        let reader = self.reader(name, &all)?.ok_or_else(missing)?;
+        let start = def.col("start_ns").unwrap_or(0);
+        let mut hand_out = |reader: &Reader, rows, cols: Vec<Values>, keep: &dyn Fn(i64, i64, usize) -> bool| {
+            let (rows, cols) = cut(rows, cols, start, keep);
+            each(rows, &cols).ok_or_else(|| reader.damaged("a word that this corewise does not know"))
+        };
+        let mut names = Vec::new();
+        let mut first = 0;
+        if let Some(span) = span {
+            // The last group that begins at or before the span; what is open at its begin stands in the index.
+            let begins = |g: usize| reader.range(g, start).map_or(i64::MIN, |(least, _)| least);
+            first = (0..reader.groups()).rev().find(|g| begins(*g) <= span.start.0).unwrap_or(0);
+            if first > 0 {
+                let with_group = [&all[..], &[Column { col: GROUP, store: Store::Key }]].concat();
+                let index = name.replace(".parquet", ".index.parquet");
+                let index = self.reader(&index, &with_group)?.ok_or_else(missing)?;
+                let wanted = first as i64;
+                for g in 0..index.groups() {
+                    if index.range(g, all.len()).is_some_and(|(least, most)| wanted < least || most < wanted) {
+                        continue;
+                    }
+                    let (rows, mut cols) = index.group(g, &mut names)?;
+                    let Some(Values::Key(of)) = cols.pop() else { continue };
+                    let overlaps =
+                        |s, e, row: usize| of.get(row) == Some(&wanted) && s < span.end.0 && e > span.start.0;
+                    hand_out(&index, rows, cols, &overlaps)?;
+                }
+            }
+        }
+        for g in first..reader.groups() {
+            if span.is_some_and(|s| reader.range(g, start).is_some_and(|(least, _)| least >= s.end.0)) {
+                break;
+            }
+            let (rows, cols) = reader.group(g, &mut names)?;
+            hand_out(&reader, rows, cols, &|s, e, _| span.is_none_or(|span| s < span.end.0 && e > span.start.0))?;
+        }
+        Ok(())
+    }
+}
+
+/// Keeps the rows wanted, by start, end and place.
+fn cut(rows: usize, cols: Vec<Values>, start: usize, keep: &dyn Fn(i64, i64, usize) -> bool) -> (usize, Vec<Values>) {
+    let (Some(Values::Long(starts)), Some(Values::Long(ends))) = (cols.get(start), cols.get(start + 1)) else {
+        return (rows, cols);
+    };
+    let kept = (0u32..).zip(starts.iter().zip(ends)).filter(|(i, (s, e))| keep(**s, **e, *i as usize));
+    let kept: Vec<u32> = kept.map(|(i, _)| i).collect();
+    if kept.len() == rows {
+        return (rows, cols);
+    }
+    let taken = cols.iter().map(|c| {
+        let mut to = c.empty();
+        to.take(c, &kept);
+        to
+    });
+    (kept.len(), taken.collect())
+}
+
+/// One cell of columns read.
+pub(crate) fn cell(values: &Values, row: usize, names: &[Box<str>]) -> Value {
+    let known = match values {
+        Values::Same(v) => Some(Value::Int(*v)),
+        Values::Long(v) | Values::Key(v) => v.get(row).filter(|v| **v != i64::MIN).map(|v| Value::Int(*v)),
+        Values::Int(v) => v.get(row).filter(|v| **v != i32::MIN).map(|v| Value::Int(i64::from(*v))),
+        Values::Word(v, word) => v.get(row).filter(|v| **v != NO_WORD).map(|v| Value::Text(word(*v))),
+        Values::Text(v) => {
+            let text = v.get(row).and_then(|v| names.get((*v as usize).wrapping_sub(1)));
+            text.map(|t| Value::Text(t.to_string()))
+        }
+        Values::Float(v) => v.get(row).copied().flatten().map(Value::Float),
+        Values::Bool(v) => v.get(row).copied().flatten().map(Value::Bool),
+    };
+    known.unwrap_or(Value::Null)
+}
+
+fn thread_rows(rows: usize, cols: &[Values]) -> Option<Vec<ThreadStretch>> {
+    let [
+        Values::Key(thread),
+        Values::Int(tid),
+        Values::Long(start),
+        Values::Long(end),
+        Values::Word(state, _),
+        Values::Int(cpu),
+        Values::Word(..),
+        Values::Word(reason, _),
+        Values::Key(waker),
+        Values::Long(exec),
+        Values::Int(prio),
+    ] = cols
+    else {
+        return None;
+    };
+    let row = |i: usize| {
+        Some(ThreadStretch {
+            span: Span { start: Ns(*start.get(i)?), end: Ns(*end.get(i)?) },
+            thread: ThreadKey(*thread.get(i)?),
+            tid: Tid(*tid.get(i)?),
+            state: w::thread_state(*state.get(i)?)?,
+            reason: w::reason(*reason.get(i)?)?,
+            cpu: cpu.get(i).filter(|c| **c != i32::MIN).map(|c| CpuId(*c as u32)),
+            waker: Tid::UNKNOWN,
+            waker_thread: waker.get(i).filter(|k| **k != i64::MIN).map_or(ThreadKey::UNKNOWN, |k| ThreadKey(*k)),
+            exec: Ns(*exec.get(i)?),
+            prio: i16::try_from(*prio.get(i)?).unwrap_or(i16::MIN),
+        })
+    };
+    (0..rows).map(row).collect()
+}
+
+fn cpu_rows(rows: usize, cols: &[Values]) -> Option<Vec<CpuStretch>> {
+    let [Values::Int(cpu), Values::Long(start), Values::Long(end), Values::Word(state, _), Values::Key(thread)] = cols
+    else {
+        return None;
+    };
+    let row = |i: usize| {
+        Some(CpuStretch {
+            span: Span { start: Ns(*start.get(i)?), end: Ns(*end.get(i)?) },
+            cpu: CpuId(*cpu.get(i)? as u32),
+            state: w::cpu_state(*state.get(i)?)?,
+            thread: thread.get(i).filter(|k| **k != i64::MIN).map_or(ThreadKey::UNKNOWN, |k| ThreadKey(*k)),
+        })
+    };
+    (0..rows).map(row).collect()
+}

@@ -1,0 +1,50 @@
+//! Comma-separated values as RFC 4180 has them: records end in CR LF; a field with a comma, quote or line break is quoted.
+
+use model::{TableDef, Value};
+
+pub(crate) fn head(def: &TableDef, with_trace: bool, out: &mut Vec<u8>) {
+    let names = with_trace.then_some("trace").into_iter().chain(def.cols.iter().map(|c| c.name));
+    for (i, name) in names.enumerate() {
+        comma(i, out);
+        text(name, out);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+pub(crate) fn row(row: &[Value], trace: Option<i64>, out: &mut Vec<u8>) {
+    let trace = trace.map(Value::Int);
+    for (i, value) in trace.iter().chain(row).enumerate() {
+        comma(i, out);
+        match value {
+            // Nothing between the commas; an empty text is two quotes, so that the two can be told apart.
+            Value::Null => {}
+            Value::Text(v) if v.is_empty() => out.extend_from_slice(b"\"\""),
+            Value::Text(v) => text(v, out),
+            Value::Int(v) => out.extend_from_slice(v.to_string().as_bytes()),
+            Value::Float(v) => out.extend_from_slice(v.to_string().as_bytes()),
+            Value::Bool(v) => out.extend_from_slice(v.to_string().as_bytes()),
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn comma(i: usize, out: &mut Vec<u8>) {
+    if i > 0 {
+        out.push(b',');
+    }
+}
+
+fn text(text: &str, out: &mut Vec<u8>) {
+    if !text.contains([',', '"', '\n', '\r']) {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    out.push(b'"');
+    for byte in text.bytes() {
+        if byte == b'"' {
+            out.push(b'"');
+        }
+        out.push(byte);
+    }
+    out.push(b'"');
+}

@@ -1,0 +1,49 @@
+//! A table of Markdown; units stand in its head, numbers are aligned right.
+
+use model::{Kind, TableDef, Value};
+
+pub(crate) fn head(def: &TableDef, with_trace: bool, out: &mut Vec<u8>) {
+    let trace = with_trace.then_some(("trace", "", Kind::Int));
+    let cols = || trace.into_iter().chain(def.cols.iter().map(|c| (c.name, c.unit, c.kind)));
+    out.push(b'|');
+    for (name, unit, _) in cols() {
+        let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+        out.extend_from_slice(format!(" {name}{unit} |").as_bytes());
+    }
+    out.extend_from_slice(b"\n|");
+    for (.., kind) in cols() {
+        out.extend_from_slice(if matches!(kind, Kind::Int | Kind::Float) { b" --: |" } else { b" --- |" });
+    }
+    out.push(b'\n');
+}
+
+pub(crate) fn row(row: &[Value], trace: Option<i64>, out: &mut Vec<u8>) {
+    let trace = trace.map(Value::Int);
+    out.push(b'|');
+    for value in trace.iter().chain(row) {
+        out.push(b' ');
+        match value {
+            Value::Null => {}
+            Value::Int(v) => out.extend_from_slice(v.to_string().as_bytes()),
+            Value::Float(v) => out.extend_from_slice(v.to_string().as_bytes()),
+            Value::Bool(v) => out.extend_from_slice(v.to_string().as_bytes()),
+            Value::Text(v) => text(v, out),
+        }
+        out.extend_from_slice(b" |");
+    }
+    out.push(b'\n');
+}
+
+/// What would end the cell or the row, or begin a tag or an emphasis.
+fn text(text: &str, out: &mut Vec<u8>) {
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' => out.push(b' '),
+            '|' | '\\' | '`' | '*' | '_' | '<' | '[' => {
+                out.push(b'\\');
+                out.push(c as u8);
+            }
+            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+}

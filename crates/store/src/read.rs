@@ -1,0 +1,235 @@
+//! Reading one Parquet file of the folder back into columns, a row group at a time.
+//!
+//! Nothing in a file is believed: columns are looked up by name and type, a row group has a bound, pages have checksums,
+//! and should the parquet crate panic on what it reads, that is an error as any other.
+
+use crate::chunk::Values;
+use crate::error::Error;
+use crate::sheet::{Column, Store, footer};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::ByteArray;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// No writer makes larger row groups; a number beyond is a damaged footer, and would be asked of the memory.
+const MOST_ROWS: i64 = 1 << 22;
+
+/// A Parquet file being read.
+pub(crate) struct Reader {
+    path: PathBuf,
+    todo: &'static str,
+    file: SerializedFileReader<File>,
+    /// Where each column asked for stands in the file, and how it is stored.
+    columns: Vec<(usize, Store)>,
+}
+
+/// What a file must be to be believed.
+#[derive(Clone, Copy)]
+pub(crate) struct Expected {
+    pub(crate) bytes: i64,
+    pub(crate) footer: u32,
+}
+
+/// Runs what reads a file of others; a panic becomes an error.
+pub(crate) fn guarded<T>(path: &Path, todo: &'static str, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(Error::damaged(path, "it cannot be decoded", todo)))
+}
+
+impl Reader {
+    /// Opens a file that must have these columns.
+    pub(crate) fn open(path: &Path, columns: &[Column], expected: Option<Expected>, todo: &'static str) -> Result<Self, Error> {
+        let mut file = File::open(path).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => Error::damaged(path, "the file is missing", todo),
+            _ => Error::io(path, "opening it")(e),
+        })?;
+        if let Some(expected) = expected {
+            let (bytes, crc) = footer(&mut file).map_err(|e| Error::damaged(path, e, todo))?;
+            if bytes as i64 != expected.bytes {
+                let what = format!("it has {bytes} bytes instead of {}", expected.bytes);
+                return Err(Error::damaged(path, what, todo));
+            }
+            if crc != expected.footer {
+                return Err(Error::damaged(path, "its footer has another checksum than the manifest says", todo));
+            }
+        }
+        guarded(path, todo, || {
+            let file = SerializedFileReader::new(file).map_err(|e| Error::damaged(path, e, todo))?;
+            let schema = file.metadata().file_metadata().schema_descr();
+            let find = |c: &Column| {
+                let at = schema.columns().iter().position(|d| d.name() == c.col.name);
+                let at = at.ok_or_else(|| Error::damaged(path, format!("it has no column {}", c.col.name), todo))?;
+                let descr = schema.column(at);
+                let physical = c.store.types().0;
+                let flat = descr.max_rep_level() == 0 && descr.max_def_level() <= 1;
+                if descr.physical_type() != physical || !flat || (descr.max_def_level() == 1) != c.col.nullable {
+                    return Err(Error::damaged(path, format!("its column {} is of another type", c.col.name), todo));
+                }
+                Ok((at, c.store))
+            };
+            let columns = columns.iter().map(find).collect::<Result<Vec<_>, Error>>()?;
+            Ok(Self { path: path.to_owned(), todo, file, columns })
+        })
+    }
+
+    /// A value of the file's own key-value metadata.
+    pub(crate) fn about(&self, key: &str) -> Option<String> {
+        let all = self.file.metadata().file_metadata().key_value_metadata()?;
+        all.iter().find(|kv| kv.key == key)?.value.clone()
+    }
+
+    pub(crate) fn groups(&self) -> usize {
+        self.file.num_row_groups()
+    }
+
+    pub(crate) fn damaged(&self, what: impl std::fmt::Display) -> Error {
+        Error::damaged(&self.path, what, self.todo)
+    }
+
+    /// Smallest and largest value of a 64-bit column in a row group, where the file tells.
+    pub(crate) fn range(&self, group: usize, column: usize) -> Option<(i64, i64)> {
+        let at = self.columns.get(column)?.0;
+        let group = self.file.metadata().row_groups().get(group)?;
+        match group.columns().get(at)?.statistics()? {
+            Statistics::Int64(s) => Some((*s.min_opt()?, *s.max_opt()?)),
+            _ => None,
+        }
+    }
+
+    /// All columns asked for of a row group; texts are added to `names`.
+    pub(crate) fn group(&self, group: usize, names: &mut Vec<Box<str>>) -> Result<(usize, Vec<Values>), Error> {
+        guarded(&self.path, self.todo, || {
+            let place = |e: &dyn std::fmt::Display| self.damaged(format!("row group {group}: {e}"));
+            let reader = self.file.get_row_group(group).map_err(|e| place(&e))?;
+            let rows = reader.metadata().num_rows();
+            if !(0..=MOST_ROWS).contains(&rows) {
+                return Err(place(&format!("it says it has {rows} rows")));
+            }
+            let rows = rows as usize;
+            let mut columns = Vec::with_capacity(self.columns.len());
+            for (at, store) in &self.columns {
+                let column = reader.get_column_reader(*at).map_err(|e| place(&e))?;
+                let descr = reader.metadata().column(*at).column_descr_ptr();
+                let bad = |e: &dyn std::fmt::Display| place(&format!("column {}: {e}", descr.name()));
+                let mut texts = Texts { names, known: FxHashMap::default() };
+                columns.push(column_values(column, *store, rows, descr.max_def_level() > 0, &mut texts, &bad)?);
+            }
+            Ok((rows, columns))
+        })
+    }
+}
+
+/// Texts read so far.
+struct Texts<'a> {
+    names: &'a mut Vec<Box<str>>,
+    known: FxHashMap<Vec<u8>, u32>,
+}
+
+type Bad<'a> = &'a dyn Fn(&dyn std::fmt::Display) -> Error;
+
+fn column_values(
+    column: ColumnReader,
+    store: Store,
+    rows: usize,
+    nullable: bool,
+    texts: &mut Texts<'_>,
+    bad: Bad<'_>,
+) -> Result<Values, Error> {
+    macro_rules! all {
+        ($reader:expr) => {{
+            let mut reader = $reader;
+            let (mut values, mut levels) = (Vec::new(), Vec::new());
+            let mut got = 0;
+            while got < rows {
+                let levels = nullable.then_some(&mut levels);
+                let (n, _, _) = reader.read_records(rows - got, levels, None, &mut values).map_err(|e| bad(&e))?;
+                if n == 0 {
+                    return Err(bad(&format!("it ends after {got} of {rows} rows")));
+                }
+                got += n;
+            }
+            (values, levels)
+        }};
+    }
+    Ok(match (column, store.values()) {
+        (ColumnReader::Int64ColumnReader(r), mut to) => {
+            let (values, levels) = all!(r);
+            let values = spread(values, &levels, nullable, i64::MIN);
+            match &mut to {
+                Values::Long(v) | Values::Key(v) => *v = values,
+                _ => to = Values::Key(values),
+            }
+            to
+        }
+        (ColumnReader::Int32ColumnReader(r), Values::Int(_)) => {
+            let (values, levels) = all!(r);
+            Values::Int(spread(values, &levels, nullable, i32::MIN))
+        }
+        (ColumnReader::DoubleColumnReader(r), Values::Float(_)) => {
+            let (values, levels) = all!(r);
+            Values::Float(spread(values.into_iter().map(Some).collect(), &levels, nullable, None))
+        }
+        (ColumnReader::BoolColumnReader(r), Values::Bool(_)) => {
+            let (values, levels) = all!(r);
+            Values::Bool(spread(values.into_iter().map(Some).collect(), &levels, nullable, None))
+        }
+        (ColumnReader::ByteArrayColumnReader(r), Values::Word(_, word)) => {
+            let (values, levels) = all!(r);
+            Values::Word(spread(codes(&values, word, bad)?, &levels, nullable, crate::chunk::NO_WORD), word)
+        }
+        (ColumnReader::ByteArrayColumnReader(r), Values::Text(_)) => {
+            let (values, levels) = all!(r);
+            Values::Text(spread(texts.ids(&values, bad)?, &levels, nullable, 0))
+        }
+        _ => return Err(bad(&"it is of another type")),
+    })
+}
+
+/// Puts the null back where the levels say that there is no value.
+fn spread<T: Copy>(values: Vec<T>, levels: &[i16], nullable: bool, null: T) -> Vec<T> {
+    if !nullable || values.len() == levels.len() {
+        return values;
+    }
+    let mut values = values.into_iter();
+    levels.iter().map(|l| if *l == 0 { null } else { values.next().unwrap_or(null) }).collect()
+}
+
+/// Words back to their codes.
+fn codes(values: &[ByteArray], word: fn(u8) -> String, bad: Bad<'_>) -> Result<Vec<u8>, Error> {
+    let mut known: FxHashMap<Vec<u8>, u8> = FxHashMap::default();
+    for code in 0..=255u8 {
+        known.entry(word(code).into_bytes()).or_insert(code);
+    }
+    let mut last: (&[u8], u8) = (&[], 0);
+    let code = |v| {
+        let text: &[u8] = ByteArray::data(v);
+        // Values of a dictionary share its memory: mostly no text need be compared.
+        if text.is_empty() || !std::ptr::eq(text, last.0) {
+            let found = known.get(text).copied();
+            last = (text, found.ok_or_else(|| bad(&format!("unknown word {:?}", String::from_utf8_lossy(text))))?);
+        }
+        Ok(last.1)
+    };
+    values.iter().map(code).collect()
+}
+
+impl Texts<'_> {
+    /// Texts by number, counted from 1.
+    fn ids(&mut self, values: &[ByteArray], bad: Bad<'_>) -> Result<Vec<u32>, Error> {
+        let id = |v: &ByteArray| {
+            if let Some(id) = self.known.get(v.data()) {
+                return Ok(*id);
+            }
+            let text = std::str::from_utf8(v.data()).map_err(|e| bad(&e))?;
+            self.names.push(text.into());
+            let id = self.names.len() as u32;
+            self.known.insert(v.data().to_vec(), id);
+            Ok(id)
+        };
+        values.iter().map(id).collect()
+    }
+}
