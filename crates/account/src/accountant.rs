@@ -124,10 +124,13 @@ impl Accountant {
         self.events += 1;
         if event.what.is_sample() {
             self.end = self.end.max(event.at);
-            self.processor(event.cpu, sink);
+            if event.cpu != CpuId::UNKNOWN {
+                self.processor(event.cpu, sink);
+            }
         }
         let at = event.at;
         match &event.what {
+            What::Switch(switch) if event.cpu == CpuId::UNKNOWN => self.switch_nowhere(at, switch, sink),
             What::Switch(switch) => self.switch(at, event.cpu, switch, sink),
             What::Wake(wake) => self.wake(at, wake, sink),
             What::Migrate { tid, to, .. } => {
@@ -254,7 +257,8 @@ impl Accountant {
             tid: life.totals.tid,
             state,
             reason: life.reason,
-            cpu: if state == ThreadState::Ready { life.queue.or(life.cpu) } else { life.cpu },
+            cpu: if state == ThreadState::Ready { life.queue.or(life.cpu) } else { life.cpu }
+                .filter(|c| *c != CpuId::UNKNOWN),
             waker: if state == ThreadState::Ready { life.waker } else { Tid::UNKNOWN },
             waker_thread: if state == ThreadState::Ready { life.waker_thread } else { ThreadKey::UNKNOWN },
             exec,
@@ -263,7 +267,7 @@ impl Accountant {
         sink.thread(place, &stretch);
         let mut known = time;
         if let Some(losses) = self.rules.losses.as_ref().filter(|_| state != ThreadState::Exited) {
-            let lossy = losses.overlap(running_on, span);
+            let lossy = losses.overlap(running_on.filter(|c| *c != CpuId::UNKNOWN), span);
             life.totals.lossy = life.totals.lossy + lossy;
             if self.rules.strict {
                 known = time - lossy;
@@ -364,6 +368,18 @@ impl Accountant {
         };
         if let Some(next) = next {
             self.switch_in(now, cpu, next, switch, counted, sink);
+        }
+    }
+
+    /// A switch of which the source does not say where: it tells of its threads, and of no CPU.
+    fn switch_nowhere(&mut self, now: Ns, switch: &Switch, sink: &mut impl Sink) {
+        if switch.prev.0 > 0 {
+            let prev = self.life(switch.prev, sink);
+            self.switch_out(now, CpuId::UNKNOWN, prev, switch, now >= Ns::ZERO, sink);
+        }
+        if switch.next.0 > 0 {
+            let next = self.life(switch.next, sink);
+            self.switch_in(now, CpuId::UNKNOWN, next, switch, now >= Ns::ZERO, sink);
         }
     }
 

@@ -30,9 +30,9 @@ impl Laws {
         let sum = |times: &[model::Ns]| times.iter().map(|t| t.0).sum::<i64>();
         let lives = totals.threads.iter().map(|t| (sum(&t.states) - (t.end - t.begin).0).abs()).max().unwrap_or(0);
         let cpus = totals.cpus.iter().map(|c| (sum(&c.states) - totals.end.0).abs()).max().unwrap_or(0);
-        let running: i64 = totals.threads.iter().map(|t| t.time(ThreadState::Running).0).sum();
+        let running: i64 = totals.threads.iter().map(|t| (t.time(ThreadState::Running) - t.nowhere).0).sum();
         let busy = totals.cpu_time(CpuState::Busy).0;
-        let by_cpu = |t: &crate::ThreadTotals| t.by_cpu.iter().map(|(_, n)| n.0).sum::<i64>();
+        let by_cpu = |t: &crate::ThreadTotals| t.by_cpu.iter().map(|(_, n)| n.0).sum::<i64>() + t.nowhere.0;
         let places =
             totals.threads.iter().map(|t| (by_cpu(t) - t.time(ThreadState::Running).0).abs()).max().unwrap_or(0);
         let charged = totals.threads.iter().map(|t| (t.exec - t.exec_of).0 - TICK_NS).max().unwrap_or(0).max(0);

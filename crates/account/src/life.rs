@@ -64,6 +64,7 @@ impl Life {
                 migrations: 0,
                 unwoken: 0,
                 by_cpu: Vec::new(),
+                nowhere: Ns::ZERO,
             },
             doing: Doing::Unknown,
             place,
@@ -109,6 +110,10 @@ impl Life {
 
     #[inline]
     pub(crate) fn ran(&mut self, cpu: CpuId, time: Ns) {
+        if cpu == CpuId::UNKNOWN {
+            self.totals.nowhere = self.totals.nowhere + time;
+            return;
+        }
         if let Some(slot) = self.totals.by_cpu.iter_mut().find(|(c, _)| *c == cpu) {
             slot.1 = slot.1 + time;
         } else {

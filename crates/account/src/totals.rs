@@ -40,6 +40,8 @@ pub struct ThreadTotals {
     pub unwoken: u64,
     /// Running time by CPU.
     pub by_cpu: Vec<(CpuId, Ns)>,
+    /// Running time on CPUs that the source does not name.
+    pub nowhere: Ns,
 }
 
 impl ThreadTotals {

@@ -13,6 +13,10 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.first().map(String::as_str) {
         Some("--read") => words.get(1).ok_or("rec --read DIR".to_owned()).and_then(|d| read(Path::new(d))),
+        Some("--doctor") => {
+            capture::doctor().iter().for_each(|f| println!("{f:?}"));
+            Ok(())
+        }
         Some(_) => record(&words),
         None => Err("rec DIR [--irq] [--keep S] [--duration S] [--pid PID | -- COMMAND…], or rec --read DIR".into()),
     };

@@ -13,6 +13,7 @@ compile_error!("corewise-capture records Linux");
 
 mod book;
 mod conditions;
+mod doctor;
 mod focus;
 mod options;
 mod processes;
@@ -25,6 +26,7 @@ mod target;
 mod tracer;
 mod wire;
 
+pub use doctor::{Finding, Verdict, doctor};
 pub use options::{Backend, CaptureError, Ended, Progress, RecordOptions, Recorded, Target};
 pub use processes::{Process, processes};
 pub use record::record;

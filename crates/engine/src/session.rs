@@ -5,7 +5,9 @@ use crate::{Accounted, EngineError, FileSource, PassOptions, Source, Summary, ac
 use account::Collector;
 use ingest::Facts;
 use model::{CpuStretch, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Value, tables};
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use store::{Format, TableWriter};
 use topology::Machine;
 
 /// A trace folder, or a file of another tool that stands in its place.
@@ -164,6 +166,46 @@ impl Session {
                 table.ok_or_else(|| EngineError::Other(format!("{} is as long as the recording", def.name)))
             }
         }
+    }
+
+    /// The trace's id; of a file that was not imported, all of it is read for that.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn trace(&self) -> Result<i64, EngineError> {
+        match &self.kind {
+            Kind::Folder(folder) => Ok(folder.manifest().trace),
+            Kind::Source(source, _) => Ok(source.identity()?.trace),
+        }
+    }
+
+    /// Whether it is a trace folder, so that all tables are there already.
+    #[must_use]
+    pub fn is_folder(&self) -> bool {
+        matches!(self.kind, Kind::Folder(_))
+    }
+
+    /// Writes any table in a form; Markdown is for people and leaves the column `trace` out.
+    ///
+    /// # Errors
+    /// As [`Self::rows`], or it cannot be written.
+    pub fn write_table(&self, name: &str, format: Format, out: &mut (dyn Write + Send)) -> Result<(), EngineError> {
+        let def = self.definition(name)?;
+        let trace = if format == Format::Markdown { None } else { Some(self.trace()?) };
+        let small = if Self::is_large(def) { None } else { Some(self.table(name)?) };
+        let mut writer = TableWriter::new(def, trace, format, out)?;
+        let mut failed = Ok(());
+        let mut push = |rows: &[Vec<Value>]| {
+            failed = rows.iter().try_for_each(|row| writer.push(row));
+            if failed.is_ok() { Ok(()) } else { Err(std::io::ErrorKind::BrokenPipe.into()) }
+        };
+        let read = match &small {
+            Some(table) => push(&table.rows).map_err(EngineError::Output),
+            None => self.rows(name, &mut push),
+        };
+        failed?;
+        read?;
+        Ok(writer.finish()?)
     }
 
     /// The rows of any table, a large one some thousands at a time.

@@ -78,6 +78,11 @@ impl Span {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct CpuId(pub u32);
 
+impl CpuId {
+    /// The source does not say where (recordings of single threads often do not).
+    pub const UNKNOWN: Self = Self(u32::MAX);
+}
+
 /// A thread's number in the recorder's namespace. Numbers are used again: [`ThreadKey`] is the identity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Tid(pub i32);

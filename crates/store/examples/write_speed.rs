@@ -94,7 +94,8 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
         };
         // Who runs wakes one who sleeps, then most often sleeps itself.
         let wakes = current[cpu].is_some() && rng.below(2) == 0 || current.iter().all(Option::is_none);
-        let sleeper = (0..8).map(|_| rng.below(threads as u64) as usize).find(|t| all[*t].state == ThreadState::Blocked);
+        let sleeper =
+            (0..8).map(|_| rng.below(threads as u64) as usize).find(|t| all[*t].state == ThreadState::Blocked);
         if let Some(t) = sleeper.filter(|_| wakes) {
             let waker = tid(current[cpu]);
             let wake = |kind, target| {
@@ -196,7 +197,12 @@ fn main() {
     let rows: i64 = manifest.files.values().map(|f| f.rows).sum();
     let bytes: i64 = manifest.files.values().map(|f| f.bytes).sum();
     for (name, f) in &manifest.files {
-        println!("{name:32} {:9} rows {:10} bytes {:6.2} bytes/row", f.rows, f.bytes, f.bytes as f64 / f.rows.max(1) as f64);
+        println!(
+            "{name:32} {:9} rows {:10} bytes {:6.2} bytes/row",
+            f.rows,
+            f.bytes,
+            f.bytes as f64 / f.rows.max(1) as f64
+        );
     }
     println!(
         "{kind}: {} events, {rows} rows: {wall:.2} s, {cpu:.2} CPU-s, {:.1} million rows/s, {:.2} bytes/event",

@@ -7,9 +7,7 @@ use crate::folder::Folder;
 use crate::read::Reader;
 use crate::sheet::{Column, columns};
 use crate::words::{self as w, ThreadNote};
-use model::{
-    CpuId, Event, LossSpan, NameId, Ns, Pid, Seen, StackId, Switch, Tid, Wake, What,
-};
+use model::{CpuId, Event, LossSpan, NameId, Ns, Pid, Seen, StackId, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
 
 /// So many events are handed out at once.
@@ -283,12 +281,9 @@ fn rare(kind: usize, c: &Cursor) -> Option<What> {
         k if k == EventKind::Frequency as usize => {
             What::Frequency { of: c.cpu(3)?, khz: u32::try_from(c.long(4)).ok()? }
         }
-        k if k == EventKind::Irq as usize => What::Irq {
-            kind: w::irq_kind(c.word(3))?,
-            number: c.int(4),
-            begins: c.word(5) == 0,
-            name: c.name(6),
-        },
+        k if k == EventKind::Irq as usize => {
+            What::Irq { kind: w::irq_kind(c.word(3))?, number: c.int(4), begins: c.word(5) == 0, name: c.name(6) }
+        }
         k if k == EventKind::Charge as usize => What::Charge { tid, ns: Ns(c.long(4)) },
         k if k == EventKind::Counter as usize => What::Steal { total: Ns(c.long(4)) },
         k if k == EventKind::Clock as usize => What::Clock { which: w::clock(c.word(3))?, reading: c.long(4) },

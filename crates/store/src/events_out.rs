@@ -104,7 +104,9 @@ impl EventSheets {
     pub(crate) fn stacks(&mut self, more: &[Box<[u64]>], with: &mut Encoder) -> Result<(), Error> {
         let mut sheet = match self.stacks.take() {
             Some(sheet) => sheet,
-            None => Sheet::create(&self.folder.join("stack.parquet"), &STACKS, &columns(0, &STACKS, STACK_STORES, &[]))?,
+            None => {
+                Sheet::create(&self.folder.join("stack.parquet"), &STACKS, &columns(0, &STACKS, STACK_STORES, &[]))?
+            }
         };
         for stack in more {
             sheet.longs(0, std::iter::repeat_n(self.next_stack, stack.len()));
@@ -251,7 +253,14 @@ impl EventSheets {
     }
 
     /// Adds the picked events to their kind's file.
-    fn kind(&mut self, kind: usize, events: &[Event], picks: &[u32], notes: &[Note], with: &mut Encoder) -> Result<(), Error> {
+    fn kind(
+        &mut self,
+        kind: usize,
+        events: &[Event],
+        picks: &[u32],
+        notes: &[Note],
+        with: &mut Encoder,
+    ) -> Result<(), Error> {
         let table = &TABLES[kind];
         let mut sheet = match self.sheets[kind].take() {
             Some(sheet) => sheet,

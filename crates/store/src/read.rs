@@ -36,13 +36,17 @@ pub(crate) struct Expected {
 
 /// Runs what reads a file of others; a panic becomes an error.
 pub(crate) fn guarded<T>(path: &Path, todo: &'static str, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    catch_unwind(AssertUnwindSafe(read))
-        .unwrap_or_else(|_| Err(Error::damaged(path, "it cannot be decoded", todo)))
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(Error::damaged(path, "it cannot be decoded", todo)))
 }
 
 impl Reader {
     /// Opens a file that must have these columns.
-    pub(crate) fn open(path: &Path, columns: &[Column], expected: Option<Expected>, todo: &'static str) -> Result<Self, Error> {
+    pub(crate) fn open(
+        path: &Path,
+        columns: &[Column],
+        expected: Option<Expected>,
+        todo: &'static str,
+    ) -> Result<Self, Error> {
         let mut file = File::open(path).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => Error::damaged(path, "the file is missing", todo),
             _ => Error::io(path, "opening it")(e),

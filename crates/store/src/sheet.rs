@@ -163,7 +163,14 @@ impl<W: Write + Send> Sheet<W> {
         let schema = schema(def, columns).map_err(|e| Error::Bug(e.to_string()))?;
         let writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(|e| wrote(path, e))?;
         let columns = columns.iter().map(|c| c.store.values()).collect();
-        Ok(Self { path: path.to_owned(), writer, columns, stray: Values::Bool(Vec::new()), rows_written: 0, trace_at: Vec::new() })
+        Ok(Self {
+            path: path.to_owned(),
+            writer,
+            columns,
+            stray: Values::Bool(Vec::new()),
+            rows_written: 0,
+            trace_at: Vec::new(),
+        })
     }
 
     /// The values not yet written of a column, counted without `trace`.

@@ -92,7 +92,12 @@ impl StateSheets {
         })
     }
 
-    pub(crate) fn take_threads(&mut self, rows: &[ThreadStretch], types: &CoreTypes, with: &mut Encoder) -> Result<(), Error> {
+    pub(crate) fn take_threads(
+        &mut self,
+        rows: &[ThreadStretch],
+        types: &CoreTypes,
+        with: &mut Encoder,
+    ) -> Result<(), Error> {
         self.begin(rows.iter().map(|r| r.span.start), with)?;
         let to = &mut self.main;
         to.longs(0, rows.iter().map(|r| r.thread.0));
@@ -101,12 +106,18 @@ impl StateSheets {
         to.longs(3, rows.iter().map(|r| r.span.end.0));
         to.words(4, rows.iter().map(|r| w::thread_state_code(r.state)));
         to.ints(5, rows.iter().map(|r| r.cpu.map_or(i32::MIN, |c| c.0 as i32)));
-        to.words(6, rows.iter().map(|r| match (r.state, r.cpu) {
-            (ThreadState::Running, Some(cpu)) => types.code(cpu.0),
-            _ => crate::chunk::NO_WORD,
-        }));
+        to.words(
+            6,
+            rows.iter().map(|r| match (r.state, r.cpu) {
+                (ThreadState::Running, Some(cpu)) => types.code(cpu.0),
+                _ => crate::chunk::NO_WORD,
+            }),
+        );
         to.words(7, rows.iter().map(|r| w::reason_code(r.reason)));
-        to.longs(8, rows.iter().map(|r| if r.waker_thread == ThreadKey::UNKNOWN { i64::MIN } else { r.waker_thread.0 }));
+        to.longs(
+            8,
+            rows.iter().map(|r| if r.waker_thread == ThreadKey::UNKNOWN { i64::MIN } else { r.waker_thread.0 }),
+        );
         to.longs(9, rows.iter().map(|r| r.exec.0));
         to.ints(10, rows.iter().map(|r| if r.prio == i16::MIN { i32::MIN } else { r.prio.into() }));
         self.end(with)
@@ -128,7 +139,10 @@ impl StateSheets {
         let mut first = None;
         for start in starts {
             if start.0 < self.last {
-                return Err(Error::Bug(format!("a stretch that starts at {} after one that starts at {}", start.0, self.last)));
+                return Err(Error::Bug(format!(
+                    "a stretch that starts at {} after one that starts at {}",
+                    start.0, self.last
+                )));
             }
             self.last = start.0;
             first.get_or_insert(start.0);

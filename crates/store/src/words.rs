@@ -5,8 +5,7 @@ use model::{Clock, CoreType, CpuState, IrqKind, Reason, SeenState, SwitchOut, Th
 
 /// A list of values and the word of each; the place in the list is the code.
 macro_rules! words {
-    ($(#[$doc:meta])* $list:ident: $type:ty, $word:ident, $code:ident, $back:ident, [$($value:path => $text:literal),+ $(,)?]) => {
-        $(#[$doc])*
+    ($list:ident: $type:ty, $word:ident, $code:ident, $back:ident, [$($value:path => $text:literal),+ $(,)?]) => {
         const $list: &[($type, &str)] = &[$(($value, $text)),+];
         pub(crate) fn $word(code: u8) -> String {
             $list.get(usize::from(code)).map_or("?", |w| w.1).to_owned()
@@ -15,6 +14,7 @@ macro_rules! words {
         pub(crate) fn $code(value: $type) -> u8 {
             match value { $($value => const { place($list, $text) }),+ }
         }
+        #[allow(dead_code, reason = "no reader needs core types back: they follow from the CPU")]
         pub(crate) fn $back(code: u8) -> Option<$type> {
             $list.get(usize::from(code)).map(|w| w.0)
         }
@@ -111,7 +111,13 @@ pub(crate) fn reason_code(reason: Reason) -> u8 {
     match reason {
         Reason::None => NO_WORD,
         // No letter of any kernel lies outside of printable ASCII; from a damaged file, one may.
-        Reason::State(letter) => if (32..127).contains(&letter) { letter } else { b'?' },
+        Reason::State(letter) => {
+            if (32..127).contains(&letter) {
+                letter
+            } else {
+                b'?'
+            }
+        }
         Reason::Preempted => 0,
         Reason::Yielded => 1,
         Reason::Woken => 2,

@@ -14,6 +14,8 @@ pub mod frame;
 mod lane;
 mod rare;
 mod read;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use read::open_spool;

@@ -9,16 +9,24 @@ use model::{CpuId, Event, LossSpan, Ns, What};
 #[derive(Default)]
 pub(super) struct Losses {
     cpus: Vec<PerCpu>,
+    /// Of records that do not say on which CPU.
+    nowhere: PerCpu,
     /// Events that LOST records named, and that the closing LOST_SAMPLES name.
     told: u64,
     told_at_end: u64,
 }
 
 #[derive(Clone, Copy)]
-struct PerCpu {
+pub(super) struct PerCpu {
     last: Ns,
     /// Lost since `last`, with the record's own time and place.
     lost: Option<(u64, u64)>,
+}
+
+impl Default for PerCpu {
+    fn default() -> Self {
+        Self { last: Ns::MIN, lost: None }
+    }
 }
 
 /// More CPUs than Linux can have.
@@ -28,7 +36,7 @@ impl Losses {
     /// An event was delivered; gives the loss that it ends.
     #[inline]
     pub(super) fn delivered(&mut self, cpu: CpuId, at: Ns) -> Option<Event> {
-        let slot = self.slot(cpu)?;
+        let slot = self.slot(cpu);
         let ended = slot.lost.take().map(|(events, offset)| loss(cpu, slot.last, at, events, offset));
         slot.last = at;
         ended
@@ -37,10 +45,9 @@ impl Losses {
     /// A LOST record.
     pub(super) fn lost(&mut self, cpu: CpuId, events: u64, offset: u64) {
         self.told = self.told.saturating_add(events);
-        if let Some(slot) = self.slot(cpu) {
-            let before = slot.lost.map_or(0, |(n, _)| n);
-            slot.lost = Some((before.saturating_add(events), offset));
-        }
+        let slot = self.slot(cpu);
+        let before = slot.lost.map_or(0, |(n, _)| n);
+        slot.lost = Some((before.saturating_add(events), offset));
     }
 
     /// A LOST_SAMPLES record without a time: how many were lost in all.
@@ -51,9 +58,10 @@ impl Losses {
     /// At the end of the recording: losses that no event ended.
     pub(super) fn at_end(&mut self, end: Ns, offset: u64) -> Vec<Event> {
         let mut losses = Vec::new();
-        for (cpu, slot) in self.cpus.iter_mut().enumerate() {
+        let named = self.cpus.iter_mut().enumerate().map(|(cpu, slot)| (CpuId(cpu as u32), slot));
+        for (cpu, slot) in named.chain([(CpuId::UNKNOWN, &mut self.nowhere)]) {
             if let Some((events, offset)) = slot.lost.take() {
-                losses.push(loss(CpuId(cpu as u32), slot.last, end, events, offset));
+                losses.push(loss(cpu, slot.last, end, events, offset));
             }
         }
         if self.told_at_end > self.told {
@@ -67,19 +75,20 @@ impl Losses {
     }
 
     #[inline]
-    fn slot(&mut self, cpu: CpuId) -> Option<&mut PerCpu> {
+    fn slot(&mut self, cpu: CpuId) -> &mut PerCpu {
         let at = cpu.0 as usize;
         if at >= self.cpus.len() {
             if at >= MOST_CPUS {
-                return None;
+                return &mut self.nowhere;
             }
-            self.cpus.resize(at + 1, PerCpu { last: Ns::MIN, lost: None });
+            self.cpus.resize(at + 1, PerCpu::default());
         }
-        self.cpus.get_mut(at)
+        &mut self.cpus[at]
     }
 }
 
 fn loss(cpu: CpuId, from: Ns, to: Ns, events: u64, offset: u64) -> Event {
     let events = i64::try_from(events).unwrap_or(i64::MAX);
-    Event { at: to, offset, cpu, what: What::Loss(LossSpan { from, to, cpu: Some(cpu), events }) }
+    let of = (cpu != CpuId::UNKNOWN).then_some(cpu);
+    Event { at: to, offset, cpu, what: What::Loss(LossSpan { from, to, cpu: of, events }) }
 }

@@ -156,6 +156,9 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>, cpus: 
     if !whole {
         lacks.push("Only single threads were recorded: CPU time outside them is unknown.".to_owned());
     }
+    if !header.attrs.iter().map(sample::Layout::of).any(|l| l.tells_cpu()) {
+        lacks.push("On which CPU anything ran was not recorded: record with -a, or with --sample-cpu.".to_owned());
+    }
     Facts {
         format: PerfData.id().to_owned(),
         clock: header.attrs.iter().find_map(|a| a.clock()).unwrap_or("perf (sched_clock)").to_owned(),

@@ -108,9 +108,14 @@ impl Layout {
         }
     }
 
-    /// Whether a sample can be placed at all.
-    pub(super) fn places(&self) -> bool {
-        self.time.is_some() && self.cpu.is_some()
+    /// Whether a sample can be placed in time.
+    pub(super) fn tells_time(&self) -> bool {
+        self.time.is_some()
+    }
+
+    /// Whether a sample says on which CPU.
+    pub(super) fn tells_cpu(&self) -> bool {
+        self.cpu.is_some()
     }
 
     /// Takes a sample apart; `None` where the record is too short.
@@ -140,7 +145,7 @@ impl Layout {
     pub(super) fn stamp_behind(&self, body: &[u8], order: ByteOrder) -> Option<Stamp> {
         let from_start = |back: usize| body.len().checked_sub(back);
         let tid = self.id_tid.and_then(from_start);
-        stamp(body, order, tid, Some(from_start(self.id_time?)?), Some(from_start(self.id_cpu?)?))
+        stamp(body, order, tid, Some(from_start(self.id_time?)?), self.id_cpu.and_then(from_start))
     }
 }
 
@@ -150,8 +155,11 @@ fn stamp(body: &[u8], order: ByteOrder, tid: Option<usize>, time: Option<usize>,
         Some(at) => (Pid(order.u32_at(body, at)? as i32), Tid(order.u32_at(body, at + 4)? as i32)),
         None => (Pid::UNKNOWN, Tid::UNKNOWN),
     };
-    let at = Ns(order.u64_at(body, time?)? as i64);
-    Some(Stamp { pid, tid, at, cpu: CpuId(order.u32_at(body, cpu?)?) })
+    let cpu = match cpu {
+        Some(at) => CpuId(order.u32_at(body, at)?),
+        None => CpuId::UNKNOWN,
+    };
+    Some(Stamp { pid, tid, at: Ns(order.u64_at(body, time?)? as i64), cpu })
 }
 
 /// Size of the counter readings in a sample.

@@ -90,12 +90,12 @@ impl Layouts {
 impl<'a> PerfStream<'a> {
     pub(super) fn new(frames: Frames<'a>, header: &Header, formats: &[EventFormat]) -> Result<Self, Fatal> {
         let layouts = Layouts::of(header)?;
-        let placed = match &layouts {
-            Layouts::One(layout) => layout.places(),
-            Layouts::ById { layouts, .. } => layouts.iter().any(Layout::places),
+        let timed = match &layouts {
+            Layouts::One(layout) => layout.tells_time(),
+            Layouts::ById { layouts, .. } => layouts.iter().any(Layout::tells_time),
         };
-        if !placed {
-            let what = "recorded without times or CPU numbers: record with `perf sched record`, or `perf record -a -T --sample-cpu`";
+        if !timed {
+            let what = "recorded without times: record with `perf sched record`, or `perf record -T`";
             return Err(Fatal::new(what, 0));
         }
         let mut decoder = Decoder::new(header.order);

@@ -1,0 +1,166 @@
+//! Spools made here, cut and flipped: never a panic, never an event before its turn.
+#![allow(clippy::unwrap_used)]
+
+use super::{Meta, Writer, folder, frame, open_spool, segments};
+use crate::wire;
+use ingest::{Reach, Troubles};
+use model::{Batch, Event, LossSpan, Ns, What};
+use std::path::Path;
+
+/// A block of switches of CPU `cpu` between 0 and 1, one each 10 ns from `base`.
+fn block(cpu: u16, level: u8, base: u64, events: u32, lost: u64) -> Vec<u8> {
+    let mut bytes = vec![wire::KIND_BLOCK, level];
+    bytes.extend_from_slice(&cpu.to_ne_bytes());
+    bytes.extend_from_slice(&events.to_ne_bytes());
+    for word in [base, base + u64::from(events - 1) * 10, lost] {
+        bytes.extend_from_slice(&word.to_ne_bytes());
+    }
+    for n in 0..events {
+        bytes.extend_from_slice(&(n * 10).to_ne_bytes());
+        bytes.extend_from_slice(&[1, 1, 120, 120]);
+        for tid in [n & 1, !n & 1] {
+            bytes.extend_from_slice(&tid.to_ne_bytes());
+        }
+        bytes.extend_from_slice(&u64::from(n).to_ne_bytes());
+    }
+    bytes
+}
+
+fn rename(cpu: u16, tid: i32, at: u64, name: &str) -> Vec<u8> {
+    let mut bytes = vec![wire::KIND_RARE, wire::RENAME];
+    bytes.extend_from_slice(&cpu.to_ne_bytes());
+    bytes.extend_from_slice(&tid.to_ne_bytes());
+    bytes.extend_from_slice(&at.to_ne_bytes());
+    bytes.extend_from_slice(&tid.to_ne_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    let mut text = name.as_bytes().to_vec();
+    text.resize(16, 0);
+    bytes.extend_from_slice(&text);
+    bytes
+}
+
+fn mark(kind: u8, at: u64) -> Vec<u8> {
+    let mut bytes = vec![kind];
+    bytes.extend_from_slice(&at.to_ne_bytes());
+    bytes
+}
+
+/// Two segments, two CPUs, an interrupted level, a loss, and an end.
+fn make(dir: &Path) {
+    let spool = folder(dir);
+    std::fs::create_dir_all(&spool).unwrap();
+    Meta { version: super::META_VERSION, finished: true, ..Meta::default() }.store(&spool).unwrap();
+    let mut w = Writer::new(&spool).unwrap();
+    for segment in 0..2u64 {
+        let t = segment * 100_000;
+        w.begin_segment(t).unwrap();
+        w.frame(&[&[frame::SNAP_BEGIN, frame::OPENING]]).unwrap();
+        w.frame(&[&mark(frame::SNAP_DONE, t + 100)]).unwrap();
+        w.frame(&[&block(0, 0, t + 1000, 50, 0)]).unwrap();
+        w.frame(&[&rename(1, 7, t + 2105, "seven")]).unwrap();
+        w.frame(&[&block(1, 0, t + 2000, 50, 0)]).unwrap();
+        w.frame(&[&block(1, 1, t + 2003, 3, 0)]).unwrap();
+        w.frame(&[&mark(frame::MARK, t + 5000)]).unwrap();
+        w.frame(&[&block(0, 0, t + 9000, 10, 4)]).unwrap();
+        w.frame(&[&mark(if segment == 1 { frame::END } else { frame::MARK }, t + 9055)]).unwrap();
+    }
+    w.flush().unwrap();
+}
+
+fn read(dir: &Path) -> (Vec<Event>, Vec<Box<str>>, Troubles) {
+    let (mut events, mut names, mut bad) = (Vec::new(), Vec::new(), Troubles::default());
+    let Ok(mut opened) = open_spool(dir) else { return (events, names, bad) };
+    let mut batch = Batch::default();
+    let mut reached = Ns::MIN;
+    for _ in 0..10_000 {
+        batch.clear();
+        let reach = opened.streams[0].next(&mut batch, &mut bad).unwrap();
+        assert!(batch.events.iter().all(|e| e.at >= reached));
+        events.append(&mut batch.events);
+        names.append(&mut batch.names);
+        match reach {
+            Reach::Until(until) => reached = until,
+            Reach::End => return (events, names, bad),
+        }
+    }
+    panic!("no end");
+}
+
+#[test]
+fn round_trip() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let (events, names, bad) = read(dir.path());
+    assert!(bad.0.is_empty(), "{bad:?}");
+    assert_eq!(names, ["seven".into()]);
+    let switches = events.iter().filter(|e| matches!(e.what, What::Switch(_))).count();
+    // Of the last ten, four lie behind the recording's end; those behind a mark that is not the last come with the next.
+    assert_eq!(switches, 2 * 103 + 10 + 6);
+    let losses: Vec<LossSpan> =
+        events.iter().filter_map(|e| if let What::Loss(l) = e.what { Some(l) } else { None }).collect();
+    assert_eq!((losses.len(), losses[0].from, losses[0].to, losses[0].events), (2, Ns(1490), Ns(9000), 4));
+    for cpu in 0..2 {
+        let times: Vec<Ns> = events.iter().filter(|e| e.cpu.0 == cpu).map(|e| e.at).collect();
+        assert!(times.is_sorted(), "CPU {cpu}");
+    }
+    assert_eq!(open_spool(dir.path()).unwrap().facts.begin, Some(Ns(100)));
+}
+
+#[test]
+fn without_its_first_segment() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    std::fs::remove_file(&segments(&folder(dir.path())).unwrap()[0].1).unwrap();
+    let (events, names, bad) = read(dir.path());
+    assert!(bad.0.is_empty());
+    assert_eq!((names.len(), events.first().unwrap().at), (1, Ns(101_000)));
+    assert_eq!(open_spool(dir.path()).unwrap().facts.begin, Some(Ns(100_100)));
+}
+
+#[test]
+fn cut_at_any_byte() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let path = segments(&folder(dir.path())).unwrap()[1].1.clone();
+    let whole = std::fs::read(&path).unwrap();
+    let all = read(dir.path()).0;
+    let mut before = 0;
+    for end in (0..whole.len()).step_by(7) {
+        std::fs::write(&path, &whole[..end]).unwrap();
+        let (events, _, _) = read(dir.path());
+        assert!(events.len() >= before && events.len() <= all.len());
+        assert_eq!(events[..], all[..events.len()], "cut at {end}");
+        before = events.len();
+    }
+    assert!(before > 100);
+}
+
+#[test]
+fn flipped_bytes_lose_no_more_than_a_segment_and_say_so() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let path = segments(&folder(dir.path())).unwrap()[0].1.clone();
+    let whole = std::fs::read(&path).unwrap();
+    for at in (0..whole.len()).step_by(3) {
+        let mut bad = whole.clone();
+        bad[at] ^= 0x55;
+        std::fs::write(&path, &bad).unwrap();
+        let (events, _, troubles) = read(dir.path());
+        let second = events.iter().filter(|e| e.at >= Ns(100_000) && matches!(e.what, What::Switch(_))).count();
+        assert_eq!(second, 103 + 6, "flipped at {at}");
+        let header_number = (16..32).contains(&at);
+        assert!(header_number || !troubles.0.is_empty(), "flipped at {at}");
+    }
+}
+
+#[test]
+fn a_newer_spool_is_refused_with_words() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let path = folder(dir.path()).join("meta.json");
+    std::fs::write(&path, "{\"version\": 99}").unwrap();
+    let why = open_spool(dir.path()).err().unwrap();
+    assert!(why.what.contains("newer version"), "{why}");
+    std::fs::write(&path, "nonsense").unwrap();
+    assert!(open_spool(dir.path()).is_err());
+}

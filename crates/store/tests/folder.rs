@@ -1,0 +1,438 @@
+//! A folder written is the folder read, and what is wrong with one is said in words.
+
+use ingest::Facts;
+use model::{
+    Clock, Col, CpuId, CpuState, CpuStretch, Event, IrqKind, Kind, LossSpan, NameId, Ns, Pid, Reason, Seen, SeenState,
+    Span, StackId, Switch, SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What,
+    tables,
+};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use std::path::{Path, PathBuf};
+use store::{Folder, FolderWriter, Making, Manifest, SourceFile};
+use topology::Machine;
+
+const NAMES: usize = 20;
+
+/// Numbers that are the same in every run.
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+    fn ns(&mut self) -> i64 {
+        self.below(1 << 40) as i64
+    }
+    fn tid(&mut self) -> Tid {
+        Tid(1 + self.below(300) as i32)
+    }
+    fn cpu(&mut self) -> CpuId {
+        CpuId(self.below(8) as u32)
+    }
+    fn one<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
+}
+
+/// Each thread has the one name of its number, so that what the reader fills in is what was told.
+fn name(tid: Tid) -> NameId {
+    NameId(1 + tid.0 as u32 % NAMES as u32)
+}
+
+fn what(r: &mut Rng, at: Ns) -> What {
+    let (tid, pid) = (r.tid(), Pid(r.below(50) as i32 - 1));
+    match r.below(30) {
+        0 => What::Migrate { tid, from: r.cpu(), to: r.cpu() },
+        1 => What::Fork { parent: r.tid(), tid, pid, name: name(tid) },
+        2 => What::Exec { tid, pid, file: NameId(3) },
+        3 => What::Exit { tid, pid },
+        4 => What::Name { tid, pid, name: name(tid) },
+        5 => What::Priority {
+            tid,
+            prio: r.below(140) as i16 - 1,
+            policy: r.below(8) as i8 - 1,
+            nice: r.below(40) as i8 - 20,
+        },
+        6 => What::Affinity { tid, cpus: NameId(5) },
+        7 => What::Cgroup { tid, id: u64::MAX - r.below(9), path: NameId(r.below(4) as u32) },
+        8 => What::Seen(Seen {
+            tid,
+            pid,
+            name: name(tid),
+            state: r.one(&[SeenState::Running, SeenState::Ready, SeenState::Blocked, SeenState::Exited]),
+            letter: b'S',
+            cpu: r.cpu(),
+            exec: Ns(r.ns()),
+        }),
+        9 => What::Inner { tid, inner_tid: r.tid(), inner_pid: Pid(7) },
+        10 => What::Current { tid },
+        11 => What::Idle { state: r.below(5) as i32 - 1 },
+        12 => What::Frequency { of: r.cpu(), khz: r.below(1 << 32) as u32 },
+        13 => What::Irq {
+            kind: r.one(&[IrqKind::Hard, IrqKind::Soft]),
+            number: 9,
+            begins: r.below(2) == 0,
+            name: NameId(2),
+        },
+        14 => What::Charge { tid, ns: Ns(r.ns()) },
+        15 => What::Steal { total: Ns(r.ns()) },
+        16 => What::Clock { which: r.one(&[Clock::Monotonic, Clock::Realtime, Clock::Tsc]), reading: r.ns() },
+        17 => What::Loss(LossSpan {
+            from: r.one(&[Ns::MIN, at]),
+            to: r.one(&[Ns::MAX, at]),
+            cpu: r.one(&[None, Some(CpuId(3))]),
+            events: r.below(9) as i64 - 1,
+        }),
+        18 => What::Sample,
+        19..24 => What::Wake(Wake {
+            tid,
+            name: name(tid),
+            kind: r.one(&[WakeKind::Waking, WakeKind::Wakeup, WakeKind::New, WakeKind::WakeupTold]),
+            target: r.one(&[None, Some(CpuId(1))]),
+            waker: r.one(&[Tid::UNKNOWN, Tid(4), Tid::IDLE]),
+            prio: r.one(&[i16::MIN, 120]),
+            stamp: r.one(&[at, Ns(at.0 - 500)]),
+        }),
+        _ => {
+            let next = r.tid();
+            What::Switch(Switch {
+                prev: tid,
+                next,
+                prev_name: name(tid),
+                next_name: name(next),
+                stack: StackId(r.below(3) as u32),
+                prev_state: r.below(1 << 32) as u32,
+                prev_prio: 120,
+                next_prio: r.below(140) as i16,
+                out: r.one(&[
+                    SwitchOut::Runnable,
+                    SwitchOut::Preempted,
+                    SwitchOut::Blocked,
+                    SwitchOut::Exited,
+                    SwitchOut::Untold,
+                ]),
+                letter: r.one(b"RSDX?"),
+                prev_exec: if r.below(3) == 0 { Ns::MIN } else { Ns(r.ns()) },
+            })
+        }
+    }
+}
+
+fn random_events(n: usize, seed: u64) -> Vec<Event> {
+    let mut r = Rng(seed);
+    let mut at = 0;
+    let event = |_| {
+        at += r.below(3000) as i64;
+        let (cpu, what) = (r.cpu(), what(&mut r, Ns(at)));
+        Event { at: Ns(at), offset: r.below(1 << 48), cpu, what }
+    };
+    (0..n).map(event).collect()
+}
+
+fn random_stretches(n: usize, seed: u64) -> (Vec<ThreadStretch>, Vec<CpuStretch>) {
+    let mut r = Rng(seed);
+    let mut start = 0;
+    let mut threads = Vec::new();
+    let mut cpus = Vec::new();
+    for _ in 0..n {
+        start += r.below(2000) as i64;
+        // Some go on for very long, over many row groups.
+        let length = if r.below(500) == 0 { r.below(1 << 32) } else { r.below(100_000) };
+        let span = Span { start: Ns(start), end: Ns(start + length as i64) };
+        let state = r.one(&ThreadState::ALL);
+        let reasons =
+            [Reason::None, Reason::Woken, Reason::State(b'S'), Reason::State(b'D'), Reason::Broken, Reason::Lossy];
+        threads.push(ThreadStretch {
+            span,
+            thread: ThreadKey(r.below(400) as i64 + 1),
+            tid: r.tid(),
+            state,
+            reason: r.one(&reasons),
+            cpu: r.one(&[None, Some(CpuId(0)), Some(CpuId(7))]),
+            waker: Tid::UNKNOWN,
+            waker_thread: r.one(&[ThreadKey::UNKNOWN, ThreadKey::IDLE, ThreadKey(9)]),
+            exec: r.one(&[Ns::MIN, Ns(12_345)]),
+            prio: r.one(&[i16::MIN, 120, -1]),
+        });
+        let state = r.one(&CpuState::ALL);
+        let thread = match state {
+            CpuState::Busy => ThreadKey(5),
+            CpuState::Idle => ThreadKey::IDLE,
+            CpuState::Unknown => ThreadKey::UNKNOWN,
+        };
+        cpus.push(CpuStretch { span, cpu: r.cpu(), state, thread });
+    }
+    (threads, cpus)
+}
+
+fn names() -> Vec<Box<str>> {
+    (0..NAMES).map(|i| format!("name \"{i}\", é").into()).collect()
+}
+
+fn manifest(imported: bool) -> Manifest {
+    let mut manifest = Manifest::new(-0x0123_4567_89ab_cdef, Facts::default());
+    let sha256 = if imported { "ab".repeat(32) } else { String::new() };
+    manifest.sources = vec![SourceFile { path: "perf.data".into(), sha256, bytes: 9, format: "perf".into() }];
+    manifest
+}
+
+fn threads_table() -> Table {
+    let mut table = Table::new(&tables::THREADS);
+    for i in 0..3i64 {
+        let cell = |(at, c): (usize, &Col)| match (c.kind, c.nullable && i == 1) {
+            (_, true) => Value::Null,
+            (Kind::Text, _) => Value::Text(format!("a \"b\",\n|{i}")),
+            _ => Value::Int(i * 1000 + at as i64),
+        };
+        table.rows.push(tables::THREADS.cols.iter().enumerate().map(cell).collect());
+    }
+    table
+}
+
+fn write(at: &Path, events: &[Event], threads: &[ThreadStretch], cpus: &[CpuStretch], imported: bool) {
+    let machine = Machine::default();
+    let mut w = FolderWriter::create(at, Making { machine: &machine, imported }).unwrap();
+    let all = names();
+    w.names(&all[..7]).unwrap();
+    w.names(&all[7..]).unwrap();
+    w.stacks(&[[1, u64::MAX].into(), [5].into()]).unwrap();
+    events.chunks(1000).for_each(|e| w.events(e).unwrap());
+    threads.chunks(777).for_each(|s| w.thread_stretches(s).unwrap());
+    cpus.chunks(10_000).for_each(|s| w.cpu_stretches(s).unwrap());
+    w.table(&threads_table()).unwrap();
+    w.finish(manifest(imported)).unwrap();
+}
+
+fn small_folder(dir: &Path) -> PathBuf {
+    let at = dir.join("run.cw");
+    let (threads, cpus) = random_stretches(3000, 5);
+    write(&at, &random_events(3000, 6), &threads, &cpus, true);
+    at
+}
+
+#[test]
+fn events_come_back_in_order_whole() {
+    for imported in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("run.cw");
+        let mut events = random_events(700_000, 1);
+        if !imported {
+            events.iter_mut().for_each(|e| e.offset = 0);
+        }
+        write(&at, &events, &[], &[], imported);
+        let folder = Folder::open(&at).unwrap();
+        let all = names();
+        let text = |id: NameId, of: &[Box<str>]| (id != NameId::NONE).then(|| of[id.0 as usize - 1].clone());
+        // Texts have other numbers in the folder; they are compared as texts, the rest as it is.
+        let split = |e: &Event, of: &[Box<str>]| {
+            let mut e = *e;
+            let mut texts = Vec::new();
+            let mut take = |id: &mut NameId| texts.push(text(std::mem::take(id), of));
+            match &mut e.what {
+                What::Switch(s) => {
+                    take(&mut s.prev_name);
+                    take(&mut s.next_name);
+                }
+                What::Wake(w) => take(&mut w.name),
+                What::Fork { name, .. } | What::Name { name, .. } | What::Irq { name, .. } => take(name),
+                What::Exec { file: name, .. } | What::Affinity { cpus: name, .. } | What::Cgroup { path: name, .. } => {
+                    take(name)
+                }
+                What::Seen(s) => take(&mut s.name),
+                _ => {}
+            }
+            (e, texts)
+        };
+        let mut n = 0;
+        folder
+            .events(|batch, of| {
+                for e in batch {
+                    assert_eq!(split(e, of), split(&events[n], &all), "event {n}");
+                    n += 1;
+                }
+            })
+            .unwrap();
+        assert_eq!(n, events.len());
+        assert_eq!(folder.stacks().unwrap(), [Box::from([1, u64::MAX]), Box::from([5])]);
+    }
+}
+
+#[test]
+fn stretches_come_back_and_a_range_is_all_that_overlaps_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("run.cw");
+    let (threads, cpus) = random_stretches(500_000, 2);
+    write(&at, &[], &threads, &cpus, false);
+    let folder = Folder::open(&at).unwrap();
+    let end = threads.last().unwrap().span.start.0;
+    let spans = [
+        None,
+        Some((0, 1)),
+        Some((end / 2, end / 2 + 1000)),
+        Some((end - 5, end + 5)),
+        Some((end / 3, end)),
+        Some((end * 20, end * 30)),
+    ];
+    for span in spans.map(|s| s.map(|(a, b)| Span { start: Ns(a), end: Ns(b) })) {
+        let overlaps = |s: Span| span.is_none_or(|w| s.start < w.end && s.end > w.start);
+        let mut got = Vec::new();
+        folder.thread_stretches(span, |s| got.extend_from_slice(s)).unwrap();
+        let want: Vec<_> = threads.iter().filter(|s| overlaps(s.span)).copied().collect();
+        assert!(got == want, "{span:?}: {} of {} threads' stretches", got.len(), want.len());
+        let mut got = Vec::new();
+        folder.cpu_stretches(span, |s| got.extend_from_slice(s)).unwrap();
+        let want: Vec<_> = cpus.iter().filter(|s| overlaps(s.span)).copied().collect();
+        assert!(got == want, "{span:?}: {} of {} CPUs' stretches", got.len(), want.len());
+    }
+}
+
+#[test]
+fn the_files_have_the_columns_of_the_definitions() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = small_folder(dir.path());
+    let mut files = vec![
+        ("states/thread.parquet".to_owned(), &tables::THREAD_STATE, 0),
+        ("states/cpu.parquet".to_owned(), &tables::CPU_STATE, 0),
+        ("tables/threads.parquet".to_owned(), &tables::THREADS, 0),
+    ];
+    files.extend(store::EVENT_TABLES.iter().map(|d| (format!("events/{}.parquet", d.name), *d, 2)));
+    for (name, def, more) in files {
+        let file = std::fs::File::open(at.join(&name)).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let found: Vec<_> = schema.columns().iter().map(|c| (c.name().to_owned(), c.max_def_level() == 1)).collect();
+        let cols = std::iter::once(&store::TRACE).chain(def.cols);
+        let want: Vec<_> = cols.map(|c| (c.name.to_owned(), c.nullable)).collect();
+        assert_eq!(found.len(), want.len() + more, "{name}");
+        assert_eq!(found[..want.len()], want, "{name}");
+    }
+}
+
+#[test]
+fn a_table_comes_back_and_of_another_version_does_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::open(&small_folder(dir.path())).unwrap();
+    let table = folder.read_table("threads").unwrap().unwrap();
+    assert_eq!(table.rows, threads_table().rows);
+    assert!(folder.read_table("cpus").unwrap().is_none());
+    let error = folder.read_table("nonsense").unwrap_err().to_string();
+    assert!(error.contains("has no table nonsense; it has: threads"), "{error}");
+    static OLD: model::TableDef = model::TableDef { version: 0, ..tables::THREADS };
+    folder.write_table(&Table { def: &OLD, rows: threads_table().rows }).unwrap();
+    assert!(folder.read_table("threads").unwrap().is_none());
+    let names: Vec<_> = folder.tables().iter().map(|d| d.name).collect();
+    assert_eq!(names, ["threads", "thread_state", "cpu_state"]);
+}
+
+#[test]
+fn nothing_is_overwritten_and_nothing_half_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = small_folder(dir.path());
+    let machine = Machine::default();
+    let making = Making { machine: &machine, imported: true };
+    let error = FolderWriter::create(&at, making).err().unwrap().to_string();
+    assert!(error.contains("already and not empty"), "{error}");
+    assert!(FolderWriter::create_in_place(&at, making).is_err());
+    let empty = dir.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    drop(FolderWriter::create(&dir.path().join("dropped"), making).unwrap());
+    FolderWriter::create(&empty, making).unwrap().finish(manifest(true)).unwrap();
+    let mut left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["empty", "run.cw"]);
+    // Beside a spool.
+    let spool = dir.path().join("spool");
+    std::fs::create_dir(&spool).unwrap();
+    std::fs::write(spool.join("segment"), "x").unwrap();
+    FolderWriter::create_in_place(&spool, making).unwrap().finish(manifest(false)).unwrap();
+    assert!(Folder::open(&spool).is_ok() && spool.join("segment").exists() && !spool.join(".part").exists());
+}
+
+/// Reads everything there is.
+fn read_all(at: &Path) -> Result<u64, store::Error> {
+    let folder = Folder::open(at)?;
+    let mut sum = 0;
+    folder.events(|e, _| sum += e.len() as u64)?;
+    folder.stacks()?;
+    folder.thread_stretches(None, |s| sum += s.len() as u64)?;
+    folder.cpu_stretches(None, |s| sum += s.len() as u64)?;
+    folder.thread_stretches(Some(Span { start: Ns(1000), end: Ns(2000) }), |_| ())?;
+    folder.read_table("threads")?;
+    Ok(sum)
+}
+
+#[test]
+fn a_damaged_folder_is_an_error_with_a_place_never_a_panic() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = small_folder(dir.path());
+    let whole = read_all(&at).unwrap();
+    let files = [
+        "states/thread.parquet",
+        "states/cpu.parquet",
+        "events/switch.parquet",
+        "events/thread.parquet",
+        "tables/threads.parquet",
+    ];
+    let mut r = Rng(77);
+    for name in files {
+        let file = at.join(name);
+        let good = std::fs::read(&file).unwrap();
+        let told = |what: &str| match read_all(&at) {
+            Ok(sum) => assert_eq!(sum, whole, "{name} {what}"),
+            Err(e) => {
+                let text = e.to_string();
+                assert!(text.contains(name) && text.contains("damaged"), "{what}: {text}");
+            }
+        };
+        for n in [0, 3, 8, good.len() / 2, good.len() - 1] {
+            std::fs::write(&file, &good[..n]).unwrap();
+            assert!(read_all(&at).is_err(), "{name} cut to {n}");
+            told("cut");
+        }
+        for _ in 0..150 {
+            let mut bad = good.clone();
+            let place = r.below(good.len() as u64) as usize;
+            bad[place] ^= 1 << r.below(8);
+            std::fs::write(&file, &bad).unwrap();
+            told(&format!("with byte {place} flipped"));
+        }
+        std::fs::remove_file(&file).unwrap();
+        if !name.starts_with("tables") {
+            let text = read_all(&at).unwrap_err().to_string();
+            assert!(text.contains("missing"), "{text}");
+        }
+        std::fs::write(&file, &good).unwrap();
+    }
+    std::fs::write(at.join("manifest.json"), "{\"format_version\": 99}").unwrap();
+    assert!(Folder::open(&at).unwrap_err().to_string().contains("please update"));
+    std::fs::remove_file(at.join("manifest.json")).unwrap();
+    assert!(Folder::open(&at).unwrap_err().to_string().contains("no manifest.json"));
+}
+
+#[test]
+fn other_engines_read_the_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = small_folder(dir.path());
+    let there = std::process::Command::new("python3").args(["-c", "import pyarrow"]).output();
+    if !there.is_ok_and(|o| o.status.success()) {
+        println!("skipped: python3 with pyarrow is not installed");
+        return;
+    }
+    let script = r#"
+import sys, glob, pyarrow.parquet as pq
+for f in sorted(glob.glob(sys.argv[1] + "/*/*.parquet")):
+    t = pq.read_table(f, page_checksum_verification=True)
+    t.validate(full=True)
+    assert t.schema.names[0] == "trace" and set(t["trace"].to_pylist()) <= {-0x0123456789abcdef}, f
+t = pq.read_table(sys.argv[1] + "/states/thread.parquet")
+assert t.schema.field("start_ns").metadata[b"unit"] == b"ns"
+print(t.num_rows, sum(t["end_ns"].to_pylist()) - sum(t["start_ns"].to_pylist()))
+"#;
+    let out = std::process::Command::new("python3").args(["-c", script]).arg(&at).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let sum: i64 = random_stretches(3000, 5).0.iter().map(|s| s.span.len().0).sum();
+    assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), format!("3000 {sum}"));
+}
