@@ -31,8 +31,8 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        // 64 bytes each: 32 MiB at most; and batches that stay in a core's second cache.
-        Self { pending: 512 * 1024, batch: 4096 }
+        // 64 bytes each: 64 MiB, which two rounds of perf's largest buffers fit in; batches stay in a core's second cache.
+        Self { pending: 1 << 20, batch: 4096 }
     }
 }
 
@@ -210,9 +210,9 @@ impl<'a> Ordered<'a> {
         } else if self.streams.iter().all(|s| s.ended) {
             self.horizon = Ns::MAX;
         }
-        if self.pending > self.limits.pending
-            && self.queues.iter().all(|q| q.events.front().is_none_or(|e| e.at >= self.horizon))
-        {
+        // Once some are on disk, all that follow go there too, final or not.
+        let stuck = || self.queues.iter().all(|q| q.events.front().is_none_or(|e| e.at >= self.horizon));
+        if self.pending > self.limits.pending && (self.spill.is_some() || stuck()) {
             self.spill_queues();
         }
         true

@@ -1,1 +1,43 @@
-//! The text that people keep
+//! The text that people keep: what a trace says, for a terminal or a file, and the same as one JSON object.
+//!
+//! [`text`] tells first what was recorded and how much of it is unknown or lost, then what recording cost, whether the
+//! accounts close, and only then what the threads and CPUs did. All of it comes from a [`engine::Session`].
+
+mod concurrency;
+mod cpus;
+mod grid;
+mod head;
+mod json;
+mod options;
+mod places;
+mod select;
+mod threads;
+mod words;
+
+pub use json::json;
+pub use options::{Options, Sort};
+
+use engine::{EngineError, Session};
+use grid::Page;
+
+/// The report as text.
+///
+/// # Errors
+/// The trace cannot be read, or no thread is of the process that was asked for.
+pub fn text(session: &Session, options: &Options) -> Result<String, EngineError> {
+    let threads = select::read(&session.table("threads")?);
+    let groups = select::groups(session, options, &threads)?;
+    let mut page = Page::new(options.width, options.color);
+    head::write(&mut page, session);
+    for group in &groups {
+        threads::write(&mut page, session, group);
+    }
+    places::write(&mut page, session, &groups)?;
+    cpus::write(&mut page, session, &session.table("cpus")?);
+    if options.concurrency {
+        concurrency::write(&mut page, session, &session.table("concurrency")?);
+    }
+    head::write_limits(&mut page, session);
+    head::write_next(&mut page, session, options);
+    Ok(page.text)
+}

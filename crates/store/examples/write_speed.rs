@@ -170,6 +170,28 @@ fn cpu_seconds() -> f64 {
     ticks as f64 / 100.0
 }
 
+/// How long reading it all back takes, and the sha256 of its largest file.
+fn read_back(target: &std::path::Path) {
+    let time = |what: &str, run: &mut dyn FnMut() -> i64| {
+        let (wall, cpu) = (Instant::now(), cpu_seconds());
+        let n = run();
+        let (wall, cpu) = (wall.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+        println!("{what}: {n} in {wall:.2} s, {cpu:.2} CPU-s");
+    };
+    let folder = store::Folder::open(target).unwrap();
+    let mut n = 0;
+    time("reading events", &mut || {
+        folder.events(|e, _| n += e.len() as i64).unwrap();
+        n
+    });
+    n = 0;
+    time("reading stretches of threads", &mut || {
+        folder.thread_stretches(None, |s| n += s.len() as i64).unwrap();
+        n
+    });
+    time("sha256 of bytes", &mut || store::source_id(&target.join("states/thread.parquet")).unwrap().bytes);
+}
+
 fn main() {
     let mut args = std::env::args().skip(1);
     let wanted = args.next().map_or(4_000_000, |n| n.parse().expect("a number of events"));
@@ -210,6 +232,7 @@ fn main() {
         rows as f64 / cpu / 1e6,
         bytes as f64 / made.events.len() as f64
     );
+    read_back(&target);
     if std::env::var_os("KEEP").is_some() {
         println!("kept {}", target.display());
     } else {

@@ -188,7 +188,7 @@ impl Known {
     fn event(&mut self, c: &Cursor) -> Option<Option<Event>> {
         let at = Ns(c.long(1));
         let cpu = CpuId(c.int(2) as u32);
-        let Some(table) = TABLES.get(c.kind) else { return None };
+        let table = TABLES.get(c.kind)?;
         let origin = c.long(table.stores.len());
         let offset = if origin == i64::MIN { 0 } else { origin as u64 };
         let what = match c.kind {

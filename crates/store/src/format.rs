@@ -44,6 +44,9 @@ impl Format {
     }
 }
 
+/// Takes some rows.
+pub type EachRows<'a> = &'a mut dyn FnMut(&[Vec<Value>]) -> Result<(), Error>;
+
 /// A table's rows, from wherever they are.
 pub trait RowsSource {
     /// Its declaration.
@@ -52,7 +55,7 @@ pub trait RowsSource {
     ///
     /// # Errors
     /// Where they cannot be read, or what `each` says.
-    fn rows(&mut self, each: &mut dyn FnMut(&[Vec<Value>]) -> Result<(), Error>) -> Result<(), Error>;
+    fn rows(&mut self, each: EachRows<'_>) -> Result<(), Error>;
 }
 
 impl RowsSource for &Table {
@@ -60,7 +63,7 @@ impl RowsSource for &Table {
         self.def
     }
 
-    fn rows(&mut self, each: &mut dyn FnMut(&[Vec<Value>]) -> Result<(), Error>) -> Result<(), Error> {
+    fn rows(&mut self, each: EachRows<'_>) -> Result<(), Error> {
         self.rows.chunks(4096).try_for_each(each)
     }
 }
@@ -80,7 +83,7 @@ impl RowsSource for StateRows<'_> {
         self.def
     }
 
-    fn rows(&mut self, each: &mut dyn FnMut(&[Vec<Value>]) -> Result<(), Error>) -> Result<(), Error> {
+    fn rows(&mut self, each: EachRows<'_>) -> Result<(), Error> {
         self.folder.state_rows(self.def, self.span, each)
     }
 }

@@ -36,7 +36,7 @@ mod writer;
 pub use error::Error;
 pub use event_tables::{EVENT_TABLES, STACKS};
 pub use folder::Folder;
-pub use format::{Format, RowsSource, StateRows, TableWriter, write_table};
+pub use format::{EachRows, Format, RowsSource, StateRows, TableWriter, write_table};
 pub use manifest::{FORMAT_VERSION, FileInfo, MANIFEST, Manifest, REDACTED, SourceFile, TroubleRow, UPGRADES, redact};
 pub use sheet::TRACE;
 pub use source::{SourceId, source_id, source_id_of, trace_id_of_recording, trace_id_of_sources};

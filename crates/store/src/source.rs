@@ -91,7 +91,7 @@ mod tests {
         let id = source_id_of(&mut &b"abc"[..]).unwrap();
         assert_eq!(id.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(id.bytes, 3);
-        assert_eq!(trace_id_of_sources(&[id.clone()]), 0xba78_16bf_8f01_cfeau64.cast_signed());
+        assert_eq!(trace_id_of_sources(std::slice::from_ref(&id)), 0xba78_16bf_8f01_cfeau64.cast_signed());
         assert_ne!(trace_id_of_sources(&[id.clone(), id.clone()]), trace_id_of_sources(&[id]));
         assert_ne!(trace_id_of_recording("a", 1), trace_id_of_recording("a", 2));
     }

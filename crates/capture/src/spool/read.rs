@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// Events that one call hands out, about.
 const ENOUGH: usize = 4096;
+/// More bytes than this between two marks are not held in memory: no recorder writes so many.
+const BETWEEN_MARKS: u64 = 192 << 20;
 /// A segment's number stands above this bit of an event's offset, its byte below.
 const SEGMENT_SHIFT: u32 = 40;
 
@@ -132,6 +134,7 @@ impl SpoolStream {
 
     /// Reads frames up to the next mark; `false`: there is none.
     fn fill(&mut self, bad: &mut dyn Ledger) -> bool {
+        let mut held = 0;
         loop {
             let Some((number, frames)) = &mut self.frames else {
                 if self.open_next(bad) {
@@ -142,6 +145,14 @@ impl SpoolStream {
             let place = (*number << SEGMENT_SHIFT) + frames.offset;
             let mut payload = std::mem::take(&mut self.payload);
             let got = frames.next(&mut payload);
+            held += payload.len() as u64;
+            if held > BETWEEN_MARKS {
+                bad.trouble("too much between two marks of the spool", place, Trouble::Lost);
+                held = 0;
+                self.frames = None;
+                self.lose_track();
+                continue;
+            }
             let marked = match got {
                 Ok(()) => self.frame(&payload, place, bad),
                 Err(stop) => {

@@ -1,0 +1,129 @@
+//! What each CPU did.
+
+use crate::grid::{Column, Page};
+use crate::words::{grouped, ms, share};
+use engine::Session;
+use model::Table;
+
+/// Characters of a CPU's bar.
+const BAR: i64 = 20;
+/// More CPUs than this are shown by core type only.
+const MOST: usize = 64;
+
+/// A row of the table.
+#[derive(Default)]
+struct Row {
+    name: String,
+    core_type: String,
+    busy: i64,
+    idle: i64,
+    unknown: i64,
+    lossy: i64,
+    switches: i64,
+    broken: i64,
+}
+
+impl Row {
+    fn add(&mut self, other: &Self) {
+        self.busy += other.busy;
+        self.idle += other.idle;
+        self.unknown += other.unknown;
+        self.lossy += other.lossy;
+        self.switches += other.switches;
+        self.broken += other.broken;
+    }
+
+    fn whole(&self) -> i64 {
+        self.busy + self.idle + self.unknown
+    }
+
+    /// Busy, idle, unknown.
+    fn bar(&self) -> String {
+        let whole = self.whole().max(1);
+        let part = |ns: i64| ((i128::from(ns) * i128::from(BAR) * 2 / i128::from(whole) + 1) / 2) as i64;
+        let busy = part(self.busy).min(BAR);
+        let unknown = part(self.unknown).min(BAR - busy);
+        let times = |c: &str, n: i64| c.repeat(usize::try_from(n).unwrap_or(0));
+        format!("{}{}{}", times("#", busy), times("?", unknown), times(".", BAR - busy - unknown))
+    }
+}
+
+/// CPUs and their sum; of a large machine, its core types.
+pub fn write(page: &mut Page, session: &Session, table: &Table) {
+    let rows = read(table);
+    let mut all = Row { name: format!("all {}", rows.len()), ..Row::default() };
+    rows.iter().for_each(|r| all.add(r));
+    let mut by_type: Vec<Row> = Vec::new();
+    for row in &rows {
+        let at = by_type.iter().position(|t| t.core_type == row.core_type).unwrap_or_else(|| {
+            by_type.push(Row { name: "all".to_owned(), core_type: row.core_type.clone(), ..Row::default() });
+            by_type.len() - 1
+        });
+        by_type[at].add(row);
+    }
+    let several = by_type.len() > 1;
+    page.heading(&format!("CPUs: {} (# busy, . idle, ? unknown)", rows.len()));
+    if rows.len() > MOST {
+        let path = session.path().display();
+        page.line(&format!("  (each of them: corewise table {path} cpus --format md)"));
+    }
+    let mut shown: Vec<&Row> = if rows.len() > MOST { Vec::new() } else { rows.iter().collect() };
+    if several {
+        shown.extend(&by_type);
+    }
+    let totals = usize::from(shown.len() != 1);
+    if totals > 0 {
+        shown.push(&all);
+    }
+    type Cell = fn(&Row) -> String;
+    let columns: [(Column, bool, Cell); 12] = [
+        (Column::numbers("CPU", 0), true, |r| r.name.clone()),
+        (Column::words("type", 0), several, |r| r.core_type.clone()),
+        (Column::numbers("busy ms", 1), true, |r| ms(r.busy)),
+        (Column::numbers("busy %", 0), true, |r| share(r.busy, r.whole())),
+        (Column::numbers("idle ms", 3), true, |r| ms(r.idle)),
+        (Column::numbers("idle %", 0), true, |r| share(r.idle, r.whole())),
+        (Column::numbers("unknown ms", 2), all.unknown > 0, |r| ms(r.unknown)),
+        (Column::numbers("unknown %", 0), true, |r| share(r.unknown, r.whole())),
+        (Column::numbers("lossy ms", 2), all.lossy > 0, |r| ms(r.lossy)),
+        (Column::numbers("switches", 1), true, |r| grouped(r.switches)),
+        (Column::numbers("broken", 2), all.broken > 0, |r| grouped(r.broken)),
+        (Column::words("", 4), true, Row::bar),
+    ];
+    let columns = columns.into_iter().filter(|(_, there, _)| *there).map(|(mut column, _, cell)| {
+        shown.iter().for_each(|row| column.push(cell(row)));
+        column
+    });
+    page.grid(&columns.collect::<Vec<_>>(), totals);
+}
+
+fn read(table: &Table) -> Vec<Row> {
+    let row = |i: usize| {
+        let int = |name: &str| table.int(i, name).unwrap_or(0);
+        Row {
+            name: int("cpu").to_string(),
+            core_type: table.text(i, "core_type").unwrap_or_default().to_owned(),
+            busy: int("busy_ns"),
+            idle: int("idle_ns"),
+            unknown: int("unknown_ns"),
+            lossy: int("lossy_ns"),
+            switches: int("switches"),
+            broken: int("broken"),
+        }
+    };
+    (0..table.rows.len()).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_of_one_length() {
+        let bar = |busy, idle, unknown| Row { busy, idle, unknown, ..Row::default() }.bar();
+        assert_eq!(bar(1, 1, 0), "##########..........");
+        assert_eq!(bar(0, 0, 7), "????????????????????");
+        assert_eq!(bar(39, 1, 1).len(), 20);
+        assert_eq!(bar(0, 0, 0), "....................");
+    }
+}

@@ -1,0 +1,105 @@
+//! Where each thread ran: by type of core, and by CPU.
+
+use crate::grid::{Column, Page};
+use crate::select::Group;
+use crate::words::{ms, share, short};
+use engine::{EngineError, Session};
+use model::Table;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// More CPUs than this are not a column each.
+const MOST_COLUMNS: usize = 8;
+/// So many CPUs are named in a row, where they have no columns.
+const NAMED: usize = 4;
+
+/// Running time by a place, of each thread.
+type Places<K> = BTreeMap<i64, BTreeMap<K, i64>>;
+
+/// Shares of running time.
+pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(), EngineError> {
+    let Some(group) = groups.first().filter(|g| g.all.running > 0) else { return Ok(()) };
+    let by_cpu = places(&session.table("thread_by_cpu")?, |t, i| t.int(i, "cpu"));
+    let by_type = places(&session.table("thread_by_core_type")?, |t, i| {
+        t.int(i, "core_class").zip(t.text(i, "core_type").map(ToOwned::to_owned))
+    });
+    let threads: Vec<_> = group.shown.iter().filter(|t| t.running > 0).collect();
+    page.heading("Where they ran, % of each one's running time");
+    let (mut name, mut tid, mut running) =
+        (Column::words("thread", 0), Column::numbers("tid", 1), Column::numbers("running ms", 2));
+    for thread in &threads {
+        name.push(short(&thread.name, 16));
+        tid.push(thread.number());
+        running.push(ms(thread.running));
+    }
+    let mut columns = vec![name, tid, running];
+    let keys = || threads.iter().map(|t| t.key);
+    let types: BTreeSet<&(i64, String)> = by_type.values().flat_map(BTreeMap::keys).collect();
+    if types.len() > 1 {
+        for class in types.iter().rev() {
+            let mut column = Column::numbers(head_of(&class.1), 0);
+            threads.iter().for_each(|t| column.push(of(&by_type, t.key, class, t.running)));
+            columns.push(column);
+        }
+    }
+    let cpus: BTreeSet<i64> = keys().filter_map(|k| by_cpu.get(&k)).flat_map(|p| p.keys().copied()).collect();
+    if cpus.len() <= MOST_COLUMNS {
+        for cpu in cpus {
+            let mut column = Column::numbers(&format!("CPU {cpu}"), 3);
+            threads.iter().for_each(|t| column.push(of(&by_cpu, t.key, &cpu, t.running)));
+            columns.push(column);
+        }
+    } else {
+        let mut column = Column::words("CPUs", 0);
+        threads.iter().for_each(|t| column.push(by_cpu.get(&t.key).map(|p| most(p, t.running)).unwrap_or_default()));
+        columns.push(column);
+    }
+    page.grid(&columns, 0);
+    Ok(())
+}
+
+fn places<K: Ord>(table: &Table, key: impl Fn(&Table, usize) -> Option<K>) -> Places<K> {
+    let mut all = Places::new();
+    for i in 0..table.rows.len() {
+        if let (Some(thread), Some(key), Some(ns)) = (table.int(i, "thread"), key(table, i), table.int(i, "running_ns")) {
+            *all.entry(thread).or_default().entry(key).or_default() += ns;
+        }
+    }
+    all
+}
+
+fn of<K: Ord>(places: &Places<K>, thread: i64, place: &K, running: i64) -> String {
+    let ns = places.get(&thread).and_then(|p| p.get(place)).copied().unwrap_or(0);
+    if ns == 0 { ".".to_owned() } else { share(ns, running) }
+}
+
+/// `3: 61.0  12: 20.4  and 5 more`
+fn most(places: &BTreeMap<i64, i64>, running: i64) -> String {
+    let mut all: Vec<(i64, i64)> = places.iter().map(|(cpu, ns)| (*cpu, *ns)).filter(|(_, ns)| *ns > 0).collect();
+    all.sort_by_key(|(cpu, ns)| (std::cmp::Reverse(*ns), *cpu));
+    let mut named: Vec<String> = all.iter().take(NAMED).map(|(cpu, ns)| format!("{cpu}: {}", share(*ns, running))).collect();
+    if all.len() > NAMED {
+        named.push(format!("and {} more", all.len() - NAMED));
+    }
+    named.join("  ")
+}
+
+fn head_of(core_type: &str) -> &'static str {
+    match core_type {
+        "performance" => "performance",
+        "middle" => "middle",
+        "efficient" => "efficient",
+        "low_power" => "low power",
+        _ => "uniform",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cpus_with_most_are_named() {
+        let places: BTreeMap<i64, i64> = (0..9).map(|cpu| (cpu, cpu * 10)).collect();
+        assert_eq!(most(&places, 360), "8: 22.2  7: 19.4  6: 16.7  5: 13.9  and 4 more");
+    }
+}

@@ -1,0 +1,84 @@
+//! What each thread did.
+
+use crate::grid::{Column, Page};
+use crate::select::{Group, Thread};
+use crate::words::{grouped, ms, share, short};
+use engine::Session;
+
+/// Threads, the rest of them in one row, and their sum.
+pub fn write(page: &mut Page, session: &Session, group: &Group) {
+    let span = session.summary().span_ns;
+    let shown = group.shown.len();
+    let count = shown + group.others.as_ref().map_or(0, |(n, _)| *n);
+    let of = if shown < count { format!("{shown} of {count}") } else { count.to_string() };
+    page.heading(&format!("{}: {of}", group.title));
+    let mut columns = Columns::of(session, group);
+    for thread in &group.shown {
+        columns.push(thread, &thread.number(), thread.pid, span);
+    }
+    if let Some((_, others)) = &group.others {
+        columns.push(others, "", None, span);
+    }
+    let sum = usize::from(count > 1);
+    if sum > 0 {
+        columns.push(&group.all, "", None, span);
+    }
+    page.grid(&columns.in_order(), sum);
+}
+
+/// The columns that say something about these threads.
+struct Columns {
+    words: [Column; 3],
+    numbers: Vec<(Column, Cell)>,
+    pid: bool,
+}
+
+type Cell = fn(&Thread, i64) -> String;
+
+impl Columns {
+    fn of(session: &Session, group: &Group) -> Self {
+        let all: [(&'static str, u8, bool, Cell); 11] = [
+            ("running ms", 0, true, |t, _| ms(t.running)),
+            ("% wall", 3, true, |t, span| share(t.running, span)),
+            ("ready ms", 0, session.summary().ready_known, |t, _| opt(t.ready)),
+            ("blocked ms", 1, true, |t, _| ms(t.blocked)),
+            ("unknown ms", 0, group.all.unknown > 0, |t, _| ms(t.unknown)),
+            ("exited ms", 9, group.all.exited > 0, |t, _| ms(t.exited)),
+            ("max ready ms", 2, session.summary().ready_known, |t, _| opt(t.max_ready)),
+            ("invol.", 4, true, |t, _| grouped(t.involuntary)),
+            ("volunt.", 4, true, |t, _| grouped(t.voluntary)),
+            ("migr.", 4, true, |t, _| grouped(t.migrations)),
+            ("stolen ms", 5, group.all.stolen.is_some_and(|s| s > 0), |t, _| opt(t.stolen)),
+        ];
+        let numbers = all.into_iter().filter(|(_, _, shown, _)| *shown);
+        Self {
+            words: [Column::words("thread", 0), Column::numbers("tid", 1), Column::numbers("pid", 6)],
+            numbers: numbers.map(|(head, rank, _, cell)| (Column::numbers(head, rank), cell)).collect(),
+            pid: !group.one_process && group.shown.iter().any(|t| t.pid.is_some()),
+        }
+    }
+
+    fn push(&mut self, thread: &Thread, number: &str, pid: Option<i64>, span: i64) {
+        let [name, tid, of] = &mut self.words;
+        name.push(short(&thread.name, 16));
+        tid.push(number);
+        of.push(pid.map(|p| p.to_string()).unwrap_or_default());
+        for (column, cell) in &mut self.numbers {
+            column.push(cell(thread, span));
+        }
+    }
+
+    fn in_order(self) -> Vec<Column> {
+        let [name, tid, pid] = self.words;
+        let mut all = vec![name, tid];
+        if self.pid {
+            all.push(pid);
+        }
+        all.extend(self.numbers.into_iter().map(|(column, _)| column));
+        all
+    }
+}
+
+fn opt(ns: Option<i64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), ms)
+}

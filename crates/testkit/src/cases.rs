@@ -1,0 +1,92 @@
+//! Cases in Markdown: prose, a drawn trace, and the tables that come of it.
+//!
+//! ~~~markdown
+//! # What this shows
+//! ```trace
+//! cpu0  A A B .
+//! ```
+//! ```expected
+//! …
+//! ```
+//! ~~~
+//!
+//! A file may hold several such pairs. `cargo xtask bless` (or the tests with `COREWISE_BLESS=1`) rewrites the `expected`
+//! blocks, and a person reads the difference.
+
+use std::path::Path;
+
+/// Runs every case of a folder: `make` gets each `trace` block and says what the `expected` block after it must hold.
+///
+/// # Panics
+/// Where the folder has no case, or one differs, after telling how.
+pub fn run(folder: &Path, make: impl Fn(&str) -> String) {
+    let files = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut files: Vec<_> = files.map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|x| x == "md")).collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} has no case", folder.display());
+    let bless = std::env::var_os("COREWISE_BLESS").is_some_and(|v| !v.is_empty() && v != "0");
+    let mut wrong = Vec::new();
+    for file in files {
+        let before = std::fs::read_to_string(&file).unwrap();
+        let after = rewritten(&before, &make);
+        if before == after {
+            continue;
+        }
+        if bless {
+            std::fs::write(&file, after).unwrap();
+        } else {
+            wrong.push(format!("{}\n{}", file.display(), difference(&before, &after)));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}\n`cargo xtask bless` writes what came out", wrong.join("\n"));
+}
+
+/// The file with what `make` says in its expected blocks.
+fn rewritten(text: &str, make: &impl Fn(&str) -> String) -> String {
+    let mut out = String::new();
+    let mut made = None;
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        out += &format!("{line}\n");
+        if line != "```trace" && line != "```expected" {
+            continue;
+        }
+        let block: String = lines.by_ref().take_while(|l| *l != "```").map(|l| format!("{l}\n")).collect();
+        if line == "```trace" {
+            out += &block;
+            made = Some(make(&block));
+        } else {
+            out += made.take().expect("an expected block stands behind its trace").trim_end();
+            out += "\n";
+        }
+        out += "```\n";
+    }
+    assert!(made.is_none(), "a trace without an expected block:\n{text}");
+    out
+}
+
+/// The lines that differ.
+fn difference(before: &str, after: &str) -> String {
+    let (mut old, mut new) = (before.lines(), after.lines());
+    let mut told = String::new();
+    loop {
+        match (old.next(), new.next()) {
+            (None, None) => return told,
+            (a, b) if a == b => {}
+            (a, b) => {
+                told += &a.map(|l| format!("  expected  {l}\n")).unwrap_or_default();
+                told += &b.map(|l| format!("  got       {l}\n")).unwrap_or_default();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn only_the_expected_block_changes() {
+        let text = "# A\nprose\n```trace\ncpu0 A\n```\nmore\n```expected\nold\nlines\n```\nend\n";
+        let got = super::rewritten(text, &|trace: &str| format!("<{}>", trace.trim()));
+        assert_eq!(got, "# A\nprose\n```trace\ncpu0 A\n```\nmore\n```expected\n<cpu0 A>\n```\nend\n");
+    }
+}

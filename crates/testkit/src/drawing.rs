@@ -1,0 +1,332 @@
+//! Traces drawn as text: one column is one millisecond, one row a CPU or a kind of event.
+//!
+//! ```text
+//!   cpu0    A A As .  B        a letter: this thread runs        .  idle
+//!   cpu1    .  w B B+ C        w: idle, and who runs next in this row is woken here
+//!   cpu2    A A ? d D          ?, or a small letter: idle (or that thread) runs, but the switch to it was not delivered
+//!   waking  .  .  A
+//! ```
+//!
+//! **Rows of CPUs**, `cpu0`, `cpu1`, …, perhaps with a core (`cpu0 P0`, see [`crate::machine`]). Where a cell differs from
+//! the one before, there is a switch at its begin. A letter behind a thread says how it leaves at the end of its cell: `As`
+//! sleeps, `Ad`, `At`, … with that state, `Ax` and `Az` exit, `Ar` yields (R), `A+` is preempted (R+). Without one it is
+//! preempted by a thread, and sleeps where the CPU goes idle. A thread in the first column is switched in at 0 from idle; of
+//! idle in the first column no event tells. The recording ends with the last column.
+//!
+//! **Rows of events**: in each cell `.`, or what happens at its begin. Threads may be followed by `@1`, the CPU meant (on
+//! which the event is recorded too; else that is the first CPU), and by `!`, which puts a waking behind the switches of its
+//! instant. Several stand together with commas: `A,B@1`.
+//!
+//! | row | cell |
+//! | --- | --- |
+//! | `waking`, `wakeup`, `new` | the threads woken: `sched_waking`, `sched_wakeup`, `sched_wakeup_new` |
+//! | `migrate` | `A@1`: A is moved to the run queue of CPU 1 |
+//! | `charge` | `A=3`: the kernel charges A 3 ms |
+//! | `exec` | `A=3`: the switch in which A leaves says that it was charged 3 ms in its whole life |
+//! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
+//! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
+//! | `lost`, `lost0` | `x`: lost events are reported, of any CPU or of CPU 0, from the first x of a run to the end of its last |
+//! | `begin` | `x`: the recording begins here, what comes before only tells the states at its begin |
+//!
+//! **`source`** and words: `no_waking` (only wakeups are recorded), `no_wakes`, `one_sided` (each side of a switch is an
+//! event of its own, as in PERF_RECORD_SWITCH), `untold` (and nothing says what a switch-out meant, as before Linux 4.17),
+//! `strict` (lossy time is unknown). `#` begins a comment.
+
+use crate::{Replay, cpu, machine, ms, tid};
+use ingest::{Facts, Opened};
+use model::{
+    Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
+    What,
+};
+
+/// A trace that was drawn.
+#[derive(Clone, Debug, Default)]
+pub struct Drawn {
+    /// What it says of itself.
+    pub facts: Facts,
+    /// Its events, in the order of time, and the threads' names.
+    pub batch: Batch,
+    /// The words behind `source`.
+    pub words: Vec<String>,
+}
+
+impl Drawn {
+    /// As a source that hands out everything at once.
+    #[must_use]
+    pub fn opened(&self) -> Opened<'static> {
+        Replay::all(self.batch.clone()).opened(self.facts.clone())
+    }
+
+    /// Whether `source` has this word.
+    #[must_use]
+    pub fn says(&self, word: &str) -> bool {
+        self.words.iter().any(|w| w == word)
+    }
+}
+
+/// Reads a drawing.
+///
+/// # Panics
+/// Where it cannot be read, with the row.
+#[must_use]
+pub fn trace(text: &str) -> Drawn {
+    let mut pen = Pen::default();
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default().split_whitespace().collect())
+        .filter(|row: &Vec<&str>| !row.is_empty())
+        .collect();
+    // How switches are told must be known before any is drawn, and charges before the switches that tell them.
+    let rank = |row: &[&str]| match row[0] {
+        "source" => 0,
+        "exec" => 1,
+        _ => 2,
+    };
+    let mut in_turn: Vec<&Vec<&str>> = rows.iter().collect();
+    in_turn.sort_by_key(|row| rank(row));
+    for row in in_turn {
+        pen.row(row[0], &row[1..]);
+    }
+    pen.finish()
+}
+
+/// Order of events of one instant: what a switch sums up, wakings, switches, the rest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Phase {
+    Before,
+    Wake,
+    Switch,
+    After,
+}
+
+#[derive(Default)]
+struct Pen {
+    drawn: Drawn,
+    events: Vec<(Phase, Event)>,
+    cpus: Vec<CpuId>,
+    columns: usize,
+    /// Cumulative charges: at which switch (column) of whom.
+    charged: Vec<(usize, Tid, Ns)>,
+}
+
+/// A thread in a cell, with what stands behind it.
+struct Cell {
+    tid: Tid,
+    letter: Option<char>,
+    /// Its switch-in was not delivered.
+    unseen: bool,
+}
+
+impl Cell {
+    const IDLE: Self = Self { tid: Tid::IDLE, letter: None, unseen: false };
+
+    fn read(text: &str) -> Self {
+        let mut signs = text.chars();
+        let (first, letter) = (signs.next().unwrap_or('.'), signs.next());
+        assert!(signs.next().is_none(), "a cell has two signs at most, not {text:?}");
+        match first {
+            '.' | 'w' => Self::IDLE,
+            '?' => Self { unseen: true, ..Self::IDLE },
+            c => Self { tid: tid(c), letter, unseen: c.is_ascii_lowercase() },
+        }
+    }
+}
+
+impl Pen {
+    fn row(&mut self, name: &str, cells: &[&str]) {
+        if let Some(number) = name.strip_prefix("cpu") {
+            let number = cpu(number.parse().unwrap_or_else(|_| panic!("no CPU's number: {name}")));
+            let cells = if cells.first().is_some_and(|w| machine::is_core(w)) { &cells[1..] } else { cells };
+            return self.cpu(number, cells);
+        }
+        match name {
+            "source" => self.drawn.words = cells.iter().map(ToString::to_string).collect(),
+            "lost" => self.lost(None, cells),
+            _ if name.starts_with("lost") => {
+                let number = name[4..].parse().unwrap_or_else(|_| panic!("no CPU's number: {name}"));
+                self.lost(Some(cpu(number)), cells);
+            }
+            "begin" => self.drawn.facts.begin = cells.iter().position(|c| *c == "x").map(|at| ms(at as i64)),
+            _ => {
+                for (column, cell) in cells.iter().enumerate().filter(|(_, c)| **c != ".") {
+                    cell.split(',').for_each(|word| self.happens(name, column, word));
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, phase: Phase, at: Ns, cpu: CpuId, what: What) {
+        self.events.push((phase, Event { at, offset: 0, cpu, what }));
+    }
+
+    fn cpu(&mut self, here: CpuId, cells: &[&str]) {
+        self.cpus.push(here);
+        self.columns = self.columns.max(cells.len());
+        let mut before = Cell::IDLE;
+        for (column, text) in cells.iter().enumerate() {
+            if *text == "w" {
+                let next = cells[column..].iter().find(|c| **c != "w").unwrap_or_else(|| panic!("nobody to wake: {cells:?}"));
+                self.wake(WakeKind::Waking, column, Cell::read(next).tid, Some(here), false);
+            }
+            let now = Cell::read(text);
+            if before.tid != now.tid && !now.unseen {
+                self.switch(column, here, &before, &now);
+            }
+            before = now;
+        }
+    }
+
+    fn switch(&mut self, column: usize, here: CpuId, before: &Cell, now: &Cell) {
+        let usual = if now.tid == Tid::IDLE { 's' } else { '+' };
+        let sign = if before.tid == Tid::IDLE { 'r' } else { before.letter.unwrap_or(usual) };
+        let (out, prev_state) = match sign {
+            'r' => (SwitchOut::Runnable, 0),
+            '+' => (SwitchOut::Preempted, 256),
+            'x' => (SwitchOut::Exited, 16),
+            'z' => (SwitchOut::Exited, 32),
+            'd' => (SwitchOut::Blocked, 2),
+            _ => (SwitchOut::Blocked, 1),
+        };
+        let letter = if matches!(sign, 'r' | '+') { b'R' } else { sign.to_ascii_uppercase() as u8 };
+        let told = self.charged.iter().find(|(at, tid, _)| *at == column && *tid == before.tid);
+        let mut switch = Switch {
+            prev: before.tid,
+            next: now.tid,
+            prev_name: name(before.tid),
+            next_name: name(now.tid),
+            stack: StackId::NONE,
+            prev_state,
+            prev_prio: 120,
+            next_prio: 120,
+            out,
+            letter,
+            prev_exec: told.map_or(Ns::MIN, |t| t.2),
+        };
+        if self.drawn.says("untold") {
+            (switch.out, switch.letter, switch.prev_state) = (SwitchOut::Untold, b'?', 0);
+        }
+        let at = ms(column as i64);
+        if self.drawn.says("one_sided") {
+            self.push(Phase::Switch, at, here, What::Switch(Switch { next: Tid::UNKNOWN, next_name: NameId::NONE, ..switch }));
+            self.push(Phase::Switch, at, here, What::Switch(Switch { prev: Tid::UNKNOWN, prev_name: NameId::NONE, ..switch }));
+        } else {
+            self.push(Phase::Switch, at, here, What::Switch(switch));
+        }
+    }
+
+    fn happens(&mut self, row: &str, column: usize, word: &str) {
+        let (word, late) = word.strip_suffix('!').map_or((word, false), |w| (w, true));
+        let (word, place) = word.split_once('@').map_or((word, None), |(w, n)| (w, Some(cpu(n.parse().unwrap()))));
+        let (word, amount) = word.split_once('=').map_or((word, ms(0)), |(w, n)| (w, ms(n.parse().unwrap())));
+        let Cell { tid, letter, .. } = Cell::read(word);
+        let (at, here) = (ms(column as i64), place.unwrap_or(cpu(0)));
+        match row {
+            "waking" => self.wake(WakeKind::Waking, column, tid, place, late),
+            "wakeup" => self.wake(WakeKind::Wakeup, column, tid, place, late),
+            "new" => self.wake(WakeKind::New, column, tid, place, late),
+            "migrate" => self.push(Phase::Before, at, here, What::Migrate { tid, from: cpu(0), to: here }),
+            "charge" => self.push(Phase::Before, at, here, What::Charge { tid, ns: amount }),
+            "exec" => self.charged.push((column, tid, amount)),
+            "current" => self.push(Phase::After, at, here, What::Current { tid }),
+            "seen" => {
+                let (state, letter) = match letter {
+                    None => (SeenState::Running, b'R'),
+                    Some('+' | 'r') => (SeenState::Ready, b'R'),
+                    Some(c @ ('x' | 'z')) => (SeenState::Exited, c.to_ascii_uppercase() as u8),
+                    Some(c) => (SeenState::Blocked, c.to_ascii_uppercase() as u8),
+                };
+                let seen = Seen { tid, pid: Pid::UNKNOWN, name: name(tid), state, letter, cpu: here, exec: amount };
+                self.push(Phase::After, at, here, What::Seen(seen));
+            }
+            _ => panic!("no row is called {row}"),
+        }
+    }
+
+    fn wake(&mut self, kind: WakeKind, column: usize, tid: Tid, target: Option<CpuId>, late: bool) {
+        let (at, phase) = (ms(column as i64), if late { Phase::After } else { Phase::Wake });
+        let wake = Wake { tid, name: name(tid), kind, target, waker: Tid::UNKNOWN, prio: 120, stamp: at };
+        self.push(phase, at, target.unwrap_or(cpu(0)), What::Wake(wake));
+    }
+
+    fn lost(&mut self, of: Option<CpuId>, cells: &[&str]) {
+        for (column, _) in cells.iter().enumerate().filter(|(_, c)| **c == "x") {
+            if column > 0 && cells[column - 1] == "x" {
+                continue;
+            }
+            let run = cells[column..].iter().take_while(|c| **c == "x").count();
+            let (from, to) = (ms(column as i64), ms((column + run) as i64));
+            let span = LossSpan { from, to, cpu: of, events: -1 };
+            self.push(Phase::After, to, of.unwrap_or(cpu(0)), What::Loss(span));
+        }
+    }
+
+    fn finish(mut self) -> Drawn {
+        assert!(!self.cpus.is_empty(), "a trace has at least one row of a CPU");
+        self.cpus.sort_unstable();
+        self.push(Phase::After, ms(self.columns as i64), self.cpus[0], What::Sample);
+        self.events.sort_by_key(|(phase, event)| (event.at, *phase, event.cpu));
+        let mut drawn = self.drawn;
+        drawn.batch.events = self.events.into_iter().map(|(_, event)| event).collect();
+        drawn.batch.names = ('A'..='Z').map(|c| c.to_string().into()).collect();
+        let wakes = !drawn.says("no_wakes") && !drawn.says("one_sided");
+        drawn.facts.has_waking = Some(wakes && !drawn.says("no_waking"));
+        drawn.facts.has_wakeup = Some(wakes);
+        drawn.facts.whole_machine = true;
+        drawn.facts.online = self.cpus;
+        drawn
+    }
+}
+
+/// A thread's name is its letter, and the names are numbered as the threads are.
+fn name(tid: Tid) -> NameId {
+    NameId(u32::try_from(tid.0).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn switches(drawn: &Drawn) -> Vec<(i64, u32, i32, i32, SwitchOut)> {
+        let of = |e: &Event| match e.what {
+            What::Switch(s) => Some((e.at.0 / 1_000_000, e.cpu.0, s.prev.0, s.next.0, s.out)),
+            _ => None,
+        };
+        drawn.batch.events.iter().filter_map(of).collect()
+    }
+
+    #[test]
+    fn switches_wakings_and_losses() {
+        let t = trace(
+            "cpu0 P0  A A B .
+             cpu1 P0  . w C Cx .
+             cpu2 E1  . D ? E
+             lost1    . x x .",
+        );
+        assert_eq!(
+            switches(&t),
+            [
+                (0, 0, 0, 1, SwitchOut::Runnable),
+                (1, 2, 0, 4, SwitchOut::Runnable),
+                (2, 0, 1, 2, SwitchOut::Preempted),
+                (2, 1, 0, 3, SwitchOut::Runnable),
+                (3, 0, 2, 0, SwitchOut::Blocked),
+                (3, 2, 0, 5, SwitchOut::Runnable),
+                (4, 1, 3, 0, SwitchOut::Exited),
+            ]
+        );
+        let wakes: Vec<_> = t.batch.events.iter().filter(|e| matches!(e.what, What::Wake(_))).collect();
+        assert!(matches!(wakes[..], [Event { at: Ns(1_000_000), cpu: CpuId(1), .. }]));
+        let span = LossSpan { from: ms(1), to: ms(3), cpu: Some(cpu(1)), events: -1 };
+        assert!(t.batch.events.iter().any(|e| e.what == What::Loss(span) && e.at == ms(3)));
+        assert_eq!(t.batch.events.last().map(|e| (e.at, e.what)), Some((ms(5), What::Sample)));
+    }
+
+    #[test]
+    fn one_side_at_a_time() {
+        let t = trace("source one_sided\ncpu0 A B");
+        assert_eq!(
+            switches(&t)[2..],
+            [(1, 0, 1, -1, SwitchOut::Preempted), (1, 0, -1, 2, SwitchOut::Preempted)]
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! Events as the text of `perf script -F comm,tid,cpu,time,event,trace --ns`, which the referee reads.
+
+use model::{Batch, Event, NameId, SwitchOut, Tid, WakeKind, What};
+use std::fmt::Write;
+
+/// A line for each event that a tracepoint would have written. Times must not be negative.
+#[must_use]
+pub fn render(batch: &Batch) -> String {
+    let mut text = String::new();
+    for event in &batch.events {
+        if let Some(line) = line(event, batch) {
+            let (at, cpu) = (event.at.0, event.cpu.0);
+            let _ = writeln!(text, "perf 1 [{cpu:03}] {}.{:09}: {line}", at / 1_000_000_000, at % 1_000_000_000);
+        }
+    }
+    text
+}
+
+fn line(event: &Event, batch: &Batch) -> Option<String> {
+    let name = |id: NameId, tid: Tid| match batch.names.get((id.0 as usize).wrapping_sub(1)) {
+        Some(name) => name.to_string(),
+        None if tid == Tid::IDLE => "swapper/0".to_owned(),
+        None => String::new(),
+    };
+    Some(match &event.what {
+        What::Switch(s) => {
+            let state = match s.out {
+                SwitchOut::Runnable => "R",
+                SwitchOut::Preempted => "R+",
+                SwitchOut::Exited => "X",
+                SwitchOut::Blocked | SwitchOut::Untold => "S",
+            };
+            let (prev, next) = (name(s.prev_name, s.prev), name(s.next_name, s.next));
+            format!(
+                "sched:sched_switch: prev_comm={prev} prev_pid={} prev_prio=120 prev_state={state} ==> next_comm={next} next_pid={} next_prio=120",
+                s.prev.0, s.next.0
+            )
+        }
+        What::Wake(w) => {
+            let kind = match w.kind {
+                WakeKind::Waking => "sched_waking",
+                WakeKind::Wakeup => "sched_wakeup",
+                WakeKind::New => "sched_wakeup_new",
+                WakeKind::WakeupTold => return None,
+            };
+            let target = w.target.unwrap_or(event.cpu).0;
+            format!("sched:{kind}: comm={} pid={} prio=120 target_cpu={target:03}", name(w.name, w.tid), w.tid.0)
+        }
+        What::Migrate { tid, from, to } => {
+            format!("sched:sched_migrate_task: comm=x pid={} prio=120 orig_cpu={} dest_cpu={}", tid.0, from.0, to.0)
+        }
+        What::Sample => format!("power:cpu_idle: state=1 cpu_id={}", event.cpu.0),
+        _ => return None,
+    })
+}

@@ -1,0 +1,308 @@
+//! Random traces: of a simulated scheduler, of the same with events missing, and of no scheduler at all.
+
+use model::{
+    Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
+    What,
+};
+
+/// A small generator of numbers (splitmix64): the same seed gives the same trace on every machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Rng(pub u64);
+
+impl Rng {
+    /// Any number.
+    pub fn any(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.any() % n.max(1) as u64) as usize
+    }
+
+    /// One of these.
+    pub fn pick<T: Copy>(&mut self, of: &[T]) -> Option<T> {
+        (!of.is_empty()).then(|| of[self.below(of.len())])
+    }
+
+    /// Once in `n` times.
+    pub fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// How a random trace relates to a scheduler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Everything that happened was recorded.
+    Whole,
+    /// Some events are missing.
+    Deleted,
+    /// Events that make no sense, in no order.
+    Garbage,
+}
+
+/// A random trace to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Random {
+    /// How it relates to a scheduler.
+    pub mode: Mode,
+    /// Which one.
+    pub seed: u64,
+    /// How much happens.
+    pub steps: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Is {
+    Running(usize),
+    Ready,
+    Blocked,
+    Gone,
+}
+
+struct Scheduler {
+    rng: Rng,
+    now: i64,
+    cpus: Vec<i32>,
+    threads: Vec<Is>,
+    /// Woken while running: its next sleep is none.
+    early: Vec<bool>,
+    wakes: Wakes,
+    events: Vec<Event>,
+}
+
+/// Which wake events the recording has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wakes {
+    Both,
+    Wakeups,
+    None,
+}
+
+impl Random {
+    /// Its events and names. But for [`Mode::Garbage`], each CPU's events are in order of time; across CPUs they are not.
+    #[must_use]
+    pub fn batch(&self) -> Batch {
+        let mut rng = Rng(self.seed);
+        let mut events = match self.mode {
+            Mode::Garbage => (0..self.steps).map(|_| garbage(&mut rng)).collect(),
+            _ => scheduled(&mut rng, self.steps),
+        };
+        if self.mode == Mode::Deleted {
+            let rarity = 2 + rng.below(30);
+            events.retain(|_| !rng.one_in(rarity));
+        }
+        if self.mode != Mode::Garbage {
+            events = mixed(events, &mut rng);
+        }
+        for (offset, event) in (0..).zip(&mut events) {
+            event.offset = offset;
+        }
+        Batch { events, names: (1..=32).map(|n| format!("thread {n}").into()).collect(), stacks: Vec::new() }
+    }
+}
+
+/// Buffers are read CPU by CPU: the order on each stays.
+fn mixed(events: Vec<Event>, rng: &mut Rng) -> Vec<Event> {
+    let mut of_cpu: Vec<Vec<Event>> = vec![Vec::new(); 8];
+    for event in events.into_iter().rev() {
+        of_cpu[event.cpu.0 as usize].push(event);
+    }
+    let mut out = Vec::new();
+    while of_cpu.iter().any(|q| !q.is_empty()) {
+        let cpu = rng.below(8);
+        for _ in 0..rng.below(20) {
+            out.extend(of_cpu[cpu].pop());
+        }
+    }
+    out
+}
+
+fn scheduled(rng: &mut Rng, steps: usize) -> Vec<Event> {
+    let (cpus, threads) = (1 + rng.below(5), 1 + rng.below(10));
+    let wakes = rng.pick(&[Wakes::Both, Wakes::Both, Wakes::Wakeups, Wakes::None]).unwrap_or(Wakes::Both);
+    let states = [Is::Ready, Is::Blocked, Is::Gone];
+    let mut s = Scheduler {
+        now: rng.below(3) as i64,
+        cpus: vec![0; cpus],
+        threads: (0..threads).map(|_| states[rng.below(3)]).collect(),
+        early: vec![false; threads],
+        rng: *rng,
+        wakes,
+        events: Vec::new(),
+    };
+    for _ in 0..steps {
+        s.now += [0, 0, 0, 1, 1, 7, 1000, 50_000, 3_000_000][s.rng.below(9)];
+        s.step();
+    }
+    *rng = s.rng;
+    s.events
+}
+
+impl Scheduler {
+    fn step(&mut self) {
+        let thread = self.rng.below(self.threads.len());
+        match (self.rng.below(10), self.threads[thread]) {
+            (0..=2, Is::Blocked) => {
+                self.threads[thread] = Is::Ready;
+                self.wake(thread, WakeKind::Waking);
+            }
+            (0..=1, Is::Running(_)) => {
+                self.early[thread] = true;
+                self.wake(thread, WakeKind::Waking);
+            }
+            (0, Is::Ready) if self.rng.one_in(2) => self.wake(thread, WakeKind::Waking),
+            (0..=2, Is::Gone) => {
+                self.threads[thread] = Is::Ready;
+                self.wake(thread, WakeKind::New);
+            }
+            (3, Is::Ready) => {
+                let (from, to) = (self.any_cpu(), self.any_cpu());
+                self.push(from, What::Migrate { tid: number(thread), from: CpuId(from as u32), to: CpuId(to as u32) });
+            }
+            (4, _) if self.rng.one_in(4) => {
+                let cpu = self.any_cpu();
+                self.push(cpu, What::Sample);
+            }
+            _ => self.switch(),
+        }
+    }
+
+    fn any_cpu(&mut self) -> usize {
+        self.rng.below(self.cpus.len())
+    }
+
+    fn push(&mut self, cpu: usize, what: What) {
+        self.events.push(Event { at: Ns(self.now), offset: 0, cpu: CpuId(cpu as u32), what });
+    }
+
+    fn wake(&mut self, thread: usize, kind: WakeKind) {
+        let (cpu, target) = (self.any_cpu(), self.any_cpu());
+        let wake = |kind, now| wake(number(thread), kind, Some(CpuId(target as u32)), now);
+        if kind == WakeKind::New || self.wakes == Wakes::Both {
+            self.push(cpu, What::Wake(wake(kind, self.now)));
+        }
+        if kind == WakeKind::Waking && self.wakes != Wakes::None {
+            self.now += self.rng.below(2) as i64;
+            let on = if self.rng.one_in(2) { cpu } else { target };
+            self.push(on, What::Wake(wake(WakeKind::Wakeup, self.now)));
+        }
+    }
+
+    fn switch(&mut self) {
+        let cpu = self.any_cpu();
+        let prev = self.cpus[cpu];
+        let ready: Vec<usize> = (0..self.threads.len()).filter(|t| self.threads[*t] == Is::Ready).collect();
+        let next = self.rng.pick(&ready).filter(|_| prev == 0 || !self.rng.one_in(3));
+        let next_tid = next.map_or(0, |t| number(t).0);
+        if prev == next_tid {
+            return;
+        }
+        let mut out = SwitchOut::Runnable;
+        if prev > 0 {
+            let thread = prev as usize - 1;
+            let choice = self.rng.below(8);
+            (out, self.threads[thread]) = match choice {
+                0..=1 if next.is_some() => (SwitchOut::Preempted, Is::Ready),
+                2 if next.is_some() => (SwitchOut::Runnable, Is::Ready),
+                3 if self.rng.one_in(2) => (SwitchOut::Exited, Is::Gone),
+                _ if self.early[thread] => (SwitchOut::Blocked, Is::Ready),
+                _ => (SwitchOut::Blocked, Is::Blocked),
+            };
+            self.early[thread] = false;
+        }
+        if let Some(thread) = next {
+            self.threads[thread] = Is::Running(cpu);
+        }
+        self.cpus[cpu] = next_tid;
+        self.push(cpu, What::Switch(switch(Tid(prev), Tid(next_tid), out)));
+    }
+}
+
+fn number(thread: usize) -> Tid {
+    Tid(thread as i32 + 1)
+}
+
+fn name(tid: Tid) -> NameId {
+    NameId(u32::try_from(tid.0).unwrap_or(0).min(32))
+}
+
+fn wake(tid: Tid, kind: WakeKind, target: Option<CpuId>, now: i64) -> Wake {
+    Wake { tid, name: name(tid), kind, target, waker: Tid::UNKNOWN, prio: 120, stamp: Ns(now) }
+}
+
+fn switch(prev: Tid, next: Tid, out: SwitchOut) -> Switch {
+    let letter = match out {
+        SwitchOut::Runnable | SwitchOut::Preempted => b'R',
+        SwitchOut::Blocked => b'S',
+        SwitchOut::Exited => b'X',
+        SwitchOut::Untold => b'?',
+    };
+    Switch {
+        prev,
+        next,
+        prev_name: name(prev),
+        next_name: name(next),
+        stack: StackId::NONE,
+        prev_state: 0,
+        prev_prio: 120,
+        next_prio: 120,
+        out,
+        letter,
+        prev_exec: Ns::MIN,
+    }
+}
+
+fn garbage(rng: &mut Rng) -> Event {
+    let tid = |rng: &mut Rng| Tid([-1, 0, 0, 1, 2, 3, 4, 5, i32::MAX, i32::MIN][rng.below(10)]);
+    let cpu = |rng: &mut Rng| CpuId([0, 0, 1, 2, 3, 4000, 70_000, u32::MAX][rng.below(if rng.one_in(9) { 8 } else { 5 })]);
+    let time = |rng: &mut Rng| match rng.below(60) {
+        0 => i64::MAX - rng.below(2) as i64,
+        1 => i64::MIN + rng.below(2) as i64,
+        2 => rng.any() as i64,
+        3..9 => -(rng.below(1000) as i64),
+        _ => rng.below(1_000) as i64,
+    };
+    let outs =
+        [SwitchOut::Runnable, SwitchOut::Preempted, SwitchOut::Blocked, SwitchOut::Exited, SwitchOut::Untold];
+    let kinds = [WakeKind::Waking, WakeKind::Wakeup, WakeKind::New, WakeKind::WakeupTold];
+    let states = [SeenState::Running, SeenState::Ready, SeenState::Blocked, SeenState::Exited];
+    let at = time(rng);
+    let what = match rng.below(16) {
+        0..=5 => {
+            let (prev, next, out) = (tid(rng), tid(rng), outs[rng.below(5)]);
+            let mut switch = switch(prev, next, out);
+            if rng.one_in(3) {
+                switch.prev_exec = Ns(time(rng));
+            }
+            What::Switch(switch)
+        }
+        6..=8 => What::Wake(wake(tid(rng), kinds[rng.below(4)], Some(cpu(rng)), time(rng))),
+        9 => What::Seen(Seen {
+            tid: tid(rng),
+            pid: Pid(1),
+            name: NameId(rng.below(40) as u32),
+            state: states[rng.below(4)],
+            letter: b'S',
+            cpu: cpu(rng),
+            exec: Ns(time(rng)),
+        }),
+        10 => What::Current { tid: tid(rng) },
+        11 => What::Charge { tid: tid(rng), ns: Ns(time(rng)) },
+        12 => What::Loss(LossSpan {
+            from: Ns(time(rng)),
+            to: Ns(time(rng)),
+            cpu: rng.one_in(2).then(|| cpu(rng)),
+            events: -1,
+        }),
+        13 => What::Name { tid: tid(rng), pid: Pid(7), name: NameId(rng.below(40) as u32) },
+        14 => What::Migrate { tid: tid(rng), from: cpu(rng), to: cpu(rng) },
+        _ => What::Sample,
+    };
+    Event { at: Ns(at), offset: 0, cpu: cpu(rng), what }
+}

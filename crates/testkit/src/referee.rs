@@ -1,0 +1,42 @@
+//! `shared/bin/oracle.py`, the slow and separate reader of the same definitions.
+
+use serde_json::Value;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Reads many texts in one process: each comes on a line of its own, as JSON.
+const DRIVER: &str = "
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import oracle
+for line in sys.stdin:
+    print(json.dumps(oracle.run(json.loads(line).splitlines())), flush=True)
+";
+
+/// What the referee makes of each text of scheduler events. `Err`: why it cannot be asked here.
+///
+/// # Errors
+/// It is not part of the repository, and needs Python.
+///
+/// # Panics
+/// Where it fails on a text.
+pub fn ask(texts: &[String]) -> Result<Vec<Value>, String> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/bin"));
+    if !folder.join("oracle.py").is_file() {
+        return Err(format!("the referee is not at {}", folder.display()));
+    }
+    let mut python = Command::new("python3");
+    python.args(["-B", "-c", DRIVER]).arg(&folder).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = python.spawn().map_err(|e| format!("python3: {e}"))?;
+    let mut stdin = child.stdin.take().expect("it was piped");
+    let lines: String = texts.iter().map(|t| serde_json::to_string(t).expect("a text is JSON") + "\n").collect();
+    let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
+    let output = child.wait_with_output().map_err(|e| format!("python3: {e}"))?;
+    let _ = writer.join();
+    assert!(output.status.success(), "the referee failed: {}", output.status);
+    let answers = String::from_utf8(output.stdout).expect("JSON is UTF-8");
+    let answers: Vec<Value> = answers.lines().map(|l| serde_json::from_str(l).expect("the referee prints JSON")).collect();
+    assert_eq!(answers.len(), texts.len(), "an answer for each text");
+    Ok(answers)
+}
