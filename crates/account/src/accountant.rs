@@ -101,7 +101,9 @@ impl Accountant {
         let lossy_complete = self.losses.is_empty() || self.rules.losses.is_some();
         let names = &self.names;
         let name_of = |id: NameId| names.get(id.0 as usize).filter(|_| id != NameId::NONE).cloned();
-        let threads = self.lives.into_iter().map(|mut life| {
+        // A life that was over before the recording began is none of its.
+        let within = |life: &Life| life.since >= Ns::ZERO;
+        let threads = self.lives.into_iter().filter(within).map(|mut life| {
             life.totals.name = name_of(life.name);
             life.totals.by_cpu.sort_unstable();
             life.totals
@@ -110,7 +112,7 @@ impl Accountant {
         cpus.sort_unstable_by_key(|c| c.cpu);
         Totals {
             end,
-            threads: threads.filter(|t| t.end > Ns::ZERO || end == Ns::ZERO).collect(),
+            threads: threads.collect(),
             cpus,
             losses: self.losses,
             ready_known: self.rules.has_wakes,
@@ -527,21 +529,20 @@ impl Accountant {
         if self.lives[at].doing != Doing::Unknown || self.lives[at].reason != Reason::BeforeFirst {
             return;
         }
+        if seen.state == SeenState::Running {
+            // The CPU's word and the thread's must agree: nobody runs where another does.
+            return self.current(now, seen.cpu, seen.tid, sink);
+        }
         self.thread_until(at, now, sink);
         let life = &mut self.lives[at];
         (life.doing, life.reason) = match seen.state {
-            SeenState::Running => (Doing::Running, Reason::Snapshot),
-            SeenState::Ready => (Doing::Ready, Reason::Snapshot),
+            SeenState::Ready | SeenState::Running => (Doing::Ready, Reason::Snapshot),
             SeenState::Blocked => (Doing::Blocked, Reason::State(seen.letter)),
             SeenState::Exited => (Doing::Exited, Reason::State(seen.letter)),
         };
         (life.cpu, life.queue) = (Some(seen.cpu), Some(seen.cpu));
         life.snapshot = true;
-        // Of a thread that runs, the kernel has not charged the time since its last tick.
-        life.charged = (seen.state != SeenState::Running && seen.exec != Ns::MIN).then_some(seen.exec);
-        if seen.state == SeenState::Running {
-            self.current(now, seen.cpu, seen.tid, sink);
-        }
+        life.charged = (seen.exec != Ns::MIN).then_some(seen.exec);
     }
 
     fn current(&mut self, now: Ns, cpu: CpuId, tid: Tid, sink: &mut impl Sink) {
@@ -559,6 +560,7 @@ impl Accountant {
             }
             self.thread_until(at, now, sink);
             let life = &mut self.lives[at];
+            // Of a thread that runs, the kernel has not charged the time since its last tick.
             (life.doing, life.reason, life.cpu, life.charged) = (Doing::Running, Reason::Snapshot, Some(cpu), None);
             life.snapshot = true;
         }

@@ -1,11 +1,11 @@
 //! The laws that hold for every recording, and how far one is from each.
 
-use crate::Totals;
-use model::{CpuState, ThreadState};
+use crate::{ThreadTotals, Totals};
+use model::{CpuState, Ns, ThreadState};
 
 /// A scheduler tick at the slowest usual rate (100 Hz), ns: the kernel charges running time at ticks and switches, so a
 /// charge may reach back behind the begin of a stretch by no more.
-const TICK_NS: i64 = 10_000_000;
+const TICK_NS: i128 = 10_000_000;
 
 /// A law and how far the recording is from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,21 +27,25 @@ impl Laws {
     /// Checks the sums of a recording.
     #[must_use]
     pub fn of(totals: &Totals) -> Self {
-        let sum = |times: &[model::Ns]| times.iter().map(|t| t.0).sum::<i64>();
-        let lives = totals.threads.iter().map(|t| (sum(&t.states) - (t.end - t.begin).0).abs()).max().unwrap_or(0);
-        let cpus = totals.cpus.iter().map(|c| (sum(&c.states) - totals.end.0).abs()).max().unwrap_or(0);
-        let running: i64 = totals.threads.iter().map(|t| (t.time(ThreadState::Running) - t.nowhere).0).sum();
-        let busy = totals.cpu_time(CpuState::Busy).0;
-        let by_cpu = |t: &crate::ThreadTotals| t.by_cpu.iter().map(|(_, n)| n.0).sum::<i64>() + t.nowhere.0;
-        let places =
-            totals.threads.iter().map(|t| (by_cpu(t) - t.time(ThreadState::Running).0).abs()).max().unwrap_or(0);
-        let charged = totals.threads.iter().map(|t| (t.exec - t.exec_of).0 - TICK_NS).max().unwrap_or(0).max(0);
-        let law = |what, residual_ns| Law { what, residual_ns, exact: true };
+        // Times of a damaged file may add up to more than 64 bits hold.
+        let wide = |time: Ns| i128::from(time.0);
+        let sum = |times: &[Ns]| times.iter().map(|t| wide(*t)).sum::<i128>();
+        let most = |off: &mut dyn Iterator<Item = i128>| off.map(i128::abs).max().unwrap_or(0);
+        let threads = || totals.threads.iter();
+        let running = |t: &ThreadTotals| t.time(ThreadState::Running);
+        let places = |t: &ThreadTotals| t.by_cpu.iter().map(|(_, n)| wide(*n)).sum::<i128>();
+        let lives = most(&mut threads().map(|t| sum(&t.states) - wide(t.end - t.begin)));
+        let cpus = most(&mut totals.cpus.iter().map(|c| sum(&c.states) - wide(totals.end)));
+        let busy = totals.cpus.iter().map(|c| wide(c.time(CpuState::Busy))).sum::<i128>();
+        let ran = threads().map(|t| wide(running(t))).sum::<i128>();
+        let elsewhere = most(&mut threads().map(|t| places(t) - wide(running(t))));
+        let charged = most(&mut threads().map(|t| (wide(t.exec) - wide(t.exec_of) - TICK_NS).max(0)));
+        let law = |what, residual: i128| Law { what, residual_ns: i64::try_from(residual).unwrap_or(i64::MAX) };
         Self(vec![
             law("each thread's states tile its life", lives),
             law("each CPU's busy, idle and unknown tile the recording", cpus),
-            law("CPUs' busy time is threads' running time", (busy - running).abs()),
-            law("a thread's running time is its sum over CPUs", places),
+            law("CPUs' busy time is threads' running time", (busy - ran).abs()),
+            law("a thread's running time is its sum over CPUs", elsewhere),
             Law { what: "the kernel charged no more than was run, but for a tick", residual_ns: charged, exact: false },
         ])
     }

@@ -1,4 +1,5 @@
 //! Tables in the forms that `corewise table` writes.
+#![allow(clippy::unwrap_used)] // what these tests read, they have made
 
 use model::{Col, Kind, Rows, Table, TableDef, Value};
 use store::{Format, TableWriter, write_table};

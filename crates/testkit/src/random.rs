@@ -260,7 +260,10 @@ fn switch(prev: Tid, next: Tid, out: SwitchOut) -> Switch {
 
 fn garbage(rng: &mut Rng) -> Event {
     let tid = |rng: &mut Rng| Tid([-1, 0, 0, 1, 2, 3, 4, 5, i32::MAX, i32::MIN][rng.below(10)]);
-    let cpu = |rng: &mut Rng| CpuId([0, 0, 1, 2, 3, 4000, 70_000, u32::MAX][rng.below(if rng.one_in(9) { 8 } else { 5 })]);
+    let cpu = |rng: &mut Rng| {
+        let odd = if rng.one_in(9) { 8 } else { 5 };
+        CpuId([0, 0, 1, 2, 3, 4000, 70_000, u32::MAX][rng.below(odd)])
+    };
     let time = |rng: &mut Rng| match rng.below(60) {
         0 => i64::MAX - rng.below(2) as i64,
         1 => i64::MIN + rng.below(2) as i64,

@@ -1,0 +1,45 @@
+//! A source, through ingest, both stages of the accounting, and the sweep over CPUs.
+#![allow(dead_code)] // each test uses its part
+
+use account::{Accountant, Collector, Laws, Rules, Totals};
+use analysis::{Batch as Stretches, Context, Running};
+use ingest::{Limits, Opened, Ordered};
+use model::{Batch, CpuId, CpuStretch, Ns, Span, Table, ThreadStretch};
+use topology::Machine;
+
+pub struct Accounted {
+    pub totals: Totals,
+    pub laws: Laws,
+    pub threads: Vec<ThreadStretch>,
+    pub cpus: Vec<CpuStretch>,
+    pub concurrency: Table,
+    pub late: u64,
+}
+
+/// `open` is asked again where losses were met, as the engine does.
+pub fn account(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: bool) -> Accounted {
+    let mut ordered = Ordered::new(open(), sort_all, Limits { batch: 37, ..Limits::default() });
+    let (mut accountant, mut sink) = (Accountant::new(rules.clone()), Collector::default());
+    let mut batch = Batch::default();
+    while ordered.next(&mut batch) {
+        accountant.push(&batch, &mut sink);
+    }
+    let totals = accountant.finish(&mut sink);
+    if !totals.lossy_complete {
+        return account(open, Rules { losses: Some(totals.loss_index()), ..rules }, sort_all);
+    }
+    let mut stretches = sink.finish();
+    let (mut threads, mut cpus) = (Vec::new(), Vec::new());
+    stretches.threads(|s| threads.extend_from_slice(s)).unwrap();
+    stretches.cpus(|s| cpus.extend_from_slice(s)).unwrap();
+    let concurrency = concurrency(&totals, &cpus);
+    Accounted { laws: Laws::of(&totals), totals, threads, cpus, concurrency, late: ordered.late() }
+}
+
+fn concurrency(totals: &Totals, cpus: &[CpuStretch]) -> Table {
+    let followed: Vec<CpuId> = totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect();
+    let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, totals.end));
+    let mut running = Running::start(&["concurrency"], &Context { machine: &machine, span, followed: &followed });
+    running.push(&Stretches { threads: &[], cpus });
+    running.finish().remove(0)
+}
