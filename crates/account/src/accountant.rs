@@ -550,6 +550,7 @@ impl Accountant {
         if self.processors[here].runs != Runs::Untold || tid.0 < 0 {
             return;
         }
+        let cpu = self.processors[here].totals.cpu;
         self.cpu_until(here, now, false, sink);
         let runs = if tid == Tid::IDLE { Runs::Idle } else { Runs::Thread(self.life(tid, sink)) };
         if let Runs::Thread(at) = runs
@@ -557,6 +558,9 @@ impl Accountant {
         {
             if !(self.lives[at].snapshot || self.lives[at].reason == Reason::BeforeFirst) {
                 return; // an event has told something else of it
+            }
+            if self.lives[at].doing == Doing::Running {
+                self.lives[at].doubt(Reason::Broken); // it left its CPU unseen
             }
             self.thread_until(at, now, sink);
             let life = &mut self.lives[at];

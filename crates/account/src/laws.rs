@@ -33,20 +33,20 @@ impl Laws {
         let most = |off: &mut dyn Iterator<Item = i128>| off.map(i128::abs).max().unwrap_or(0);
         let threads = || totals.threads.iter();
         let running = |t: &ThreadTotals| t.time(ThreadState::Running);
-        let places = |t: &ThreadTotals| t.by_cpu.iter().map(|(_, n)| wide(*n)).sum::<i128>();
+        let places = |t: &ThreadTotals| t.by_cpu.iter().map(|(_, n)| wide(*n)).sum::<i128>() + wide(t.nowhere);
         let lives = most(&mut threads().map(|t| sum(&t.states) - wide(t.end - t.begin)));
         let cpus = most(&mut totals.cpus.iter().map(|c| sum(&c.states) - wide(totals.end)));
         let busy = totals.cpus.iter().map(|c| wide(c.time(CpuState::Busy))).sum::<i128>();
-        let ran = threads().map(|t| wide(running(t))).sum::<i128>();
+        let ran = threads().map(|t| wide(running(t)) - wide(t.nowhere)).sum::<i128>();
         let elsewhere = most(&mut threads().map(|t| places(t) - wide(running(t))));
         let charged = most(&mut threads().map(|t| (wide(t.exec) - wide(t.exec_of) - TICK_NS).max(0)));
-        let law = |what, residual: i128| Law { what, residual_ns: i64::try_from(residual).unwrap_or(i64::MAX) };
+        let law = |what, residual| Law { what, residual_ns: i64::try_from(residual).unwrap_or(i64::MAX), exact: true };
         Self(vec![
             law("each thread's states tile its life", lives),
             law("each CPU's busy, idle and unknown tile the recording", cpus),
             law("CPUs' busy time is threads' running time", (busy - ran).abs()),
             law("a thread's running time is its sum over CPUs", elsewhere),
-            Law { what: "the kernel charged no more than was run, but for a tick", residual_ns: charged, exact: false },
+            Law { exact: false, ..law("the kernel charged no more than was run, but for a tick", charged) },
         ])
     }
 

@@ -77,7 +77,8 @@ fn thread_sums(a: &Accounted, t: &ThreadTotals) -> String {
     if !a.totals.ready_known {
         words.push("ready null".to_owned());
     }
-    words.extend(sums([("lossy", t.lossy), ("longest wait", t.max_ready)].into_iter()));
+    let longest = if a.totals.ready_known { t.max_ready } else { Ns::ZERO };
+    words.extend(sums([("lossy", t.lossy), ("longest wait", longest)].into_iter()));
     if t.exec_of > Ns::ZERO {
         words.push(format!("charged {} of {}", ms(t.exec), ms(t.exec_of)));
     }

@@ -65,24 +65,34 @@ fn obeys(a: &Accounted, strict: bool) -> Result<(), TestCaseError> {
 fn at_once(a: &Accounted) -> Result<(), TestCaseError> {
     let weighted = |col: &str| -> i128 {
         let rows = 0..a.concurrency.rows.len();
-        rows.map(|r| i128::from(a.concurrency.int(r, col).unwrap()) * i128::from(a.concurrency.int(r, "duration_ns").unwrap())).sum()
+        rows.map(|r| {
+            i128::from(a.concurrency.int(r, col).unwrap()) * i128::from(a.concurrency.int(r, "duration_ns").unwrap())
+        })
+        .sum()
     };
-    let of = |state| -> i128 {
-        a.totals.cpus.iter().filter(|c| c.followed).map(|c| i128::from(c.time(state).0)).sum()
-    };
+    let of = |state| -> i128 { a.totals.cpus.iter().filter(|c| c.followed).map(|c| i128::from(c.time(state).0)).sum() };
     prop_assert_eq!(weighted("running"), of(CpuState::Busy));
     prop_assert_eq!(weighted("unknown"), of(CpuState::Unknown));
-    let whole: i128 = (0..a.concurrency.rows.len()).map(|r| i128::from(a.concurrency.int(r, "duration_ns").unwrap())).sum();
+    let whole: i128 =
+        (0..a.concurrency.rows.len()).map(|r| i128::from(a.concurrency.int(r, "duration_ns").unwrap())).sum();
     prop_assert_eq!(whole, i128::from(a.totals.end.0));
     Ok(())
 }
 
 /// Each running stretch is the busy stretch of its CPU, to the nanosecond.
 fn one_place_at_a_time(a: &Accounted) -> Result<(), TestCaseError> {
-    let mut ran: Vec<_> =
-        a.threads.iter().filter(|s| s.state == ThreadState::Running).map(|s| (s.cpu, s.span.start, s.span.end, s.thread)).collect();
-    let mut busy: Vec<_> =
-        a.cpus.iter().filter(|s| s.state == CpuState::Busy).map(|s| (Some(s.cpu), s.span.start, s.span.end, s.thread)).collect();
+    let mut ran: Vec<_> = a
+        .threads
+        .iter()
+        .filter(|s| s.state == ThreadState::Running && s.cpu.is_some()) // a source may not say where
+        .map(|s| (s.cpu, s.span.start, s.span.end, s.thread))
+        .collect();
+    let mut busy: Vec<_> = a
+        .cpus
+        .iter()
+        .filter(|s| s.state == CpuState::Busy)
+        .map(|s| (Some(s.cpu), s.span.start, s.span.end, s.thread))
+        .collect();
     ran.sort_unstable();
     busy.sort_unstable();
     prop_assert_eq!(ran, busy);

@@ -148,26 +148,39 @@ impl<'a> Ordered<'a> {
     pub fn next(&mut self, out: &mut Batch) -> bool {
         out.clear();
         self.emit(out);
-        while self.settle_origin(out).is_none() || out.events.is_empty() {
+        while self.origin.is_none() || out.events.is_empty() {
             if !self.pull(out) {
                 self.horizon = Ns::MAX;
                 self.emit(out);
-                // Only side-band records, and no sample to set the clock by: their own first time is as good as any.
-                self.origin = self.settle_origin(out).or_else(|| out.events.first().map(|e| e.at));
+                if self.origin.is_none() {
+                    // Only side-band records, and no sample to set the clock by: their own first time is as good as any.
+                    self.begin_at(
+                        out.events.iter().find(|e| e.at != Ns::MIN).map_or(Ns::ZERO, |e| e.at),
+                        &mut out.events,
+                    );
+                }
                 break;
             }
             self.emit(out);
         }
-        if let Some(origin) = self.origin {
-            out.events.iter_mut().for_each(|e| rebase(e, origin));
-        }
         !(out.events.is_empty() && out.names.is_empty() && out.stacks.is_empty())
     }
 
-    /// The recording begins at its first sample, unless the source said where.
-    fn settle_origin(&mut self, out: &Batch) -> Option<Ns> {
-        self.origin = self.origin.or_else(|| out.events.iter().find(|e| e.what.is_sample()).map(|e| e.at));
-        self.origin
+    /// The recording begins at its first sample, unless the source said where. What came before it waits in `earlier`.
+    fn begin_at(&mut self, origin: Ns, earlier: &mut [Event]) {
+        self.origin = Some(origin);
+        earlier.iter_mut().for_each(|e| rebase(e, origin));
+    }
+
+    #[inline]
+    fn deliver(&mut self, mut event: Event, out: &mut Vec<Event>) {
+        if self.origin.is_none() && event.what.is_sample() {
+            self.begin_at(event.at, out);
+        }
+        if let Some(origin) = self.origin {
+            rebase(&mut event, origin);
+        }
+        out.push(event);
     }
 
     /// Asks the stream that is furthest behind for more; `false` where all have ended.
@@ -201,8 +214,9 @@ impl<'a> Ordered<'a> {
             }
         }
         let incoming = std::mem::take(&mut self.incoming);
-        for event in &incoming.events {
-            self.enqueue(*event);
+        // A buffer's events come in order, many of one CPU at a time.
+        for run in incoming.events.chunk_by(|a, b| a.cpu == b.cpu && a.at <= b.at) {
+            self.enqueue_run(run);
         }
         self.incoming = incoming;
         if !self.sort_all {
@@ -225,8 +239,25 @@ impl<'a> Ordered<'a> {
         })
     }
 
+    /// Takes events of one CPU that are in order among themselves.
+    fn enqueue_run(&mut self, run: &[Event]) {
+        let Some(first) = run.first().filter(|e| e.at >= self.left) else {
+            return run.iter().for_each(|e| self.enqueue(*e));
+        };
+        let at = self.queue_of(first.cpu);
+        let queue = &mut self.queues[at];
+        if queue.events.back().is_some_and(|last| last.at > first.at) {
+            return run.iter().for_each(|e| self.enqueue(*e));
+        }
+        self.pending += run.len();
+        queue.events.extend(run);
+        if !queue.in_heads {
+            queue.in_heads = true;
+            self.heads.extend(head(queue, at).map(Reverse));
+        }
+    }
+
     fn enqueue(&mut self, mut event: Event) {
-        // Neighbours mostly are of one CPU; the map is for the others.
         let at = self.queue_of(event.cpu);
         let queue = &mut self.queues[at];
         if event.at < self.left {
@@ -273,10 +304,11 @@ impl<'a> Ordered<'a> {
             }
         }
         if let Some(spill) = &mut self.spill {
-            if let Err(error) = spill.merge_next(self.limits.batch, &mut out.events) {
+            let mut merged = Vec::new();
+            if let Err(error) = spill.merge_next(self.limits.batch.saturating_sub(out.events.len()), &mut merged) {
                 self.stop_spilling(&error);
             }
-            return;
+            return merged.into_iter().for_each(|e| self.deliver(e, &mut out.events));
         }
         while out.events.len() < self.limits.batch {
             let Some(&Reverse((time, _, _, at))) = self.heads.peek() else { break };
@@ -286,12 +318,11 @@ impl<'a> Ordered<'a> {
             self.heads.pop();
             // As long as this queue stays ahead of all others, no other needs to be looked at.
             let next = self.heads.peek().map(|Reverse(h)| *h);
-            let queue = &mut self.queues[at];
-            while let Some(event) = queue.events.pop_front() {
+            while let Some(event) = self.queues[at].events.pop_front() {
                 self.left = event.at;
-                out.events.push(event);
+                self.deliver(event, &mut out.events);
                 self.pending -= 1;
-                match head(queue, at) {
+                match head(&self.queues[at], at) {
                     None => break,
                     Some(h) => {
                         let stop = next.is_some_and(|n| n < h) || h.0 >= self.horizon && self.horizon < Ns::MAX;
@@ -301,6 +332,7 @@ impl<'a> Ordered<'a> {
                     }
                 }
             }
+            let queue = &mut self.queues[at];
             queue.in_heads = !queue.events.is_empty();
             self.heads.extend(head(queue, at).map(Reverse));
         }

@@ -1,11 +1,12 @@
-//! The pump: streams are read and put in order on a thread of their own, while the caller works on what came before.
+//! The pump: a source is read on a thread of its own, while the caller puts what came before in order and works on it.
 
-use crate::{Fatal, Limits, Opened, Ordered, Troubles};
+use crate::{Fatal, Ledger, Limits, Opened, Ordered, Reach, Stream, Trouble, Troubles};
 use model::{Batch, Ns};
-use std::sync::mpsc::{TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::Scope;
 
 /// Batches between the two threads: enough to even out their paces, few enough to stay in the caches.
-const AHEAD: usize = 8;
+const AHEAD: usize = 4;
 
 /// What is known of a source when all of it was read.
 #[derive(Clone, Debug)]
@@ -21,31 +22,87 @@ pub struct Ingested {
 }
 
 /// Reads all of a source, handing its events on in order, in batches whose memory is used again.
-pub fn run(opened: Opened<'_>, sort_all: bool, limits: Limits, mut each: impl FnMut(&Batch)) -> Ingested {
-    let mut ordered = Ordered::new(opened, sort_all, limits);
-    let (full, filled) = sync_channel::<Batch>(AHEAD);
-    let (empty, emptied) = sync_channel::<Batch>(AHEAD + 2);
+pub fn run(mut opened: Opened<'_>, sort_all: bool, limits: Limits, mut each: impl FnMut(&Batch)) -> Ingested {
     std::thread::scope(|scope| {
-        let reader = scope.spawn(move || {
+        // Most sources are one stream. Where there are many, they are read here in turn: their order tells which.
+        if let [_] = opened.streams.as_slice() {
+            opened.streams = opened.streams.drain(..).map(|s| Ahead::start(scope, s)).collect();
+        }
+        let mut ordered = Ordered::new(opened, sort_all, limits);
+        let mut batch = Batch::default();
+        while ordered.next(&mut batch) {
+            each(&batch);
+        }
+        let (origin, late) = (ordered.origin(), ordered.late());
+        Ingested { origin, troubles: ordered.troubles, late, stopped: ordered.stopped }
+    })
+}
+
+/// A stream that is read ahead on another thread.
+struct Ahead {
+    filled: Receiver<Filled>,
+    emptied: SyncSender<Batch>,
+    ended: bool,
+}
+
+/// What the other thread read.
+struct Filled {
+    batch: Batch,
+    reach: Result<Reach, Fatal>,
+    troubles: Vec<(&'static str, u64, Trouble)>,
+}
+
+impl Ledger for Vec<(&'static str, u64, Trouble)> {
+    fn trouble(&mut self, code: &'static str, offset: u64, what: Trouble) {
+        self.push((code, offset, what));
+    }
+}
+
+impl Ahead {
+    fn start<'scope, 'a: 'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        mut stream: Box<dyn Stream + Send + 'a>,
+    ) -> Box<dyn Stream + Send + 'a> {
+        let (full, filled) = sync_channel(AHEAD);
+        let (empty, emptied) = sync_channel::<Batch>(AHEAD + 2);
+        scope.spawn(move || {
             loop {
                 let mut batch = emptied.try_recv().unwrap_or_default();
-                if !ordered.next(&mut batch) || full.send(batch).is_err() {
+                batch.clear();
+                let mut troubles = Vec::new();
+                let reach = stream.next(&mut batch, &mut troubles);
+                let goes_on = matches!(reach, Ok(Reach::Until(_)));
+                if full.send(Filled { batch, reach, troubles }).is_err() || !goes_on {
                     break;
                 }
             }
-            let (origin, late) = (ordered.origin(), ordered.late());
-            Ingested { origin, troubles: ordered.troubles, late, stopped: ordered.stopped }
         });
-        for batch in filled {
-            each(&batch);
-            // A full return channel only means that the reader has spares enough.
-            if let Err(TrySendError::Full(spare) | TrySendError::Disconnected(spare)) = empty.try_send(batch) {
-                drop(spare);
-            }
+        Box::new(Self { filled, emptied: empty, ended: false })
+    }
+}
+
+impl Stream for Ahead {
+    fn next(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<Reach, Fatal> {
+        if self.ended {
+            return Ok(Reach::End);
         }
-        match reader.join() {
-            Ok(ingested) => ingested,
-            Err(panic) => std::panic::resume_unwind(panic),
+        let Ok(Filled { mut batch, reach, troubles }) = self.filled.recv() else {
+            // The thread ends only after it has sent an end or an error, or by a panic of the reader.
+            return Err(Fatal::new("the reader of this format failed: please report it", 0));
+        };
+        self.ended = !matches!(reach, Ok(Reach::Until(_)));
+        for (code, offset, what) in troubles {
+            bad.trouble(code, offset, what);
         }
-    })
+        if out.events.is_empty() && out.names.is_empty() && out.stacks.is_empty() {
+            std::mem::swap(out, &mut batch);
+        } else {
+            out.events.append(&mut batch.events);
+            out.names.append(&mut batch.names);
+            out.stacks.append(&mut batch.stacks);
+        }
+        // A full return channel only means that the reader has spares enough.
+        let _ = self.emptied.try_send(batch);
+        reach
+    }
 }

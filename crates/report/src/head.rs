@@ -166,6 +166,6 @@ pub fn write_next(page: &mut Page, session: &Session, options: &Options) {
     let width = hints.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
     for (command, why) in hints {
         let line = format!("  {command:width$}  # {why}");
-        page.line(if line.chars().count() > page.width { &command } else { &line });
+        page.line(&if line.chars().count() > page.width { format!("  {command}") } else { line });
     }
 }

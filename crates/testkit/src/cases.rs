@@ -21,7 +21,8 @@ use std::path::Path;
 /// Where the folder has no case, or one differs, after telling how.
 pub fn run(folder: &Path, make: impl Fn(&str) -> String) {
     let files = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-    let mut files: Vec<_> = files.map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|x| x == "md")).collect();
+    let mut files: Vec<_> =
+        files.map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|x| x == "md")).collect();
     files.sort();
     assert!(!files.is_empty(), "{} has no case", folder.display());
     let bless = std::env::var_os("COREWISE_BLESS").is_some_and(|v| !v.is_empty() && v != "0");

@@ -165,7 +165,8 @@ impl Pen {
         let mut before = Cell::IDLE;
         for (column, text) in cells.iter().enumerate() {
             if *text == "w" {
-                let next = cells[column..].iter().find(|c| **c != "w").unwrap_or_else(|| panic!("nobody to wake: {cells:?}"));
+                let next =
+                    cells[column..].iter().find(|c| **c != "w").unwrap_or_else(|| panic!("nobody to wake: {cells:?}"));
                 self.wake(WakeKind::Waking, column, Cell::read(next).tid, Some(here), false);
             }
             let now = Cell::read(text);
@@ -207,8 +208,18 @@ impl Pen {
         }
         let at = ms(column as i64);
         if self.drawn.says("one_sided") {
-            self.push(Phase::Switch, at, here, What::Switch(Switch { next: Tid::UNKNOWN, next_name: NameId::NONE, ..switch }));
-            self.push(Phase::Switch, at, here, What::Switch(Switch { prev: Tid::UNKNOWN, prev_name: NameId::NONE, ..switch }));
+            self.push(
+                Phase::Switch,
+                at,
+                here,
+                What::Switch(Switch { next: Tid::UNKNOWN, next_name: NameId::NONE, ..switch }),
+            );
+            self.push(
+                Phase::Switch,
+                at,
+                here,
+                What::Switch(Switch { prev: Tid::UNKNOWN, prev_name: NameId::NONE, ..switch }),
+            );
         } else {
             self.push(Phase::Switch, at, here, What::Switch(switch));
         }
@@ -324,9 +335,6 @@ mod tests {
     #[test]
     fn one_side_at_a_time() {
         let t = trace("source one_sided\ncpu0 A B");
-        assert_eq!(
-            switches(&t)[2..],
-            [(1, 0, 1, -1, SwitchOut::Preempted), (1, 0, -1, 2, SwitchOut::Preempted)]
-        );
+        assert_eq!(switches(&t)[2..], [(1, 0, 1, -1, SwitchOut::Preempted), (1, 0, -1, 2, SwitchOut::Preempted)]);
     }
 }

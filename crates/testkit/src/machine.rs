@@ -43,7 +43,9 @@ fn row(line: &str) -> Option<(u32, String)> {
 
 /// `P0`: a letter and a number.
 pub(crate) fn is_core(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_uppercase()) && word.len() > 1 && word[1..].bytes().all(|b| b.is_ascii_digit())
+    word.starts_with(|c: char| c.is_ascii_uppercase())
+        && word.len() > 1
+        && word[1..].bytes().all(|b| b.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -271,8 +271,7 @@ fn garbage(rng: &mut Rng) -> Event {
         3..9 => -(rng.below(1000) as i64),
         _ => rng.below(1_000) as i64,
     };
-    let outs =
-        [SwitchOut::Runnable, SwitchOut::Preempted, SwitchOut::Blocked, SwitchOut::Exited, SwitchOut::Untold];
+    let outs = [SwitchOut::Runnable, SwitchOut::Preempted, SwitchOut::Blocked, SwitchOut::Exited, SwitchOut::Untold];
     let kinds = [WakeKind::Waking, WakeKind::Wakeup, WakeKind::New, WakeKind::WakeupTold];
     let states = [SeenState::Running, SeenState::Ready, SeenState::Blocked, SeenState::Exited];
     let at = time(rng);

@@ -36,7 +36,8 @@ pub fn ask(texts: &[String]) -> Result<Vec<Value>, String> {
     let _ = writer.join();
     assert!(output.status.success(), "the referee failed: {}", output.status);
     let answers = String::from_utf8(output.stdout).expect("JSON is UTF-8");
-    let answers: Vec<Value> = answers.lines().map(|l| serde_json::from_str(l).expect("the referee prints JSON")).collect();
+    let answers: Vec<Value> =
+        answers.lines().map(|l| serde_json::from_str(l).expect("the referee prints JSON")).collect();
     assert_eq!(answers.len(), texts.len(), "an answer for each text");
     Ok(answers)
 }

@@ -32,6 +32,8 @@ struct Records {
     names: Names,
     /// The process of each thread, as far as it was told to others.
     processes: FxHashMap<Tid, Pid>,
+    /// Of the last sample: its neighbours mostly have the same.
+    last_process: (Tid, Pid),
     stacks: FxHashMap<Box<[u64]>, StackId>,
     addresses: usize,
     losses: Losses,
@@ -112,6 +114,7 @@ impl<'a> PerfStream<'a> {
             decoder,
             names: Names::new(),
             processes: FxHashMap::default(),
+            last_process: (Tid::UNKNOWN, Pid::UNKNOWN),
             stacks: FxHashMap::default(),
             addresses: 0,
             losses: Losses::default(),
@@ -206,6 +209,10 @@ impl Records {
     /// Tells the process of the task that was current, once.
     #[inline]
     fn process(&mut self, stamp: Stamp, offset: u64, out: &mut Batch) {
+        if self.last_process == (stamp.tid, stamp.pid) {
+            return;
+        }
+        self.last_process = (stamp.tid, stamp.pid);
         if stamp.pid.0 > 0 && stamp.tid.0 > 0 && self.processes.insert(stamp.tid, stamp.pid) != Some(stamp.pid) {
             let what = What::Name { tid: stamp.tid, pid: stamp.pid, name: NameId::NONE };
             out.events.push(Event { at: stamp.at, offset, cpu: stamp.cpu, what });

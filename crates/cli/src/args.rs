@@ -1,0 +1,140 @@
+//! The command line: which commands there are, and what all of them take.
+
+use crate::commands::{self, Command};
+use crate::failure::Failure;
+use crate::output::Color;
+use clap::Parser;
+use engine::PassOptions;
+use std::path::PathBuf;
+
+const ABOUT: &str = "Shows how the threads of a program use hybrid (P/E, big.LITTLE) and SMT processors";
+
+const AFTER: &str = "\
+Examples:
+  corewise doctor                          what this machine lets corewise record
+  corewise record -o run.cw -- ./game      trace the whole machine while ./game runs
+  corewise report run.cw                   where each thread ran, waited and was blocked
+  corewise report perf.data                the same of a file that perf recorded
+  corewise table run.cw threads --format csv
+
+A perf.data may stand wherever a trace folder may. `corewise COMMAND --help` says more.
+
+Exit codes:
+  0  it worked
+  1  it did not; one sentence on standard error says where and what to do
+  2  the command line makes no sense
+  3  `check` found a law broken, or a recording ended early (a full disk); what there is is whole
+  `record -- COMMAND` and `demo` pass on the exit code of the command they ran.";
+
+/// corewise.
+#[derive(Debug, Parser)]
+#[command(name = "corewise", version, about = ABOUT, after_help = AFTER, arg_required_else_help = true)]
+#[command(max_term_width = 100, infer_subcommands = false, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// For all of them.
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// What all commands take.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Global {
+    /// What you know of the machine that the trace does not say: a small TOML file, or a recorded sysfs tree
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Options of all commands")]
+    pub machine: Option<PathBuf>,
+    /// Count time in which the source reports lost events as unknown
+    #[arg(long, global = true, help_heading = "Options of all commands")]
+    pub strict_loss: bool,
+    /// Colours; auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Options of all commands")]
+    pub color: Color,
+}
+
+impl Global {
+    /// How to account.
+    ///
+    /// # Errors
+    /// The machine file cannot be read.
+    pub fn pass_options(&self) -> Result<PassOptions, Failure> {
+        Ok(PassOptions { strict_loss: self.strict_loss, machine: self.machine()? })
+    }
+
+    /// What the user says of the machine.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn machine(&self) -> Result<Option<engine::Machine>, Failure> {
+        let read = |path: &PathBuf| {
+            engine::machine_file(path).map_err(|why| {
+                let (why, path) = (why.to_string(), path.display().to_string());
+                Failure::new(if why.contains(&path) { why } else { format!("{path}: {why}") })
+            })
+        };
+        self.machine.as_ref().map(read).transpose()
+    }
+
+    /// Opens a trace folder, or a file that stands in its place.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(&self, trace: &std::path::Path) -> Result<engine::Session, Failure> {
+        Ok(engine::Session::open(trace, self.pass_options()?)?)
+    }
+}
+
+/// A length of time: `10` and `2.5` are seconds; also `500ms`, `30s`, `5m`, `1h`.
+///
+/// # Errors
+/// A sentence.
+pub fn duration(words: &str) -> Result<std::time::Duration, String> {
+    let split = words.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(words.len());
+    let (number, unit) = words.split_at(split);
+    let scale = match unit {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("{unit} is no unit of time: s, ms, m or h")),
+    };
+    let seconds = number.trim().parse::<f64>().map_err(|_| "a number of seconds, as 10, 2.5, 30s or 5m".to_owned())?;
+    match std::time::Duration::try_from_secs_f64(seconds * scale) {
+        Ok(d) if !d.is_zero() => Ok(d),
+        _ => Err("more than 0 seconds".to_owned()),
+    }
+}
+
+impl Command {
+    /// Does it; the exit code.
+    ///
+    /// # Errors
+    /// A sentence and an exit code.
+    pub fn run(self, global: &Global) -> Result<u8, Failure> {
+        commands::run(self, global)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use std::time::Duration;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("2.5s"), Ok(Duration::from_millis(2500)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
+        for bad in ["", "x", "0", "-1", "5 years", "1e400", "nan"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}

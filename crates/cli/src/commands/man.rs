@@ -1,0 +1,44 @@
+//! `corewise man`: the manual page, made from the same definition as `--help`.
+
+use crate::args::Cli;
+use crate::failure::{Failure, OK};
+use crate::output::stdout;
+use clap::CommandFactory;
+use std::io::Write;
+
+const AFTER: &str = "\
+Examples:
+  corewise man | man -l -
+  corewise man record | man -l -
+  corewise man > /usr/local/share/man/man1/corewise.1";
+
+/// Print the manual page, or that of one command
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// Of this command
+    command: Option<String>,
+}
+
+/// Prints.
+///
+/// # Errors
+/// There is no such command, or it cannot be written.
+pub fn run(args: &Args) -> Result<u8, Failure> {
+    let mut whole = Cli::command();
+    whole.build();
+    let command = match &args.command {
+        None => whole,
+        Some(name) => {
+            let found = whole.find_subcommand(name).cloned();
+            let found = found.ok_or_else(|| {
+                Failure::usage(format!("there is no command {name}: `corewise --help` lists those that there are"))
+            })?;
+            found.display_name(format!("corewise-{name}"))
+        }
+    };
+    let mut out = stdout()?;
+    clap_mangen::Man::new(command).render(&mut out)?;
+    out.flush()?;
+    Ok(OK)
+}

@@ -1,0 +1,55 @@
+//! One file a command.
+
+mod check;
+mod completions;
+mod demo;
+mod doctor;
+mod import;
+mod man;
+mod record;
+mod recover;
+mod report;
+mod table;
+mod tables;
+mod topo;
+
+use crate::args::Global;
+use crate::failure::Failure;
+
+/// The commands, in the order of `--help`.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    Record(record::Args),
+    Import(import::Args),
+    Report(report::Args),
+    Check(check::Args),
+    Tables(tables::Args),
+    Table(table::Args),
+    Topo(topo::Args),
+    Doctor(doctor::Args),
+    Recover(recover::Args),
+    Demo(demo::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// Does one; the exit code.
+///
+/// # Errors
+/// A sentence and an exit code.
+pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
+    match command {
+        Command::Record(args) => record::run(args, global),
+        Command::Import(args) => import::run(&args, global),
+        Command::Report(args) => report::run(&args, global),
+        Command::Check(args) => check::run(&args, global),
+        Command::Tables(args) => tables::run(&args, global),
+        Command::Table(args) => table::run(&args, global),
+        Command::Topo(args) => topo::run(&args, global),
+        Command::Doctor(args) => doctor::run(&args, global),
+        Command::Recover(args) => recover::run(&args, global),
+        Command::Demo(args) => demo::run(&args, global),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
+    }
+}

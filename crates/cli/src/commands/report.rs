@@ -1,0 +1,108 @@
+//! `corewise report`: what a trace says, as text.
+
+use crate::args::Global;
+use crate::failure::{Failure, OK};
+use crate::output::{print, width};
+use clap::ValueEnum;
+use engine::Session;
+use report::{Options, Sort};
+use std::path::PathBuf;
+
+const AFTER: &str = "\
+Examples:
+  corewise report run.cw
+  corewise report perf.data --process game --sort max-ready
+  corewise report run.cw --format json | jq '.threads[] | {name, running_ns}'
+
+States: running (on a CPU), ready (could run, but did not), blocked (waited for something), unknown (events are missing, so
+nobody can say). A thread's states sum to its life, CPUs' busy time to threads' running time. Where a recording was made for
+one process, that process stands first.";
+
+/// Tell where each thread ran, how long it was ready but not running, and how long blocked
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// A trace folder or a perf.data; - is standard input
+    trace: PathBuf,
+    /// One process only, by number or by name; or threads of this name
+    #[arg(short, long, value_name = "NAME|PID")]
+    process: Option<String>,
+    /// Show so many threads; the others are one row
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    top: usize,
+    /// Order of the threads
+    #[arg(short, long, default_value = "running")]
+    sort: SortBy,
+    /// How many CPUs ran at once, of a file too (folders show it anyway): reads the file once more
+    #[arg(long)]
+    concurrency: bool,
+    /// For people or for scripts
+    #[arg(long, default_value = "text")]
+    format: Form,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SortBy {
+    Running,
+    Ready,
+    MaxReady,
+    Blocked,
+    Unknown,
+    Switches,
+    Migrations,
+    Name,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    Text,
+    Json,
+}
+
+impl From<SortBy> for Sort {
+    fn from(by: SortBy) -> Self {
+        match by {
+            SortBy::Running => Self::Running,
+            SortBy::Ready => Self::Ready,
+            SortBy::MaxReady => Self::MaxReady,
+            SortBy::Blocked => Self::Blocked,
+            SortBy::Unknown => Self::Unknown,
+            SortBy::Switches => Self::Switches,
+            SortBy::Migrations => Self::Migrations,
+            SortBy::Name => Self::Name,
+        }
+    }
+}
+
+/// Reports.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
+    let session = global.open(&args.trace)?;
+    let options = Options {
+        top: args.top,
+        process: args.process.clone(),
+        sort: args.sort.into(),
+        concurrency: args.concurrency || session.is_folder(),
+        width: width(),
+        color: global.color.wanted(),
+    };
+    if args.format == Form::Json {
+        let json = report::json(&session, &options)?;
+        print(&format!("{}\n", serde_json::to_string_pretty(&json).map_err(|e| Failure::new(e.to_string()))?))?;
+    } else {
+        print(&report::text(&session, &options)?)?;
+    }
+    Ok(OK)
+}
+
+/// The report of a trace as it is without options, for commands that made one.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn print_report(session: &Session, global: &Global) -> Result<(), Failure> {
+    let color = global.color.wanted();
+    let options = Options { concurrency: true, top: 12, width: width(), color, ..Options::default() };
+    print(&report::text(session, &options)?)
+}

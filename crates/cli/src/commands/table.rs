@@ -1,0 +1,86 @@
+//! `corewise table`: one table, for people or other tools.
+
+use crate::args::Global;
+use crate::failure::{Failure, OK};
+use crate::output::{create, stdout};
+use clap::ValueEnum;
+use engine::Format;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+const AFTER: &str = "\
+Examples:
+  corewise table run.cw threads
+  corewise table run.cw threads --format csv -o threads.csv
+  corewise table perf.data thread_state --format parquet -o states.parquet
+
+`corewise tables` lists the tables and explains their columns. Times are nanoseconds. csv, json and parquet have the column
+`trace` first; where a file was not imported, all of it is read for its checksum.";
+
+/// Write one table of a trace as Markdown, csv, json or Parquet
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// A trace folder or a perf.data; - is standard input
+    trace: PathBuf,
+    /// Which table
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// In which form
+    #[arg(long, default_value = "md")]
+    format: Form,
+    /// Into this new file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    Md,
+    Csv,
+    Json,
+    Parquet,
+}
+
+impl From<Form> for Format {
+    fn from(form: Form) -> Self {
+        match form {
+            Form::Md => Self::Markdown,
+            Form::Csv => Self::Csv,
+            Form::Json => Self::Json,
+            Form::Parquet => Self::Parquet,
+        }
+    }
+}
+
+/// Writes it.
+///
+/// # Errors
+/// The trace cannot be read, there is no such table, or it cannot be written.
+pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
+    if args.format == Form::Parquet && args.output.is_none() && std::io::stdout().is_terminal() {
+        return Err(Failure::usage("parquet is no text for a terminal: name a file with -o FILE"));
+    }
+    let session = global.open(&args.trace)?;
+    session.definition(&args.name)?;
+    match &args.output {
+        None => {
+            let mut out = stdout()?;
+            session.write_table(&args.name, args.format.into(), &mut out)?;
+            out.flush()?;
+        }
+        Some(path) => {
+            let mut out = create(path)?;
+            let written = session
+                .write_table(&args.name, args.format.into(), &mut out)
+                .map_err(Failure::from)
+                .and_then(|()| out.flush().map_err(Failure::at(path)));
+            if written.is_err() {
+                // Half a table is of no use, and the file is ours.
+                let _ = std::fs::remove_file(path);
+            }
+            written?;
+        }
+    }
+    Ok(OK)
+}

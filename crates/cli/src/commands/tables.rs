@@ -1,0 +1,65 @@
+//! `corewise tables`: which tables there are, and what their columns mean.
+
+use crate::args::Global;
+use crate::failure::{Failure, OK};
+use crate::output::{Color, print};
+use model::{Kind, TableDef};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+const AFTER: &str = "\
+Examples:
+  corewise tables
+  corewise tables run.cw
+  corewise table run.cw threads --format md
+
+Every table has the column `trace` first, the trace's id, so that the tables of many traces can be read as one.";
+
+/// List the tables of a trace, and what their columns mean
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// A trace folder or a perf.data: tells the rows of its tables too
+    trace: Option<PathBuf>,
+}
+
+/// Lists.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
+    let session = args.trace.as_ref().map(|trace| global.open(trace)).transpose()?;
+    let mut out = String::new();
+    for (i, def) in model::tables::ALL.iter().enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        let rows = match &session {
+            Some(session) if !engine::Session::is_large(def) && (session.is_folder() || def.name != "concurrency") => {
+                Some(session.table(def.name)?.rows.len())
+            }
+            _ => None,
+        };
+        describe(&mut out, def, rows, global.color);
+    }
+    print(&out)?;
+    Ok(OK)
+}
+
+fn describe(out: &mut String, def: &TableDef, rows: Option<usize>, color: Color) {
+    let (on, off) = if color.wanted() { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
+    let rows = rows.map(|n| format!(" ({n} rows)")).unwrap_or_default();
+    let _ = writeln!(out, "{on}{}{off}{rows}: {}", def.name, def.doc);
+    let width = def.cols.iter().map(|c| c.name.len()).max().unwrap_or(0);
+    for col in def.cols {
+        let kind = match col.kind {
+            Kind::Int => "int",
+            Kind::Float => "float",
+            Kind::Text => "text",
+            Kind::Bool => "bool",
+        };
+        let unit = if col.unit.is_empty() { kind.to_owned() } else { format!("{kind}, {}", col.unit) };
+        let null = if col.nullable { ", may be null" } else { "" };
+        let _ = writeln!(out, "  {:width$}  {} ({unit}{null})", col.name, col.doc);
+    }
+}

@@ -1,0 +1,47 @@
+//! `corewise topo`: the machine, drawn.
+
+use crate::args::Global;
+use crate::failure::{Failure, OK};
+use crate::output::print;
+use std::path::PathBuf;
+
+const AFTER: &str = "\
+Examples:
+  corewise topo                        this machine
+  corewise topo run.cw                 the machine of a trace
+  corewise topo --machine laptop.toml  a machine that you describe
+  corewise topo --json | jq .class_names
+
+Every fact says who told it. Which cores are fast and which are slow is judged from the kernel's CPU lists, capacities, CPPC
+and maximum frequencies; where nothing tells, all are `uniform`.";
+
+/// Draw the machine: types of core, SMT siblings, caches, and how each is known
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// A trace folder or a perf.data: the machine that it was recorded on [default: this machine]
+    trace: Option<PathBuf>,
+    /// As JSON, with the sources of every fact
+    #[arg(long)]
+    json: bool,
+}
+
+/// Draws.
+///
+/// # Errors
+/// The trace or the machine file cannot be read.
+pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
+    let machine = match (&args.trace, global.machine()?) {
+        (Some(trace), _) => global.open(trace)?.machine().clone(),
+        (None, Some(told)) => told,
+        (None, None) => engine::live(),
+    };
+    if args.json {
+        let text = serde_json::to_string_pretty(&machine).map_err(|e| Failure::new(e.to_string()))?;
+        print(&format!("{text}\n"))?;
+    } else {
+        let drawn = engine::draw(&machine);
+        print(if drawn.ends_with('\n') { drawn } else { format!("{drawn}\n") }.as_str())?;
+    }
+    Ok(OK)
+}

@@ -1,0 +1,206 @@
+//! The order of events is that of ACCOUNTING.md, however a source hands them out: held against a slow merge.
+
+use ingest::{Facts, Limits, Opened, Ordered, Reach};
+use model::{Batch, CpuId, Event, Ns, Switch, What};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, VecDeque};
+use testkit::{Mode, Random, Replay, Rng};
+
+const ROOMY: Limits = Limits { pending: 1 << 20, batch: 4096 };
+
+/// Of each CPU's next event at the earliest instant: wakings (and whatever else) before switches, then the lower CPU.
+fn naive(events: &[Event]) -> Vec<u64> {
+    let mut of_cpu: BTreeMap<CpuId, Vec<&Event>> = BTreeMap::new();
+    events.iter().for_each(|e| of_cpu.entry(e.cpu).or_default().push(e));
+    let mut queues: Vec<VecDeque<&Event>> = Vec::new();
+    for mut queue in of_cpu.into_values() {
+        queue.sort_by_key(|e| e.at); // keeps the order of the source within an instant
+        queues.push(queue.into());
+    }
+    let mut order = Vec::new();
+    loop {
+        let next = queues.iter_mut().filter(|q| !q.is_empty());
+        let Some(queue) = next.min_by_key(|q| (q[0].at, matches!(q[0].what, What::Switch(_)), q[0].cpu)) else {
+            return order;
+        };
+        order.extend(queue.pop_front().map(|e| e.offset));
+    }
+}
+
+/// The offsets tell the events apart.
+fn ordered(opened: Opened<'_>, sort_all: bool, limits: Limits) -> Vec<u64> {
+    told(opened, sort_all, limits).0
+}
+
+fn told(opened: Opened<'_>, sort_all: bool, limits: Limits) -> (Vec<u64>, Vec<String>, u64) {
+    let mut ordered = Ordered::new(opened, sort_all, limits);
+    let (mut batch, mut order, mut texts, mut names) = (Batch::default(), Vec::new(), Vec::new(), vec![String::new()]);
+    while ordered.next(&mut batch) {
+        names.extend(batch.names.iter().map(ToString::to_string));
+        assert!(batch.events.len() <= limits.batch + 1, "{} events at once", batch.events.len());
+        for event in &batch.events {
+            order.push(event.offset);
+            if let What::Switch(Switch { prev_name, next_name, .. }) = event.what {
+                texts.push(format!("{} {}", names[prev_name.0 as usize], names[next_name.0 as usize]));
+            }
+        }
+    }
+    assert!(ordered.stopped.is_none(), "{:?}", ordered.stopped);
+    (order, texts, ordered.late())
+}
+
+fn random(seed: u64, steps: usize) -> Batch {
+    Random { mode: if seed.is_multiple_of(2) { Mode::Whole } else { Mode::Deleted }, seed, steps }.batch()
+}
+
+/// The events in rounds: between two marks every CPU's events of some time come, CPU by CPU.
+fn in_rounds(batch: &Batch, rng: &mut Rng) -> Replay {
+    let end = batch.events.iter().map(|e| e.at.0).max().unwrap_or(0);
+    let mut replay = Replay::default();
+    let mut from = i64::MIN;
+    let mut names = batch.names.clone();
+    while from <= end {
+        let to = from.max(0) + 1 + rng.below(end as usize / 4 + 2) as i64;
+        let events = batch.events.iter().filter(|e| e.at.0 >= from && e.at.0 < to).copied().collect();
+        let part = Batch { events, names: std::mem::take(&mut names), stacks: Vec::new() };
+        replay.0.push_back((part, Reach::Until(Ns(to))));
+        from = to;
+    }
+    replay
+}
+
+/// A stream for each CPU, each with names of its own numbering.
+fn by_cpu(batch: &Batch) -> Opened<'static> {
+    let mut streams: BTreeMap<CpuId, Batch> = BTreeMap::new();
+    for event in &batch.events {
+        let stream = streams.entry(event.cpu).or_default();
+        let mut event = *event;
+        if let What::Switch(s) = &mut event.what {
+            for name in [&mut s.prev_name, &mut s.next_name].into_iter().filter(|n| n.0 > 0) {
+                let text = &batch.names[name.0 as usize - 1];
+                let at = stream.names.iter().position(|n| n == text).unwrap_or_else(|| {
+                    stream.names.push(text.clone());
+                    stream.names.len() - 1
+                });
+                name.0 = at as u32 + 1;
+            }
+        }
+        stream.events.push(event);
+    }
+    let streams = streams.into_values().map(|b| Box::new(Replay::all(b)) as Box<dyn ingest::Stream + Send>);
+    Opened { facts: Facts::default(), streams: streams.collect() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn as_the_slow_merge_has_it(seed in any::<u64>(), steps in 0_usize..400) {
+        let batch = random(seed, steps);
+        let order = ordered(Replay::all(batch.clone()).opened(Facts::default()), false, ROOMY);
+        prop_assert_eq!(order, naive(&batch.events));
+    }
+
+    #[test]
+    fn in_rounds_as_at_once(seed in any::<u64>(), steps in 0_usize..400, batch_size in 1_usize..50) {
+        let batch = random(seed, steps);
+        let rounds = in_rounds(&batch, &mut Rng(seed));
+        let (order, _, late) = told(rounds.opened(Facts::default()), false, Limits { batch: batch_size, ..ROOMY });
+        prop_assert_eq!(late, 0);
+        prop_assert_eq!(order, naive(&batch.events));
+    }
+
+    #[test]
+    fn on_disk_as_in_memory(seed in any::<u64>(), steps in 0_usize..400, pending in 1_usize..60) {
+        let batch = random(seed, steps);
+        let mut rng = Rng(seed);
+        let mut replay = Replay::default();
+        let mut names = batch.names.clone();
+        for events in batch.events.chunks(1 + rng.below(30)) {
+            let part = Batch { events: events.to_vec(), names: std::mem::take(&mut names), stacks: Vec::new() };
+            replay.0.push_back((part, Reach::Until(Ns::MIN)));
+        }
+        let limits = Limits { pending, batch: 1 + rng.below(30) };
+        let spilled = told(replay.opened(Facts::default()), false, limits);
+        let held = told(Replay::all(batch.clone()).opened(Facts::default()), false, ROOMY);
+        prop_assert_eq!(&spilled, &held);
+        prop_assert_eq!(spilled.0, naive(&batch.events));
+    }
+
+    #[test]
+    fn many_streams_as_one(seed in any::<u64>(), steps in 0_usize..400) {
+        let batch = random(seed, steps);
+        let one = told(Replay::all(batch.clone()).opened(Facts::default()), false, ROOMY);
+        prop_assert_eq!(told(by_cpu(&batch), false, ROOMY), one);
+    }
+
+    #[test]
+    fn any_order_is_sorted(seed in any::<u64>(), steps in 0_usize..300, pending in 1_usize..100) {
+        let batch = Random { mode: Mode::Garbage, seed, steps }.batch();
+        let limits = Limits { pending, batch: 7 };
+        let mut times = Vec::new();
+        let mut ordered = Ordered::new(Replay::all(batch.clone()).opened(Facts::default()), true, limits);
+        let mut out = Batch::default();
+        while ordered.next(&mut out) {
+            times.extend(out.events.iter().map(|e| e.at));
+        }
+        prop_assert!(times.is_sorted(), "{:?}", times);
+        prop_assert_eq!(ordered.late(), 0);
+    }
+}
+
+fn event(at: i64, offset: u64, cpu: u32) -> Event {
+    Event { at: Ns(at), offset, cpu: CpuId(cpu), what: What::Sample }
+}
+
+/// A stream that breaks its word: what comes late is counted, and a second reading sorts everything.
+#[test]
+fn late_events_are_counted_and_a_second_reading_has_them() {
+    let replay = || {
+        let part = |events: Vec<Event>, until| (Batch { events, ..Batch::default() }, until);
+        let first = part(vec![event(10, 0, 0), event(50, 1, 0)], Reach::Until(Ns(100)));
+        let second = part(vec![event(30, 2, 1), event(120, 3, 0)], Reach::End);
+        Replay([first, second].into()).opened(Facts::default())
+    };
+    assert_eq!(told(replay(), false, ROOMY), (vec![0, 1, 3], vec![], 1));
+    assert_eq!(told(replay(), true, ROOMY), (vec![0, 2, 1, 3], vec![], 0));
+}
+
+#[test]
+fn names_that_come_late_hold_from_now_on() {
+    let name = What::Name { tid: testkit::tid('A'), pid: model::Pid(1), name: model::NameId(1) };
+    let first = Batch { events: vec![event(10, 0, 0), event(50, 1, 0)], ..Batch::default() };
+    let late = Event { at: Ns(20), offset: 2, cpu: CpuId(0), what: name };
+    let second = Batch { events: vec![late, event(60, 3, 0)], names: vec!["a".into()], ..Batch::default() };
+    let replay = Replay([(first, Reach::Until(Ns(51))), (second, Reach::End)].into());
+    assert_eq!(told(replay.opened(Facts::default()), false, ROOMY), (vec![0, 1, 2, 3], vec![], 0));
+}
+
+/// What an attacker would write: each CPU's events from the last to the first, and into the middle.
+#[test]
+fn the_worst_order_takes_no_worse_than_a_sort() {
+    let count = 300_000;
+    let backwards = (0..count).map(|i| event(count - i, i as u64, (i % 3) as u32));
+    let inside_out = (0..count).map(|i| event(if i % 2 == 0 { i } else { count - i }, i as u64, 0));
+    for events in [backwards.collect::<Vec<_>>(), inside_out.collect()] {
+        let batch = Batch { events, ..Batch::default() };
+        let before = std::time::Instant::now();
+        assert_eq!(ordered(Replay::all(batch.clone()).opened(Facts::default()), false, ROOMY).len(), count as usize);
+        assert!(before.elapsed().as_secs() < 20, "{:?}", before.elapsed());
+    }
+}
+
+/// An origin in the source's own time, and earlier events before it.
+#[test]
+fn the_first_sample_is_time_0() {
+    let early = Event {
+        what: What::Name { tid: testkit::tid('A'), pid: model::Pid(1), name: model::NameId::NONE },
+        ..event(900, 0, 0)
+    };
+    let batch = Batch { events: vec![early, event(1_000, 1, 0), event(1_007, 2, 1)], ..Batch::default() };
+    let mut ordered = Ordered::new(Replay::all(batch).opened(Facts::default()), false, ROOMY);
+    let mut out = Batch::default();
+    assert!(ordered.next(&mut out));
+    assert_eq!(out.events.iter().map(|e| e.at.0).collect::<Vec<_>>(), [-100, 0, 7]);
+    assert_eq!(ordered.origin(), Some(Ns(1_000)));
+}
