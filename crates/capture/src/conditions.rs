@@ -111,7 +111,10 @@ pub fn read(arguments: &[String]) -> Values {
         let kind = text(&format!("{base}/type")).unwrap_or_default();
         put(&format!("thermal_millicelsius.{zone}.{kind}"), text(&format!("{base}/temp")));
     }
-    put("steal_ns", Ok(crate::samples::steal().iter().map(|(c, n)| format!("cpu{c}={n}")).collect::<Vec<_>>().join(" ")));
+    put(
+        "steal_ns",
+        Ok(crate::samples::steal().iter().map(|(c, n)| format!("cpu{c}={n}")).collect::<Vec<_>>().join(" ")),
+    );
     for what in ["cpu", "io", "memory"] {
         put(&format!("psi_{what}"), text(&format!("/proc/pressure/{what}")));
     }
@@ -131,7 +134,11 @@ pub fn join(start: Values, end: Option<Values>) -> Vec<Condition> {
             Condition { name, start, end }
         })
         .collect();
-    all.extend(ends.into_iter().map(|(name, end)| Condition { name, start: Err("not there at the start".into()), end }));
+    all.extend(ends.into_iter().map(|(name, end)| Condition {
+        name,
+        start: Err("not there at the start".into()),
+        end,
+    }));
     all
 }
 

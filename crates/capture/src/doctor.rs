@@ -109,7 +109,8 @@ fn programs() -> Vec<Finding> {
 }
 
 fn perf() -> Vec<Finding> {
-    let tracing = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].into_iter().find(|d| there(&format!("{d}/events")));
+    let tracing =
+        ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].into_iter().find(|d| there(&format!("{d}/events")));
     let paranoid = text("/proc/sys/kernel/perf_event_paranoid");
     vec![
         finding(
@@ -140,7 +141,9 @@ fn hardware() -> Vec<Finding> {
             "idle states",
             idle.is_some(),
             Verdict::Partial,
-            idle.map_or("no idle driver: only that a CPU is idle is recorded, not how deep".into(), |d| format!("driver {d}")),
+            idle.map_or("no idle driver: only that a CPU is idle is recorded, not how deep".into(), |d| {
+                format!("driver {d}")
+            }),
             "",
         ),
         finding(

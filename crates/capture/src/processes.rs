@@ -104,7 +104,7 @@ fn build_id(path: &Path) -> Option<String> {
     let table = number(&head, if wide { 32 } else { 28 }, word)?;
     let size = number(&head, if wide { 54 } else { 42 }, 2)? as usize;
     let count = number(&head, if wide { 56 } else { 44 }, 2)? as usize;
-    if size < 32 || size > 256 || count > 256 {
+    if !(32..=256).contains(&size) || count > 256 {
         return None;
     }
     let mut headers = vec![0; size * count];

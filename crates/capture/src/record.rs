@@ -27,10 +27,7 @@ const SEGMENT_BYTES: u64 = 64 << 20;
 /// # Errors
 /// Without rights, where the folder is not empty, where the command cannot be run, or where the spool cannot be written
 /// ([`CaptureError::DiskFull`]: what was spooled until then is whole).
-pub fn record(
-    options: &RecordOptions,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Recorded, CaptureError> {
+pub fn record(options: &RecordOptions, progress: &mut dyn FnMut(Progress)) -> Result<Recorded, CaptureError> {
     let spool = make_folder(&options.dir)?;
     let done = run(options, &spool, progress);
     if done.is_err() && spool::segments(&spool).is_ok_and(|s| s.is_empty()) {
@@ -161,12 +158,7 @@ impl Recorder {
         let missed = self.tracer.newly_missed();
         if missed > 0 {
             self.book.lost += missed;
-            self.book.write(&[
-                &[frame::LOSS],
-                &self.looked.to_ne_bytes(),
-                &now.to_ne_bytes(),
-                &missed.to_ne_bytes(),
-            ]);
+            self.book.write(&[&[frame::LOSS], &self.looked.to_ne_bytes(), &now.to_ne_bytes(), &missed.to_ne_bytes()]);
         }
         self.looked = now;
         self.book.look_up();
@@ -220,11 +212,7 @@ fn choose(options: &RecordOptions) -> Result<(Tracer, String), CaptureError> {
     }
 }
 
-fn run(
-    options: &RecordOptions,
-    spool: &Path,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Recorded, CaptureError> {
+fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Recorded, CaptureError> {
     let started = (samples::now(), samples::realtime());
     let cpu_before = used().0;
     let conditions = conditions::read(&options.arguments);

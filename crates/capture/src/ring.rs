@@ -89,8 +89,7 @@ impl Ring {
             let length = (head & !DISCARD_BIT) as usize;
             if head & DISCARD_BIT == 0 && place + RECORD_HEAD + length <= self.producer.len {
                 // SAFETY: inside the mapping; the kernel does not touch a finished record before it is consumed.
-                let bytes =
-                    unsafe { std::slice::from_raw_parts(self.producer.at.add(place + RECORD_HEAD), length) };
+                let bytes = unsafe { std::slice::from_raw_parts(self.producer.at.add(place + RECORD_HEAD), length) };
                 take(bytes);
             }
             at += (length + RECORD_HEAD).next_multiple_of(8) as u64;

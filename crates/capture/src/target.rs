@@ -116,9 +116,7 @@ impl Running {
     pub fn prepare(target: &Target) -> Result<Self, CaptureError> {
         let kind = match target {
             Target::All => Kind::All,
-            Target::Pid(pid) => {
-                Kind::Process(watch(*pid).ok_or(CaptureError::NoProcess(*pid))?, *pid)
-            }
+            Target::Pid(pid) => Kind::Process(watch(*pid).ok_or(CaptureError::NoProcess(*pid))?, *pid),
             Target::Command(words) => Self::fork(words)?,
         };
         Ok(Self { kind, exit_code: None })

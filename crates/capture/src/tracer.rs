@@ -281,9 +281,7 @@ fn open(
     functions: bool,
     lacks: &mut Vec<String>,
 ) -> Result<OpenObject, CaptureError> {
-    let mut object = ObjectBuilder::default()
-        .open_memory(OBJECT)
-        .map_err(|e| why("opening the BPF object", &e))?;
+    let mut object = ObjectBuilder::default().open_memory(OBJECT).map_err(|e| why("opening the BPF object", &e))?;
     let has_point = |name: &str| btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{name}")).is_some();
     let state_is_told = switch_tells_state(btf);
     for mut program in object.progs_mut() {

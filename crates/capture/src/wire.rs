@@ -103,8 +103,7 @@ pub fn block_head(bytes: &[u8]) -> Option<BlockHead> {
     let mut b = Bytes::new(bytes);
     let kind = b.u8();
     let level = usize::from(b.u8());
-    let head =
-        BlockHead { level, cpu: b.u16(), events: b.u32(), base: b.u64(), last: b.u64(), lost: b.u64() };
+    let head = BlockHead { level, cpu: b.u16(), events: b.u32(), base: b.u64(), last: b.u64(), lost: b.u64() };
     (b.whole && kind == KIND_BLOCK && level < LEVELS).then_some(head)
 }
 
@@ -200,9 +199,7 @@ pub fn decode_block(head: &BlockHead, data: &[u8], offset: u64, out: &mut impl F
                 // The name stands in the spool's table of interrupts: the reader puts it in.
                 What::Irq { kind: IrqKind::Hard, number: b.i32(), begins: kind == 9, name: NameId::NONE }
             }
-            11 | 12 => {
-                What::Irq { kind: IrqKind::Soft, number: i32::from(a), begins: kind == 11, name: NameId::NONE }
-            }
+            11 | 12 => What::Irq { kind: IrqKind::Soft, number: i32::from(a), begins: kind == 11, name: NameId::NONE },
             13 => {
                 let (tid, _) = (Tid(b.i32()), b.u32());
                 told(tid, time, b.u64())

@@ -43,8 +43,11 @@ pub fn import(
         let mut writer = writing.writer.ok_or_else(|| EngineError::Other("the folder was not begun".into()))??;
         let mut stretches = writing.collector.finish();
         let tables = stage_two(&mut stretches, &accounted, &mut writer)?;
-        for table in tables.iter().chain(&of_totals(&accounted)) {
+        for table in &tables {
             writer.table(table)?;
+        }
+        for table in model::tables::ALL.iter().filter_map(|def| of_totals(def.name, &accounted)) {
+            writer.table(&table)?;
         }
         let identity = identity.join().map_err(|_| EngineError::Other("reading the checksum failed".into()))??;
         writer.finish(manifest(&accounted, identity)?)?;
@@ -148,16 +151,17 @@ pub(crate) fn context<'a>(accounted: &Accounted, followed: &'a [CpuId], machine:
     analysis::Context { machine, span: Span::new(Ns::ZERO, accounted.totals.end), followed }
 }
 
-/// The tables that come from the sums alone.
-pub(crate) fn of_totals(accounted: &Accounted) -> [Table; 5] {
+/// A table that comes from the sums alone.
+pub(crate) fn of_totals(name: &str, accounted: &Accounted) -> Option<Table> {
     let (totals, machine) = (&accounted.totals, &accounted.machine);
-    [
-        account::threads(totals),
-        account::thread_by_cpu(totals),
-        account::thread_by_core_type(totals, machine),
-        account::cpus(totals, machine),
-        account::loss(totals),
-    ]
+    match name {
+        "threads" => Some(account::threads(totals)),
+        "thread_by_cpu" => Some(account::thread_by_cpu(totals)),
+        "thread_by_core_type" => Some(account::thread_by_core_type(totals, machine)),
+        "cpus" => Some(account::cpus(totals, machine)),
+        "loss" => Some(account::loss(totals)),
+        _ => None,
+    }
 }
 
 fn manifest(accounted: &Accounted, identity: Identity) -> Result<Manifest, EngineError> {

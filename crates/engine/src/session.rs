@@ -149,7 +149,7 @@ impl Session {
                 ))),
             },
             Kind::Source(source, accounted) => {
-                if let Some(table) = of_totals(accounted).into_iter().find(|t| t.def.name == name) {
+                if let Some(table) = of_totals(name, accounted) {
                     return Ok(table);
                 }
                 let (accounted, collector) =

@@ -41,6 +41,8 @@ pub struct Ordered<'a> {
     streams: Vec<Source<'a>>,
     queues: Vec<Queue>,
     by_cpu: FxHashMap<CpuId, usize>,
+    /// Queues that got events out of order and are not sorted yet.
+    torn: Vec<usize>,
     heads: BinaryHeap<Reverse<Head>>,
     horizon: Ns,
     /// Ignore what streams say of their horizon: the source broke its word.
@@ -74,6 +76,8 @@ struct Queue {
     cpu: CpuId,
     events: VecDeque<Event>,
     in_heads: bool,
+    /// It holds events out of order, and stands in [`Ordered::torn`].
+    torn: bool,
 }
 
 /// A queue's next event: its time, whether it is a switch, the CPU, and the queue.
@@ -113,6 +117,7 @@ impl<'a> Ordered<'a> {
             streams: opened.streams.into_iter().map(source).collect(),
             queues: Vec::new(),
             by_cpu: FxHashMap::default(),
+            torn: Vec::new(),
             heads: BinaryHeap::new(),
             horizon: Ns::MIN,
             sort_all,
@@ -219,6 +224,7 @@ impl<'a> Ordered<'a> {
             self.enqueue_run(run);
         }
         self.incoming = incoming;
+        self.mend();
         if !self.sort_all {
             self.horizon = self.streams.iter().map(|s| s.until).min().unwrap_or(Ns::MAX);
         } else if self.streams.iter().all(|s| s.ended) {
@@ -234,7 +240,7 @@ impl<'a> Ordered<'a> {
 
     fn queue_of(&mut self, cpu: CpuId) -> usize {
         *self.by_cpu.entry(cpu).or_insert_with(|| {
-            self.queues.push(Queue { cpu, events: VecDeque::new(), in_heads: false });
+            self.queues.push(Queue { cpu, events: VecDeque::new(), in_heads: false, torn: false });
             self.queues.len() - 1
         })
     }
@@ -269,20 +275,29 @@ impl<'a> Ordered<'a> {
             event.at = self.left; // side-band records (names) may come late: they hold from now on
         }
         self.pending += 1;
-        let mut first = false;
-        if queue.events.back().is_none_or(|last| last.at <= event.at) {
-            queue.events.push_back(event);
-        } else {
-            let place = queue.events.partition_point(|e| e.at <= event.at);
-            queue.events.insert(place, event);
-            first = place == 0;
+        if queue.events.back().is_some_and(|last| last.at > event.at) && !queue.torn {
+            queue.torn = true;
+            self.torn.push(at);
         }
+        queue.events.push_back(event);
         if !queue.in_heads {
             queue.in_heads = true;
             self.heads.extend(head(queue, at).map(Reverse));
-        } else if first {
-            self.rebuild_heads(); // the head that stands in the heap for this queue is no longer true
         }
+    }
+
+    /// Sorts the queues that got events out of order: once, since putting each event into its place would take a hostile
+    /// source's time squared.
+    fn mend(&mut self) {
+        if self.torn.is_empty() {
+            return;
+        }
+        for at in std::mem::take(&mut self.torn) {
+            let queue = &mut self.queues[at];
+            queue.events.make_contiguous().sort_by_key(|e| e.at); // keeps the order within an instant
+            queue.torn = false;
+        }
+        self.rebuild_heads(); // what stands in the heap for these queues is no longer true
     }
 
     fn rebuild_heads(&mut self) {

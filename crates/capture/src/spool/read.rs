@@ -120,9 +120,10 @@ impl SpoolStream {
             self.lose_track();
         }
         self.expected = Some(number + 1);
-        match File::open(&path).map_err(|_| "a segment of the spool cannot be opened").and_then(|f| {
-            Frames::open(BufReader::with_capacity(1 << 18, f))
-        }) {
+        match File::open(&path)
+            .map_err(|_| "a segment of the spool cannot be opened")
+            .and_then(|f| Frames::open(BufReader::with_capacity(1 << 18, f)))
+        {
             Ok(frames) => self.frames = Some((number, frames)),
             Err(why) => {
                 bad.trouble(why, place, Trouble::Lost);
@@ -293,10 +294,9 @@ impl SpoolStream {
         let mut left = 0;
         for lane in self.lanes.values_mut() {
             left += lane.clear();
-            for (count, code) in [
-                (lane.late, "an event delivered after its turn"),
-                (lane.bad, "a block that cannot be read to its end"),
-            ] {
+            for (count, code) in
+                [(lane.late, "an event delivered after its turn"), (lane.bad, "a block that cannot be read to its end")]
+            {
                 if count > 0 {
                     bad.trouble(code, 0, Trouble::Odd);
                 }
