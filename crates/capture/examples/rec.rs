@@ -46,6 +46,7 @@ fn record(words: &[String]) -> Result<(), String> {
             }
             "--pid" => options.target = Target::Pid(rest.next().and_then(|s| s.parse().ok()).unwrap_or(0)),
             "--" => options.target = Target::Command(rest.by_ref().cloned().collect()),
+            "--all" => {}
             other => return Err(format!("{other}?")),
         }
     }

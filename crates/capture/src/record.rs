@@ -3,19 +3,17 @@
 use crate::book::Book;
 use crate::conditions;
 use crate::focus::Focus;
-use crate::options::{Backend, CaptureError, Ended, Progress, RecordOptions, Recorded};
+use crate::kernel::Kernel;
+use crate::options::{CaptureError, Ended, Progress, RecordOptions, Recorded};
 use crate::rights;
 use crate::samples;
 use crate::spool::{self, Meta, Writer, frame};
 use crate::target::{Running, Signals};
-use crate::tracer::Tracer;
 use ingest::{Facts, OwnCost};
 use model::CpuId;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often the buffer is emptied and a mark written.
-const TICK: Duration = Duration::from_millis(100);
 /// A mark lies this much before the moment at which the blocks were looked at: a store of another CPU is visible by then.
 const MARGIN_NS: u64 = 1_000_000;
 /// A segment is closed at about this size.
@@ -68,7 +66,7 @@ fn used() -> (i64, i64) {
 }
 
 /// A CPU list ("0-3,8") as numbers.
-fn cpu_numbers(list: &str) -> Vec<CpuId> {
+pub fn cpu_numbers(list: &str) -> Vec<CpuId> {
     let mut all = Vec::new();
     for part in list.trim().split(',').filter(|p| !p.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -79,7 +77,7 @@ fn cpu_numbers(list: &str) -> Vec<CpuId> {
     all
 }
 
-fn first_facts(options: &RecordOptions, backend: &str, lacks: Vec<String>, focus: Option<i32>) -> Facts {
+fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: Option<i32>) -> Facts {
     let text = |path: &str| std::fs::read_to_string(path).map(|t| t.trim().to_owned()).unwrap_or_default();
     let about = [
         ("backend", backend.to_owned()),
@@ -93,7 +91,7 @@ fn first_facts(options: &RecordOptions, backend: &str, lacks: Vec<String>, focus
         clock: "CLOCK_MONOTONIC".into(),
         has_waking: Some(true),
         has_wakeup: Some(true),
-        has_charges: true,
+        has_charges: kernel.has_charges(),
         whole_machine: true,
         begin: None,
         online: cpu_numbers(&text("/sys/devices/system/cpu/online")),
@@ -102,13 +100,13 @@ fn first_facts(options: &RecordOptions, backend: &str, lacks: Vec<String>, focus
         about: about.map(|(k, v)| (k.to_owned(), v)).into(),
         cost: None,
         focus,
-        lacks,
+        lacks: kernel.lacks().to_vec(),
     }
 }
 
 /// The recorder at work.
 struct Recorder {
-    tracer: Tracer,
+    tracer: Kernel,
     book: Book,
     /// Up to here losses were looked for that no block tells of.
     looked: u64,
@@ -166,7 +164,7 @@ impl Recorder {
 
     fn each_second(&mut self) -> Result<(), CaptureError> {
         self.sample();
-        if self.tracer.look_for_changes {
+        if self.tracer.look_for_changes() {
             let rows = self.tracer.threads()?;
             self.book.changes(&rows);
         }
@@ -201,17 +199,6 @@ impl Recorder {
     }
 }
 
-fn choose(options: &RecordOptions) -> Result<(Tracer, String), CaptureError> {
-    match options.backend {
-        Backend::Perf => Err(CaptureError::Perf("this version records by BPF only".into())),
-        Backend::Bpf => Ok((Tracer::start(options.ring_bytes, options.irq)?, "bpf (asked for)".into())),
-        Backend::Auto => {
-            let why = "bpf (chosen: this kernel has BTF and lets BPF programs be loaded)";
-            Ok((Tracer::start(options.ring_bytes, options.irq)?, why.into()))
-        }
-    }
-}
-
 fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Recorded, CaptureError> {
     let started = (samples::now(), samples::realtime());
     let cpu_before = used().0;
@@ -221,10 +208,10 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
     let signals = Signals::take();
     let mut target = Running::prepare(&options.target)?;
     let focus = target.focus();
-    let (tracer, backend) = choose(options)?;
+    let (tracer, backend) = Kernel::start(options)?;
     let mut meta = Meta {
         version: spool::META_VERSION,
-        facts: first_facts(options, &backend, tracer.lacks.clone(), focus),
+        facts: first_facts(options, &backend, &tracer, focus),
         boot_id: std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned(),
         started_ns: started.0.cast_signed(),
         started_realtime_ns: started.1.cast_signed(),
@@ -283,10 +270,11 @@ fn watch(
 ) -> Result<Ended, CaptureError> {
     let keep_ns = options.keep.map(|k| u64::try_from(k.as_nanos()).unwrap_or(u64::MAX));
     let segment_ns = keep_ns.map_or(u64::MAX, |k| (k / 4).clamp(500_000_000, 15_000_000_000));
+    let tick = recorder.tracer.tick();
     let mut second = begin + Duration::from_secs(1);
     loop {
         let left = options.duration.map(|d| d.saturating_sub(begin.elapsed()));
-        target.wait(left.map_or(TICK, |l| l.min(TICK)));
+        target.wait(left.map_or(tick, |l| l.min(tick)));
         recorder.tick();
         let now = Instant::now();
         if now >= second {

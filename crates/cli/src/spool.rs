@@ -36,9 +36,13 @@ impl Spool {
         Ok(Self { dir: dir.to_owned(), meta })
     }
 
-    /// Whether its recorder ended by itself.
-    pub fn finished(&self) -> bool {
-        self.meta.finished && self.meta.error.is_none()
+    /// How its recorder ended.
+    pub fn ended(&self) -> String {
+        match (&self.meta.error, self.meta.finished) {
+            (Some(error), _) => format!("{error}; all that is whole was kept"),
+            (None, true) => "the recording was whole".to_owned(),
+            (None, false) => "the recorder was killed; all that is whole was kept".to_owned(),
+        }
     }
 
     /// Makes a trace folder of it: in place, or elsewhere.

@@ -4,14 +4,15 @@
 mod error;
 mod import;
 mod pass;
+mod retype;
 mod session;
 mod source;
 mod summary;
 
 pub use error::EngineError;
+pub use import::{Progress, Target, import};
 /// For who brings a source of its own.
 pub use ingest::{Condition, Facts, Fatal, Opened, OwnCost};
-pub use import::{Progress, Target, import};
 pub use pass::{Accounted, PassOptions, account, account_with};
 pub use session::{EachRows, Session};
 pub use source::{FileSource, Identity, Source, formats};

@@ -1,6 +1,7 @@
 //! A trace of any kind, opened to be asked.
 
 use crate::import::{context, followed, of_totals};
+use crate::retype;
 use crate::{Accounted, EngineError, FileSource, PassOptions, Source, Summary, account, account_with};
 use account::Collector;
 use ingest::Facts;
@@ -140,14 +141,23 @@ impl Session {
     pub fn table(&self, name: &str) -> Result<Table, EngineError> {
         let def = self.definition(name)?;
         match &self.kind {
-            Kind::Folder(folder) => match folder.read_table(name)? {
-                Some(table) if self.options.machine.is_none() => Ok(table),
-                Some(table) if !table.def.cols.iter().any(|c| c.name == "core_type") => Ok(table),
-                _ => Err(EngineError::Other(format!(
-                    "{}: the table {name} is not in this folder as this corewise defines it: import the source again",
-                    self.path.display()
-                ))),
-            },
+            Kind::Folder(folder) => {
+                let told = self.options.machine.as_ref().map(|_| &self.machine);
+                if let Some(machine) = told.filter(|_| name == tables::THREAD_BY_CORE_TYPE.name) {
+                    return Ok(retype::thread_by_core_type(&self.table(tables::THREAD_BY_CPU.name)?, machine));
+                }
+                let missing = || {
+                    EngineError::Other(format!(
+                        "{}: the table {name} is not in this folder as this corewise defines it: import the source again",
+                        self.path.display()
+                    ))
+                };
+                let mut table = folder.read_table(name)?.ok_or_else(missing)?;
+                if let Some(machine) = told {
+                    retype::rows(def, &mut table.rows, machine);
+                }
+                Ok(table)
+            }
             Kind::Source(source, accounted) => {
                 if let Some(table) = of_totals(name, accounted) {
                     return Ok(table);
@@ -223,7 +233,14 @@ impl Session {
                 let mut refused = None;
                 folder.state_rows(def, None, |rows| {
                     if refused.is_none() {
-                        refused = each(rows).err();
+                        refused = match &self.options.machine {
+                            None => each(rows).err(),
+                            Some(_) => {
+                                let mut rows = rows.to_vec();
+                                retype::rows(def, &mut rows, &self.machine);
+                                each(&rows).err()
+                            }
+                        };
                     }
                     Ok(())
                 })?;

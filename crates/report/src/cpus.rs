@@ -6,7 +6,7 @@ use engine::Session;
 use model::Table;
 
 /// Characters of a CPU's bar.
-const BAR: i64 = 20;
+const BAR: i64 = 24;
 /// More CPUs than this are shown by core type only.
 const MOST: usize = 64;
 
@@ -62,7 +62,7 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
         by_type[at].add(row);
     }
     let several = by_type.len() > 1;
-    page.heading(&format!("CPUs: {} (# busy, . idle, ? unknown)", rows.len()));
+    page.heading(&format!("CPUs: {}", rows.len()));
     if rows.len() > MOST {
         let path = session.path().display();
         page.line(&format!("  (each of them: corewise table {path} cpus --format md)"));
@@ -88,7 +88,7 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
         (Column::numbers("lossy ms", 2), all.lossy > 0, |r| ms(r.lossy)),
         (Column::numbers("switches", 1), true, |r| grouped(r.switches)),
         (Column::numbers("broken", 2), all.broken > 0, |r| grouped(r.broken)),
-        (Column::words("", 4), true, Row::bar),
+        (Column::words("# busy . idle ? unknown", 4), true, Row::bar),
     ];
     let columns = columns.into_iter().filter(|(_, there, _)| *there).map(|(mut column, _, cell)| {
         shown.iter().for_each(|row| column.push(cell(row)));
@@ -121,9 +121,9 @@ mod tests {
     #[test]
     fn bars_are_of_one_length() {
         let bar = |busy, idle, unknown| Row { busy, idle, unknown, ..Row::default() }.bar();
-        assert_eq!(bar(1, 1, 0), "##########..........");
-        assert_eq!(bar(0, 0, 7), "????????????????????");
-        assert_eq!(bar(39, 1, 1).len(), 20);
-        assert_eq!(bar(0, 0, 0), "....................");
+        assert_eq!(bar(1, 1, 0), "############............");
+        assert_eq!(bar(0, 0, 7), "????????????????????????");
+        assert_eq!(bar(39, 1, 1).len(), 24);
+        assert_eq!(bar(0, 0, 0), "........................");
     }
 }

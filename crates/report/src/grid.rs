@@ -1,5 +1,7 @@
 //! Aligned columns that fit a terminal.
 
+use crate::words::TIE;
+
 /// A report being written.
 pub struct Page {
     /// What is written.
@@ -16,7 +18,7 @@ impl Page {
 
     /// A line of words.
     pub fn line(&mut self, words: &str) {
-        self.text.push_str(words.trim_end());
+        self.text.extend(words.trim_end().chars().map(|c| if c == TIE { ' ' } else { c }));
         self.text.push('\n');
     }
 

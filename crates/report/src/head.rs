@@ -2,7 +2,7 @@
 
 use crate::Options;
 use crate::grid::Page;
-use crate::words::{bytes, grouped, percent, plain, plural, time};
+use crate::words::{TIE, bytes, grouped, percent, plain, plural, time};
 use engine::{Session, Summary};
 
 /// The first lines.
@@ -11,7 +11,7 @@ pub fn write(page: &mut Page, session: &Session) {
     let cpu_time = s.cpu_time_ns();
     page.wrapped(
         &format!(
-            "{}: {} on {}; unknown {} of CPU time, lossy {}; broken {}, unwoken {}, losses {}",
+            "{}: {} on {}; unknown{TIE}{} of CPU time, lossy{TIE}{}; broken{TIE}{}, unwoken{TIE}{}, losses{TIE}{}",
             plain(&session.path().display().to_string()),
             time(s.span_ns),
             plural(s.cpus, "CPU"),
@@ -47,7 +47,9 @@ fn source(session: &Session) -> String {
     let (facts, s) = (session.facts(), session.summary());
     let mut parts = Vec::new();
     let by = match (facts.format.as_str(), about(session, "backend")) {
-        ("corewise", Some(backend)) => format!("recorded by corewise, {}", backend.split(" (").next().unwrap_or(backend)),
+        ("corewise", Some(backend)) => {
+            format!("recorded by corewise, {}", backend.split(" (").next().unwrap_or(backend))
+        }
         ("corewise", None) => "recorded by corewise".to_owned(),
         (other, _) => format!("from {other}"),
     };
@@ -80,8 +82,11 @@ fn cost(session: &Session) -> String {
         return "own cost: this source does not tell what recording it cost".to_owned();
     };
     let cpu_time = s.cpu_time_ns();
-    let mut words =
-        format!("own cost: recorder {} ({} of all CPU time)", time(cost.recorder_cpu_ns), percent(cost.recorder_cpu_ns, cpu_time));
+    let mut words = format!(
+        "own cost: recorder {} ({} of all CPU time)",
+        time(cost.recorder_cpu_ns),
+        percent(cost.recorder_cpu_ns, cpu_time)
+    );
     if let Some(bpf) = cost.bpf_ns {
         words.push_str(&format!(", its BPF programs {} ({})", time(bpf), percent(bpf, cpu_time)));
     }
@@ -98,11 +103,16 @@ fn laws(s: &Summary) -> String {
         .laws
         .iter()
         .filter(|l| l.residual_ns != 0)
-        .map(|l| format!("\"{}\" is off by {}{}", l.law, time(l.residual_ns), if l.exact { "" } else { " (two clocks)" }))
+        .map(|l| {
+            format!("\"{}\" is off by {}{}", l.law, time(l.residual_ns), if l.exact { "" } else { " (two clocks)" })
+        })
         .collect();
     let verdict = if s.laws_hold() { "yes" } else { "NO" };
-    let detail =
-        if off.is_empty() { format!("{} hold to the nanosecond", plural(s.laws.len() as u64, "law")) } else { off.join("; ") };
+    let detail = if off.is_empty() {
+        format!("{} hold to the nanosecond", plural(s.laws.len() as u64, "law"))
+    } else {
+        off.join("; ")
+    };
     format!("accounts close: {verdict} ({detail})")
 }
 
@@ -110,15 +120,16 @@ fn laws(s: &Summary) -> String {
 pub fn write_limits(page: &mut Page, session: &Session) {
     let (facts, s) = (session.facts(), session.summary());
     let mut limits: Vec<String> = facts.lacks.iter().map(|l| plain(l)).collect();
-    if !s.ready_known {
-        limits.push("It has no wakings, so ready time is not known; blocked time holds both.".to_owned());
+    if !s.ready_known && !limits.iter().any(|l| l.contains("ready time")) {
+        limits.push("It has no wakings, so ready time is not known.".to_owned());
     }
-    if s.unknown_ns > 0 && facts.format.starts_with("perf") && s.broken > 0 {
-        limits.push(
-            "perf did not deliver what happened while some tasks ran (broken links): that time is unknown. `corewise \
-             record` has no such holes."
-                .to_owned(),
-        );
+    if s.broken > 0 {
+        let by = if facts.format == "corewise" { "The recorder" } else { "It" };
+        limits.push(format!(
+            "{by} was not told what happened while some tasks ran ({} that do not link to the one before on their CPU): \
+             that time is unknown.",
+            plural(s.broken, "switch").replace("switchs", "switches")
+        ));
     }
     for t in s.troubles.iter().filter(|t| !t.lost) {
         limits.push(format!("odd: {} (x {}, first at byte {}).", t.what, t.count, t.first_offset));
@@ -142,7 +153,8 @@ pub fn write_limits(page: &mut Page, session: &Session) {
 
 /// Settings stay as they are unless somebody changes them; loads and temperatures always move.
 fn is_setting(name: &str) -> bool {
-    const MOVING: [&str; 10] = ["psi", "thermal", "temp", "steal", "load", "power", "pressure", "cur_freq", "battery", "uptime"];
+    const MOVING: [&str; 10] =
+        ["psi", "thermal", "temp", "steal", "load", "power", "pressure", "cur_freq", "battery", "uptime"];
     !MOVING.iter().any(|m| name.contains(m))
 }
 

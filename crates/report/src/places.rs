@@ -60,7 +60,8 @@ pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(),
 fn places<K: Ord>(table: &Table, key: impl Fn(&Table, usize) -> Option<K>) -> Places<K> {
     let mut all = Places::new();
     for i in 0..table.rows.len() {
-        if let (Some(thread), Some(key), Some(ns)) = (table.int(i, "thread"), key(table, i), table.int(i, "running_ns")) {
+        if let (Some(thread), Some(key), Some(ns)) = (table.int(i, "thread"), key(table, i), table.int(i, "running_ns"))
+        {
             *all.entry(thread).or_default().entry(key).or_default() += ns;
         }
     }
@@ -76,7 +77,8 @@ fn of<K: Ord>(places: &Places<K>, thread: i64, place: &K, running: i64) -> Strin
 fn most(places: &BTreeMap<i64, i64>, running: i64) -> String {
     let mut all: Vec<(i64, i64)> = places.iter().map(|(cpu, ns)| (*cpu, *ns)).filter(|(_, ns)| *ns > 0).collect();
     all.sort_by_key(|(cpu, ns)| (std::cmp::Reverse(*ns), *cpu));
-    let mut named: Vec<String> = all.iter().take(NAMED).map(|(cpu, ns)| format!("{cpu}: {}", share(*ns, running))).collect();
+    let mut named: Vec<String> =
+        all.iter().take(NAMED).map(|(cpu, ns)| format!("{cpu}: {}", share(*ns, running))).collect();
     if all.len() > NAMED {
         named.push(format!("and {} more", all.len() - NAMED));
     }

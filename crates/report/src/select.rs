@@ -134,7 +134,8 @@ fn of_process(asked: &str, threads: &[Thread]) -> (String, Vec<Thread>) {
         let of: Vec<Thread> = threads.iter().filter(|t| t.pid == Some(pid) || t.tid == pid).cloned().collect();
         return (of_pid(pid, &of), of);
     }
-    let pids: HashSet<i64> = threads.iter().filter(|t| t.name == asked && t.pid == Some(t.tid)).map(|t| t.tid).collect();
+    let pids: HashSet<i64> =
+        threads.iter().filter(|t| t.name == asked && t.pid == Some(t.tid)).map(|t| t.tid).collect();
     let of = |t: &&Thread| t.name == asked || t.pid.is_some_and(|p| pids.contains(&p));
     (format!("Threads of {asked}"), threads.iter().filter(of).cloned().collect())
 }

@@ -12,17 +12,20 @@ pub fn grouped(n: i64) -> String {
     let digits = n.unsigned_abs().to_string();
     let mut out = String::from(if n < 0 { "-" } else { "" });
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            out.push(' ');
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(TIE);
         }
         out.push(digit);
     }
     out
 }
 
+/// Stands between words that belong on one line, and is a space in the end.
+pub const TIE: char = '\u{a0}';
+
 /// A share of a whole: `12.3 %`. What is there, but rounds to nothing, is `<0.1 %`.
 pub fn percent(part: i64, whole: i64) -> String {
-    format!("{} %", share(part, whole))
+    format!("{}{TIE}%", share(part, whole))
 }
 
 /// The same without its sign, for a column.
@@ -37,26 +40,26 @@ pub fn share(part: i64, whole: i64) -> String {
 /// A length of time in the unit that suits it.
 pub fn time(ns: i64) -> String {
     match ns {
-        ..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.3} ms", ns as f64 / 1e6),
-        _ => format!("{:.3} s", ns as f64 / 1e9),
+        ..1_000 => format!("{ns}{TIE}ns"),
+        1_000..1_000_000 => format!("{:.1}{TIE}us", ns as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.3}{TIE}ms", ns as f64 / 1e6),
+        _ => format!("{:.3}{TIE}s", ns as f64 / 1e9),
     }
 }
 
 /// Bytes in the unit that suits them.
 pub fn bytes(n: i64) -> String {
     match n {
-        ..1_000 => format!("{n} bytes"),
-        1_000..1_000_000 => format!("{:.1} kB", n as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
-        _ => format!("{:.2} GB", n as f64 / 1e9),
+        ..1_000 => format!("{n}{TIE}bytes"),
+        1_000..1_000_000 => format!("{:.1}{TIE}kB", n as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1}{TIE}MB", n as f64 / 1e6),
+        _ => format!("{:.2}{TIE}GB", n as f64 / 1e9),
     }
 }
 
 /// `1 thread`, `2 threads`.
 pub fn plural(n: u64, word: &str) -> String {
-    format!("{} {word}{}", grouped(n.cast_signed()), if n == 1 { "" } else { "s" })
+    format!("{}{TIE}{word}{}", grouped(n.cast_signed()), if n == 1 { "" } else { "s" })
 }
 
 /// What a terminal could take for a command, or would not show.
@@ -81,18 +84,18 @@ mod tests {
 
     #[test]
     fn numbers_are_readable() {
-        assert_eq!(ms(1_234_567_890), "1 234.568");
+        assert_eq!(ms(1_234_567_890), "1\u{a0}234.568");
         assert_eq!(ms(499), "0.000");
         assert_eq!(ms(-1_500_000), "-1.500");
-        assert_eq!(grouped(1_000_000), "1 000 000");
+        assert_eq!(grouped(1_000_000), "1\u{a0}000\u{a0}000");
         assert_eq!(grouped(-999), "-999");
-        assert_eq!(percent(1, 3), "33.3 %");
+        assert_eq!(percent(1, 3), "33.3\u{a0}%");
         assert_eq!(share(1, 100_000), "<0.1");
         assert_eq!(share(0, 5), "0.0");
         assert_eq!(share(5, 0), "-");
-        assert_eq!(time(1_500), "1.5 us");
-        assert_eq!(bytes(2_500_000), "2.5 MB");
-        assert_eq!(plural(1, "thread"), "1 thread");
+        assert_eq!(time(1_500), "1.5\u{a0}us");
+        assert_eq!(bytes(2_500_000), "2.5\u{a0}MB");
+        assert_eq!(plural(1, "thread"), "1\u{a0}thread");
         assert_eq!(short("kworker/u8:2-events", 10), "kworker/u~");
         assert_eq!(plain("a\u{1b}[2J"), "a?[2J");
     }

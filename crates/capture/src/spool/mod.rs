@@ -94,7 +94,12 @@ impl Meta {
     /// A sentence.
     pub fn load(dir: &Path) -> Result<Self, String> {
         let path = folder(dir).join("meta.json");
-        let bytes = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let bytes = std::fs::read(&path).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound if folder(dir).is_dir() => {
+                "nothing was recorded: the recorder ended before everything was attached".to_owned()
+            }
+            _ => format!("{}: {e}", path.display()),
+        })?;
         let version = serde_json::from_slice::<serde_json::Value>(&bytes)
             .ok()
             .and_then(|v| v.get("version").and_then(serde_json::Value::as_u64));

@@ -14,11 +14,11 @@ Examples:
   corewise check run.cw
   corewise check perf.data --format json
 
-Exit code 3 where a law is broken. Broken links, unwoken threads, lossy and unknown time are no broken laws: they say what
-the source did not deliver. The kernel's charges are held against the trace's clock, which may differ; that law is printed,
+Exit code 3 where a law is broken. Broken links, unwoken threads, lossy and unknown time are no broken laws: they say what \
+the source did not deliver. The kernel's charges are held against the trace's clock, which may differ; that law is printed, \
 but does not count.";
 
-/// Print the laws that a trace's accounts are held against, and how far it is from each
+/// Hold a trace's accounts against their laws, and print each one's residual
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {

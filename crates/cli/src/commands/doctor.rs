@@ -7,10 +7,10 @@ use capture::{Finding, Verdict};
 use std::fmt::Write;
 
 const AFTER: &str = "\
-Example:
+Examples:
   sudo corewise doctor
 
-Loads and attaches the recorder's programs for a moment, where that is permitted; changes nothing. Exit code 1 where this
+Loads and attaches the recorder's programs for a moment, where that is permitted; changes nothing. Exit code 1 where this \
 machine cannot be recorded as you are.";
 
 /// Tell what this machine lets corewise record, and what to do about the rest

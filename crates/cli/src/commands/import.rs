@@ -38,7 +38,10 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let accounted = engine::import(&source, Target::New(&dir), &options, &mut |p| of_import(&mut line, p))?;
     drop(line);
     if let Some(stopped) = &accounted.ingested.stopped {
-        say(&format!("corewise: {}: reading stopped early: {stopped}; what came before is imported", args.file.display()));
+        say(&format!(
+            "corewise: {}: reading stopped early: {stopped}; what came before is imported",
+            args.file.display()
+        ));
     }
     let (totals, seconds) = (&accounted.totals, accounted.totals.end.0 as f64 / 1e9);
     let dir = dir.display();

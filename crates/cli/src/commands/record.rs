@@ -19,8 +19,8 @@ Examples:
   corewise record -o run.cw --pid 1234             until process 1234 ends
   corewise record -o run.cw --keep 30s -- ./game   a flight recorder: the last 30 seconds are kept
 
-All forms record the switches, wakings and migrations of the whole machine: who ran instead is the point. Without a command,
---pid or --duration it ends at Ctrl-C. Events are spooled to DIR/spool as they come and converted at the end; if corewise is
+All forms record the switches, wakings and migrations of the whole machine: who ran instead is the point. Without a command, \
+--pid or --duration it ends at Ctrl-C. Events are spooled to DIR/spool as they come and converted at the end; if corewise is \
 killed, `corewise recover DIR` makes a trace of what there is. Needs root, or the capabilities that `corewise doctor` names.
 
 Exit codes: that of COMMAND; 127 or 126 where it cannot be run; 3 where the recording ended early (a full disk).";
@@ -107,12 +107,18 @@ pub fn record_spool(mut options: RecordOptions) -> Result<Recorded, CaptureError
     options.machine = Some(engine::live());
     options.arguments = std::env::args().collect();
     let mut line = Line::new();
-    capture::record(&options, &mut |p| {
+    let recorded = capture::record(&options, &mut |p| {
         line.show(|| {
             let (seconds, mb) = (p.elapsed.as_secs_f64(), p.bytes as f64 / 1e6);
             format!("recording: {seconds:.0} s, {} events, {mb:.1} MB, {} lost", p.events, p.lost)
         });
-    })
+    });
+    if let Err(CaptureError::Command { .. }) = &recorded {
+        // The command never ran: nobody wants that recording. The folder was empty or not there before.
+        let _ = std::fs::remove_dir_all(options.dir.join("spool"));
+        let _ = std::fs::remove_dir(&options.dir);
+    }
+    recorded
 }
 
 /// Makes a trace folder of what was just recorded.

@@ -11,7 +11,7 @@ Examples:
   corewise recover run.cw                  in place
   corewise recover run.cw -o /big/run.cw   onto another disk, where this one is full
 
-What was written last may be incomplete on some CPUs; the trace ends at the last moment that is whole on all of them. In
+What was written last may be incomplete on some CPUs; the trace ends at the last moment that is whole on all of them. In \
 place, the raw events are removed once the trace is written, unless --keep-spool.";
 
 /// Make a trace of what a killed recorder or a full disk left
@@ -34,12 +34,11 @@ pub struct Args {
 /// There is nothing to recover, or it cannot be written.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let spool = Spool::of(&args.dir)?;
-    let whole = spool.finished();
+    let how = spool.ended();
     let accounted = spool.convert(args.output.as_deref(), &global.pass_options()?)?;
     if args.output.is_none() && !args.keep_spool {
         spool.remove();
     }
-    let how = if whole { "the recording was whole" } else { "the recorder was killed; all that is whole was kept" };
     let dir = args.output.as_ref().unwrap_or(&args.dir).display();
     print(&format!(
         "{dir}: {} events, {:.3} s ({how})\nnext: corewise report {dir}\n",

@@ -14,11 +14,11 @@ Examples:
   corewise report perf.data --process game --sort max-ready
   corewise report run.cw --format json | jq '.threads[] | {name, running_ns}'
 
-States: running (on a CPU), ready (could run, but did not), blocked (waited for something), unknown (events are missing, so
-nobody can say). A thread's states sum to its life, CPUs' busy time to threads' running time. Where a recording was made for
+States: running (on a CPU), ready (could run, but did not), blocked (waited for something), unknown (events are missing, so \
+nobody can say). A thread's states sum to its life, CPUs' busy time to threads' running time. Where a recording was made for \
 one process, that process stands first.";
 
-/// Tell where each thread ran, how long it was ready but not running, and how long blocked
+/// Tell where each thread ran, and how long it was ready or blocked
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {

@@ -14,7 +14,7 @@ Examples:
   corewise table run.cw threads --format csv -o threads.csv
   corewise table perf.data thread_state --format parquet -o states.parquet
 
-`corewise tables` lists the tables and explains their columns. Times are nanoseconds. csv, json and parquet have the column
+`corewise tables` lists the tables and explains their columns. Times are nanoseconds. csv, json and parquet have the column \
 `trace` first; where a file was not imported, all of it is read for its checksum.";
 
 /// Write one table of a trace as Markdown, csv, json or Parquet

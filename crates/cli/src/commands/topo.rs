@@ -12,7 +12,7 @@ Examples:
   corewise topo --machine laptop.toml  a machine that you describe
   corewise topo --json | jq .class_names
 
-Every fact says who told it. Which cores are fast and which are slow is judged from the kernel's CPU lists, capacities, CPPC
+Every fact says who told it. Which cores are fast and which are slow is judged from the kernel's CPU lists, capacities, CPPC \
 and maximum frequencies; where nothing tells, all are `uniform`.";
 
 /// Draw the machine: types of core, SMT siblings, caches, and how each is known

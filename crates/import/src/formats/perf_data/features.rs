@@ -19,6 +19,24 @@ const HYBRID_TOPOLOGY: u32 = 30;
 /// No list in a header is longer.
 const MOST: u32 = 1 << 16;
 
+/// Whether a feature's section tells anything here.
+pub(super) fn is_read(feature: u32) -> bool {
+    const READ: [u32; 11] = [
+        HOSTNAME,
+        OSRELEASE,
+        VERSION,
+        ARCH,
+        NRCPUS,
+        CPUDESC,
+        CMDLINE,
+        CPU_TOPOLOGY,
+        NUMA_TOPOLOGY,
+        CACHE,
+        HYBRID_TOPOLOGY,
+    ];
+    READ.contains(&feature)
+}
+
 /// What the features tell.
 #[derive(Default)]
 pub(super) struct Told {

@@ -15,10 +15,12 @@ use zstd::stream::raw::{Decoder, Operation};
 const CHUNK: usize = 1 << 20;
 /// A record's size field has 16 bits.
 const LARGEST_RECORD: usize = 1 << 16;
+/// Bytes unpacked at once: a block of zstd's.
+const PART: usize = 128 << 10;
 /// Unpacked bytes held at once: a compressed record may hold 64 KiB of zeros a thousand times over.
 const UNPACKED: usize = 4 << 20;
 /// Tracepoint descriptions take some hundred KiB.
-const LARGEST_ASIDE: usize = 64 << 20;
+const LARGEST_ASIDE: usize = 16 << 20;
 /// Size of a record's head: type (u32), misc (u16), size (u16).
 pub(super) const HEAD: usize = 8;
 
@@ -48,6 +50,8 @@ pub(super) struct Frames<'a> {
     left: Option<u64>,
     unpacked: Buffer,
     unpack: Option<Decoder<'static>>,
+    /// Room to unpack into.
+    part: Vec<u8>,
     /// Packed bytes that wait for room.
     packed: Vec<u8>,
     /// Size of the record that was peeked, and whether it was unpacked.
@@ -86,6 +90,7 @@ impl<'a> Frames<'a> {
             left: end.map(|e| e.saturating_sub(at)),
             unpacked: Buffer::default(),
             unpack: None,
+            part: Vec::new(),
             packed: Vec::new(),
             peeked: None,
             gaps: Vec::new(),
@@ -138,6 +143,9 @@ impl<'a> Frames<'a> {
                 self.peeked = Some((size, true));
                 return Ok(());
             }
+            if self.order.u16_at(self.unpacked.rest(), 6).is_some_and(|size| usize::from(size) < HEAD) {
+                self.skip_unpacked(self.unpacked.offset, "unpacked bytes that are no record");
+            }
             if !self.packed.is_empty() {
                 self.unpack_more()?;
                 continue;
@@ -169,8 +177,7 @@ impl<'a> Frames<'a> {
     fn unpack_more(&mut self) -> Result<(), Fatal> {
         let offset = self.unpacked.offset;
         self.unpacked.compact();
-        let from = self.unpacked.bytes.len();
-        if from >= UNPACKED {
+        if self.unpacked.bytes.len() >= UNPACKED {
             // More than a record's largest size and still no record: what was unpacked is no record.
             self.skip_unpacked(offset, "unpacked bytes that are no record");
             return Ok(());
@@ -179,18 +186,16 @@ impl<'a> Frames<'a> {
             Some(decoder) => decoder,
             none => none.insert(Decoder::new().map_err(|e| failed("cannot unpack zstd", &e, offset))?),
         };
-        self.unpacked.bytes.resize(from + CHUNK, 0);
-        let result = decoder.run_on_buffers(&self.packed, &mut self.unpacked.bytes[from..]);
-        match result {
+        self.part.resize(PART, 0);
+        match decoder.run_on_buffers(&self.packed, &mut self.part) {
             Ok(status) => {
-                self.unpacked.bytes.truncate(from + status.bytes_written);
+                self.unpacked.bytes.extend_from_slice(&self.part[..status.bytes_written]);
                 self.packed.drain(..status.bytes_read);
                 if status.bytes_read == 0 && status.bytes_written == 0 {
                     self.packed.clear();
                 }
             }
             Err(_) => {
-                self.unpacked.bytes.truncate(from);
                 self.unpack = None;
                 self.skip_unpacked(offset, "a compressed record that cannot be unpacked");
             }
@@ -205,17 +210,28 @@ impl<'a> Frames<'a> {
         self.packed.clear();
     }
 
-    /// Reads on; `false` where no further record can come.
+    /// Makes the next record whole; `false` where no further one can come.
     fn refill(&mut self) -> Result<bool, Fatal> {
         let rest = self.buffer.rest();
-        if rest.len() >= LARGEST_RECORD
-            || rest.len() >= HEAD && self.order.u16_at(rest, 6).is_some_and(|s| usize::from(s) < HEAD)
-        {
-            return Ok(self.resync());
+        if rest.len() >= HEAD && self.order.u16_at(rest, 6).is_some_and(|s| usize::from(s) < HEAD) {
+            return self.resync();
         }
-        let used = self.buffer.used as u64;
+        let cut = rest.len();
+        if self.read_on()? {
+            return Ok(true);
+        }
+        if cut > 0 {
+            let offset = self.buffer.offset + self.buffer.used as u64;
+            self.gaps.push(Gap { offset, what: "a record cut off by the end of the file" });
+            self.buffer.used = self.buffer.bytes.len();
+        }
+        Ok(false)
+    }
+
+    /// Reads another chunk behind what is not used yet; `false` at the end of the input.
+    fn read_on(&mut self) -> Result<bool, Fatal> {
+        self.buffer.offset += self.buffer.used as u64;
         self.buffer.compact();
-        self.buffer.offset += used;
         let from = self.buffer.bytes.len();
         let most = self.left.map_or(CHUNK, |left| usize::try_from(left).unwrap_or(CHUNK).min(CHUNK));
         self.buffer.bytes.resize(from + most, 0);
@@ -236,35 +252,50 @@ impl<'a> Frames<'a> {
         if let Some(left) = &mut self.left {
             *left -= got as u64;
         }
-        if got == 0 && from > 0 {
-            self.gaps.push(Gap { offset: self.buffer.offset, what: "a record cut off by the end of the file" });
-            self.buffer.bytes.clear();
-        }
         Ok(got > 0)
     }
 
-    /// A size that no record can have: looks for the next three records in a row, and goes on there.
-    fn resync(&mut self) -> bool {
+    /// A size that no record can have: looks for the next three records in a row, and goes on there; `false` at the end.
+    fn resync(&mut self) -> Result<bool, Fatal> {
         let offset = self.buffer.offset + self.buffer.used as u64;
         self.gaps.push(Gap { offset, what: "bytes that are no record" });
-        let rest = self.buffer.rest();
-        let found = (8..rest.len()).step_by(8).find(|at| {
-            let mut place = *at;
-            (0..3).all(|_| {
-                let Some(bytes) = rest.get(place..) else { return false };
-                let (Some(kind), Some(size)) = (self.order.u32_at(bytes, 0), self.order.u16_at(bytes, 6)) else {
-                    return false;
-                };
-                place += usize::from(size);
-                let known = (1..=header::LAST_OF_KERNEL).contains(&kind)
-                    || (header::FIRST_SYNTHETIC..=header::LAST_SYNTHETIC).contains(&kind);
-                known && usize::from(size) >= HEAD && size % 8 == 0
-            })
-        });
-        // Nothing in what is at hand: keep its end, where the next may begin, and read on.
-        self.buffer.used +=
-            found.unwrap_or_else(|| (rest.len().saturating_sub(LARGEST_RECORD / 2) & !7).max(8).min(rest.len()));
-        true
+        self.buffer.used += 8;
+        let mut more = true;
+        loop {
+            let rest = self.buffer.rest();
+            if let Some(at) = (0..rest.len()).step_by(8).find(|at| self.three_records(&rest[*at..], !more)) {
+                self.buffer.used += at;
+                return Ok(true);
+            }
+            if !more {
+                self.buffer.used = self.buffer.bytes.len();
+                return Ok(false);
+            }
+            // Three records may begin in what is at hand and end in what is not.
+            self.buffer.used += rest.len().saturating_sub(3 * LARGEST_RECORD) & !7;
+            more = self.read_on()?;
+        }
+    }
+
+    /// Whether three records stand here in a row, or fewer up to the end of the input.
+    fn three_records(&self, bytes: &[u8], ends: bool) -> bool {
+        let mut rest = bytes;
+        (0..3).all(|nth| {
+            if ends && nth > 0 && rest.is_empty() {
+                return true;
+            }
+            let (Some(kind), Some(size)) = (self.order.u32_at(rest, 0), self.order.u16_at(rest, 6)) else {
+                return false;
+            };
+            let known = (1..=header::LAST_OF_KERNEL).contains(&kind)
+                || (header::FIRST_SYNTHETIC..=header::LAST_SYNTHETIC).contains(&kind);
+            let size = usize::from(size);
+            let Some(behind) = rest.get(size..).filter(|_| known && size >= HEAD && size % 8 == 0) else {
+                return false;
+            };
+            rest = behind;
+            true
+        })
     }
 
     /// Takes bytes that stand between records: the payload of a record that announces them.

@@ -30,9 +30,11 @@ pub(super) const LAST_SYNTHETIC: u32 = 90;
 /// Feature bit of the tracepoints' descriptions.
 const FEATURE_TRACING_DATA: u32 = 1;
 /// No section of a header is larger: tracepoint descriptions take some hundred KiB.
-const LARGEST_SECTION: u64 = 64 << 20;
-/// More attributes or ids than any machine needs.
+const LARGEST_SECTION: u64 = 16 << 20;
+/// More attributes than any recording needs (perf keeps one for each event).
 const MOST_ATTRS: usize = 1 << 16;
+/// More ids than any recording needs: one for each event and CPU or thread.
+const MOST_IDS: usize = 1 << 20;
 
 /// How one kind of event was recorded (`struct perf_event_attr`).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,6 +98,8 @@ impl Attr {
 pub(super) struct Header {
     pub(super) order: ByteOrder,
     pub(super) attrs: Vec<Attr>,
+    /// How many ids the attributes of a pipe have in all.
+    ids: usize,
     /// (feature bit, its section).
     pub(super) features: Vec<(u32, Vec<u8>)>,
     /// The tracepoints' descriptions.
@@ -123,7 +127,7 @@ pub(super) fn attr_of_record(body: &[u8], order: ByteOrder) -> Option<Attr> {
 }
 
 fn ids(bytes: &[u8], order: ByteOrder) -> Vec<u64> {
-    bytes.chunks_exact(8).take(MOST_ATTRS).filter_map(|b| order.u64_at(b, 0)).collect()
+    bytes.chunks_exact(8).filter_map(|b| order.u64_at(b, 0)).collect()
 }
 
 /// Reads the head of a pipe; its attributes come as records.
@@ -157,11 +161,14 @@ pub(super) fn read_file<'a>(mut file: Box<dyn ReadSeek + Send + 'a>) -> Result<(
         return Err(Fatal::new(format!("perf.data says its event descriptions are {attr_size} bytes each"), 16));
     }
     let attrs = section(&mut *file, attrs_at, attrs_size, length)?;
+    let mut room = MOST_IDS as u64 * 8;
     for entry in attrs.chunks_exact(attr_size as usize).take(MOST_ATTRS) {
         let Some(mut attr) = Attr::parse(entry, order) else { continue };
         let place = attr_size as usize - 16;
         let at = order.u64_at(entry, place).unwrap_or(0);
         let size = order.u64_at(entry, place + 8).unwrap_or(0);
+        // Hostile attributes may all name the same large section.
+        room = room.checked_sub(size).ok_or_else(|| Fatal::new("more event ids than any recording has", at))?;
         attr.ids = ids(&section(&mut *file, at, size, length)?, order);
         header.attrs.push(attr);
     }
@@ -181,10 +188,33 @@ pub(super) fn read_file<'a>(mut file: Box<dyn ReadSeek + Send + 'a>) -> Result<(
 }
 
 impl Header {
+    /// Takes an attribute that was told as a record.
+    pub(super) fn add_attr(&mut self, attr: Attr) {
+        self.ids += attr.ids.len();
+        if self.attrs.len() < MOST_ATTRS && self.ids <= MOST_IDS {
+            self.attrs.push(attr);
+        }
+    }
+
+    /// Takes a feature that was told as a record: each once, as perf writes it.
+    pub(super) fn add_feature(&mut self, bit: u32, bytes: &[u8]) {
+        if super::features::is_read(bit) && self.features.iter().all(|(b, _)| *b != bit) {
+            self.features.push((bit, bytes.to_vec()));
+        }
+    }
+
+    /// Takes the CPU of an id.
+    pub(super) fn add_id(&mut self, id: u64, cpu: CpuId) {
+        if self.cpu_of_id.len() < MOST_IDS {
+            self.cpu_of_id.insert(id, cpu);
+        }
+    }
+
     fn new(order: ByteOrder) -> Self {
         Self {
             order,
             attrs: Vec::new(),
+            ids: 0,
             features: Vec::new(),
             tracing: Vec::new(),
             tracing_size: 0,
@@ -210,6 +240,9 @@ impl Header {
         for (bit, place) in bits.into_iter().zip(places.chunks_exact(16)) {
             let at = order.u64_at(place, 0).unwrap_or(0);
             let size = order.u64_at(place, 8).unwrap_or(0);
+            if bit != FEATURE_TRACING_DATA && !super::features::is_read(bit) {
+                continue;
+            }
             match section(file, at, size, length) {
                 Ok(bytes) if bit == FEATURE_TRACING_DATA => self.tracing = bytes,
                 Ok(bytes) => self.features.push((bit, bytes)),

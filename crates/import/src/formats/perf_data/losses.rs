@@ -14,13 +14,15 @@ pub(super) struct Losses {
     /// Events that LOST records named, and that the closing LOST_SAMPLES name.
     told: u64,
     told_at_end: u64,
+    /// Where bytes first could not be read: what a CPU told before its first event may have been among them.
+    torn: Option<u64>,
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct PerCpu {
     last: Ns,
-    /// Lost since `last`, with the record's own time and place.
-    lost: Option<(u64, u64)>,
+    /// Lost since `last`: how many events, where that is told, and the place of the record.
+    lost: Option<(Option<u64>, u64)>,
 }
 
 impl Default for PerCpu {
@@ -36,8 +38,10 @@ impl Losses {
     /// An event was delivered; gives the loss that it ends.
     #[inline]
     pub(super) fn delivered(&mut self, cpu: CpuId, at: Ns) -> Option<Event> {
+        let torn = self.torn;
         let slot = self.slot(cpu);
-        let ended = slot.lost.take().map(|(events, offset)| loss(cpu, slot.last, at, events, offset));
+        let unseen = torn.filter(|_| slot.last == Ns::MIN).map(|offset| (None, offset));
+        let ended = slot.lost.take().or(unseen).map(|(events, offset)| loss(cpu, slot.last, at, events, offset));
         slot.last = at;
         ended
     }
@@ -46,8 +50,19 @@ impl Losses {
     pub(super) fn lost(&mut self, cpu: CpuId, events: u64, offset: u64) {
         self.told = self.told.saturating_add(events);
         let slot = self.slot(cpu);
-        let before = slot.lost.map_or(0, |(n, _)| n);
-        slot.lost = Some((before.saturating_add(events), offset));
+        let sum = match slot.lost {
+            Some((before, _)) => before.map(|n| n.saturating_add(events)),
+            None => Some(events),
+        };
+        slot.lost = Some((sum, offset));
+    }
+
+    /// Something could not be read: nobody knows of which CPU it was.
+    pub(super) fn torn(&mut self, offset: u64) {
+        self.torn.get_or_insert(offset);
+        for slot in self.cpus.iter_mut().chain([&mut self.nowhere]).filter(|s| s.last != Ns::MIN) {
+            slot.lost = Some((None, offset));
+        }
     }
 
     /// A LOST_SAMPLES record without a time: how many were lost in all.
@@ -67,7 +82,7 @@ impl Losses {
         if self.told_at_end > self.told {
             // Which buffer they were lost from is not told, so each that may have fallen silent is meant.
             let from = self.cpus.iter().filter(|c| c.last != Ns::MIN).map(|c| c.last).min().unwrap_or(Ns::MIN);
-            let events = (self.told_at_end - self.told) as i64;
+            let events = i64::try_from(self.told_at_end - self.told).unwrap_or(i64::MAX);
             let span = LossSpan { from, to: end, cpu: None, events };
             losses.push(Event { at: end, offset, cpu: CpuId(0), what: What::Loss(span) });
         }
@@ -87,8 +102,8 @@ impl Losses {
     }
 }
 
-fn loss(cpu: CpuId, from: Ns, to: Ns, events: u64, offset: u64) -> Event {
-    let events = i64::try_from(events).unwrap_or(i64::MAX);
+fn loss(cpu: CpuId, from: Ns, to: Ns, events: Option<u64>, offset: u64) -> Event {
+    let events = events.map_or(-1, |n| i64::try_from(n).unwrap_or(i64::MAX));
     let of = (cpu != CpuId::UNKNOWN).then_some(cpu);
     Event { at: to, offset, cpu, what: What::Loss(LossSpan { from, to, cpu: of, events }) }
 }

@@ -64,11 +64,10 @@ struct Preamble {
     header: Header,
     /// Whether `ID_INDEX` says that the events are of CPUs (true) or of threads (false), where it stands in the file.
     of_cpus: Option<bool>,
-    cpus: Vec<CpuId>,
 }
 
 fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>, Fatal> {
-    let mut before = Preamble { header, of_cpus: None, cpus: Vec::new() };
+    let mut before = Preamble { header, of_cpus: None };
     // Pipes tell attributes and features as records before the first event; files tell which CPU an id is of.
     while let Some(record) = frames.peek()? {
         if record.kind < header::FIRST_SYNTHETIC || !before.learn(record.kind, record.body) {
@@ -82,7 +81,7 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
             before.header.tracing = bytes;
         }
     }
-    let Preamble { header, of_cpus, mut cpus } = before;
+    let Preamble { header, of_cpus } = before;
     if header.attrs.is_empty() {
         return Err(Fatal::new(
             "perf.data without any event description: nothing was recorded, or the file is cut off",
@@ -90,7 +89,7 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
         ));
     }
     let formats = tracing::formats(&header.tracing)?;
-    let facts = facts(&header, &formats, of_cpus, &mut cpus);
+    let facts = facts(&header, &formats, of_cpus);
     let stream = PerfStream::new(frames, &header, &formats)?;
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
@@ -100,11 +99,15 @@ impl Preamble {
     fn learn(&mut self, kind: u32, body: &[u8]) -> bool {
         let order = self.header.order;
         match kind {
-            header::HEADER_ATTR => self.header.attrs.extend(header::attr_of_record(body, order)),
+            header::HEADER_ATTR => {
+                if let Some(attr) = header::attr_of_record(body, order) {
+                    self.header.add_attr(attr);
+                }
+            }
             header::TRACING_DATA => self.header.tracing_size = order.u32_at(body, 0).unwrap_or(0) as usize,
             header::HEADER_FEATURE => {
                 if let Some(id) = order.u64_at(body, 0) {
-                    self.header.features.push((id as u32, body.get(8..).unwrap_or_default().to_vec()));
+                    self.header.add_feature(id as u32, body.get(8..).unwrap_or_default());
                 }
             }
             header::ID_INDEX => {
@@ -114,8 +117,7 @@ impl Preamble {
                     if let (Some(id), Some(cpu), Some(tid)) = (id, cpu, tid) {
                         self.of_cpus = Some(self.of_cpus.unwrap_or(true) && tid as i64 == -1);
                         if let Ok(cpu) = u32::try_from(cpu) {
-                            self.header.cpu_of_id.insert(id, CpuId(cpu));
-                            self.cpus.push(CpuId(cpu));
+                            self.header.add_id(id, CpuId(cpu));
                         }
                     }
                 }
@@ -133,10 +135,11 @@ fn enabled<'f>(header: &Header, formats: &'f [EventFormat]) -> Vec<&'f str> {
     formats.iter().filter(traced).map(|f| f.name.as_str()).collect()
 }
 
-fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>, cpus: &mut Vec<CpuId>) -> Facts {
+fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>) -> Facts {
     let names = enabled(header, formats);
     let has = |name: &str| names.contains(&name);
     let told = features::read(header);
+    let mut cpus: Vec<CpuId> = header.cpu_of_id.values().copied().collect();
     cpus.sort_unstable();
     cpus.dedup();
     let whole = of_cpus.unwrap_or_else(|| header.attrs.iter().all(|a| !a.inherit && !a.enable_on_exec));
@@ -166,13 +169,10 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>, cpus: 
         has_wakeup: Some(has("sched_wakeup")),
         has_charges: has("sched_stat_runtime"),
         whole_machine: whole,
-        online: if told.online.is_empty() && whole { std::mem::take(cpus) } else { told.online },
+        online: if told.online.is_empty() && whole { cpus } else { told.online },
         machine: told.machine,
         about: told.about,
         lacks,
         ..Facts::default()
     }
 }
-
-#[cfg(test)]
-mod tests;

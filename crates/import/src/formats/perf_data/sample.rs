@@ -18,6 +18,9 @@ const STREAM_ID: u64 = 1 << 9;
 const RAW: u64 = 1 << 10;
 const IDENTIFIER: u64 = 1 << 16;
 
+/// More CPUs than Linux can have.
+const MOST_CPUS: u32 = 1 << 16;
+
 const TOTAL_TIME_ENABLED: u64 = 1;
 const TOTAL_TIME_RUNNING: u64 = 1 << 1;
 const READ_ID: u64 = 1 << 2;
@@ -156,10 +159,12 @@ fn stamp(body: &[u8], order: ByteOrder, tid: Option<usize>, time: Option<usize>,
         None => (Pid::UNKNOWN, Tid::UNKNOWN),
     };
     let cpu = match cpu {
-        Some(at) => CpuId(order.u32_at(body, at)?),
+        Some(at) => Some(CpuId(order.u32_at(body, at)?)).filter(|c| c.0 < MOST_CPUS || *c == CpuId::UNKNOWN)?,
         None => CpuId::UNKNOWN,
     };
-    Some(Stamp { pid, tid, at: Ns(order.u64_at(body, time?)? as i64), cpu })
+    // A clock that ran for 292 years, or a CPU that no Linux has: the record is damaged.
+    let at = Ns(i64::try_from(order.u64_at(body, time?)?).ok()?);
+    Some(Stamp { pid, tid, at, cpu })
 }
 
 /// Size of the counter readings in a sample.

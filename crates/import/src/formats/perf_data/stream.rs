@@ -6,7 +6,7 @@ use super::losses::Losses;
 use super::sample::{Layout, Sample, Stamp};
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, Place};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
+use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
 use rustc_hash::FxHashMap;
 
 /// Events handed out at once.
@@ -134,14 +134,14 @@ impl Stream for PerfStream<'_> {
             let round = match self.frames.peek()? {
                 Some(record) => self.records.read(&record, out, bad),
                 None => {
-                    self.records.gaps(&mut self.frames, out, bad);
+                    self.records.gaps(&mut self.frames, bad);
                     self.records.end(out);
                     return Ok(Reach::End);
                 }
             };
             self.frames.take();
             if self.frames.has_gaps() {
-                self.records.gaps(&mut self.frames, out, bad);
+                self.records.gaps(&mut self.frames, bad);
             }
             if self.records.aside > 0 {
                 self.frames.skip_aside(std::mem::take(&mut self.records.aside))?;
@@ -177,7 +177,10 @@ impl Records {
             _ => Some(()),
         };
         if read.is_none() {
-            bad.trouble("a record that is shorter than its layout", record.offset, Trouble::Lost);
+            bad.trouble("a record that cannot be read", record.offset, Trouble::Lost);
+            if matches!(record.kind, header::SAMPLE | header::SWITCH | header::SWITCH_CPU_WIDE) {
+                self.losses.torn(record.offset);
+            }
         }
         false
     }
@@ -326,14 +329,11 @@ impl Records {
         id
     }
 
-    /// Bytes that could not be read are events lost: on any CPU, from the last event before to the next one after.
-    fn gaps(&mut self, frames: &mut Frames<'_>, out: &mut Batch, bad: &mut dyn Ledger) {
+    /// Bytes that could not be read are events lost: of any CPU, from its last event before to its next one after.
+    fn gaps(&mut self, frames: &mut Frames<'_>, bad: &mut dyn Ledger) {
         for gap in frames.gaps() {
             bad.trouble(gap.what, gap.offset, Trouble::Lost);
-            let span = LossSpan { from: self.latest_before_round, to: self.latest, cpu: None, events: -1 };
-            if self.latest > Ns::MIN {
-                out.events.push(Event { at: self.latest, offset: gap.offset, cpu: CpuId(0), what: What::Loss(span) });
-            }
+            self.losses.torn(gap.offset);
         }
     }
 

@@ -1,0 +1,147 @@
+/* Rare events: each its own record, never in a block, since some of these programs can be preempted. Part of
+ * record.bpf.c. */
+#ifndef COREWISE_RARE_H
+#define COREWISE_RARE_H
+
+#define BEGIN(record, what, task)                                                                                         \
+	record.head.kind = KIND_RARE;                                                                                         \
+	record.head.type = what;                                                                                              \
+	record.head.cpu = this_cpu();                                                                                         \
+	record.head.tid = (task)->pid;                                                                                        \
+	record.head.at = ktime()
+
+INLINE int send(void *record, u32 size)
+{
+	if (ring_output(&ring, record, size, RB_NO_WAKEUP))
+		count_lost(this_cpu());
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int sched_process_fork(u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	struct rare_fork r = {};
+	BEGIN(r, FORK, child);
+	r.parent = parent->pid;
+	r.pid = child->tgid;
+	r.inner_tid = inner_of(child, &r.level);
+	r.inner_pid = inner_of(child->group_leader, &r.level);
+	r.prio = child->prio;
+	r.policy = child->policy;
+	r.nice = child->static_prio - 120;
+	r.cgroup = cgroup_of(child);
+	probe_read(r.comm, sizeof(r.comm), &child->comm);
+	return send(&r, sizeof(r));
+}
+
+SEC("tp_btf/sched_process_exec")
+int sched_process_exec(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	struct linux_binprm *bprm = (void *)ctx[2];
+	struct rare_exec r = {};
+	BEGIN(r, EXEC, p);
+	r.pid = p->tgid;
+	r.old_tid = ctx[1];
+	probe_read_str(r.path, sizeof(r.path), bprm->filename);
+	return send(&r, sizeof(r));
+}
+
+SEC("tp_btf/sched_process_exit")
+int sched_process_exit(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	struct rare_exit r = {};
+	BEGIN(r, EXIT, p);
+	r.pid = p->tgid;
+	return send(&r, sizeof(r));
+}
+
+SEC("tp_btf/task_rename")
+int task_rename(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	struct rare_rename r = {};
+	BEGIN(r, RENAME, p);
+	r.pid = p->tgid;
+	probe_read_str(r.comm, sizeof(r.comm), (void *)ctx[1]);
+	return send(&r, sizeof(r));
+}
+
+INLINE int on_priority(struct task_struct *p, s32 prio)
+{
+	struct rare_priority r = {};
+	BEGIN(r, PRIORITY, p);
+	r.prio = prio;
+	r.policy = p->policy;
+	r.nice = p->static_prio - 120;
+	return send(&r, sizeof(r));
+}
+
+/* Before the change: what it will be is computed as the kernel's own event does. */
+SEC("tp_btf/sched_pi_setprio")
+int sched_pi_setprio(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0], *donor = (void *)ctx[1];
+	s32 prio = p->normal_prio;
+	if (donor) {
+		s32 other = donor->prio;
+		if (other < prio)
+			prio = other;
+	}
+	return on_priority(p, prio);
+}
+
+/* There is no tracepoint for setpriority, sched_setscheduler and the affinity calls. */
+SEC("fexit/set_user_nice")
+int set_user_nice(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	return on_priority(p, p->prio);
+}
+
+SEC("fexit/__sched_setscheduler")
+int sched_setscheduler(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	return on_priority(p, p->prio);
+}
+
+INLINE void read_mask(struct task_struct *p, u32 *words, u64 *mask)
+{
+	u32 n = mask_words;
+	if (n > MASK_WORDS)
+		n = MASK_WORDS;
+	*words = n;
+	probe_read(mask, n * 8, p->cpus_ptr);
+}
+
+SEC("fexit/__set_cpus_allowed_ptr")
+int set_cpus_allowed(u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	struct rare_affinity r = {};
+	BEGIN(r, AFFINITY, p);
+	read_mask(p, &r.words, r.mask);
+	return send(&r, sizeof(r));
+}
+
+/* Only the v2 hierarchy: there the group attached to is the task's default one. */
+SEC("tp_btf/cgroup_attach_task")
+int cgroup_attach_task(u64 *ctx)
+{
+	struct cgroup *to = (void *)ctx[0];
+	struct task_struct *p = (void *)ctx[2];
+	if (p->cgroups->dfl_cgrp != to)
+		return 0;
+	struct rare_cgroup r = {};
+	BEGIN(r, CGROUP, p);
+	r.pid = p->tgid;
+	r.whole_process = (bool)ctx[3];
+	r.id = to->kn->id;
+	probe_read_str(r.path, sizeof(r.path), (void *)ctx[1]);
+	return send(&r, sizeof(r));
+}
+
+#endif

@@ -1,0 +1,123 @@
+//! The two ways to ask the kernel, behind one face.
+
+use crate::options::{Backend, CaptureError, RecordOptions};
+use crate::perf_events::PerfTracer;
+use crate::procfs;
+use crate::tracer::Tracer;
+use std::time::Duration;
+
+/// The kernel's side of a recording.
+pub enum Kernel {
+    Bpf(Box<Tracer>),
+    Perf(PerfTracer),
+}
+
+impl Kernel {
+    /// Attaches the backend that is asked for; with [`Backend::Auto`] BPF, and perf events where BPF cannot. Says which,
+    /// and why.
+    ///
+    /// # Errors
+    /// Where neither can.
+    pub fn start(options: &RecordOptions) -> Result<(Self, String), CaptureError> {
+        let bpf = || Tracer::start(options.ring_bytes, options.irq).map(|t| Self::Bpf(Box::new(t)));
+        let perf = || PerfTracer::start(options.irq).map(Self::Perf);
+        match options.backend {
+            Backend::Bpf => Ok((bpf()?, "bpf (asked for)".into())),
+            Backend::Perf => Ok((perf()?, "perf (asked for)".into())),
+            Backend::Auto => match bpf() {
+                Ok(kernel) => Ok((kernel, "bpf (chosen: this kernel lets BPF programs be loaded)".into())),
+                Err(why) => match perf() {
+                    Ok(kernel) => Ok((kernel, format!("perf (chosen: BPF does not work here: {why})"))),
+                    Err(_) => Err(why),
+                },
+            },
+        }
+    }
+
+    /// What it cannot tell.
+    pub fn lacks(&self) -> &[String] {
+        match self {
+            Self::Bpf(t) => &t.lacks,
+            Self::Perf(p) => &p.lacks,
+        }
+    }
+
+    /// Whether switches carry what the kernel charged.
+    pub fn has_charges(&self) -> bool {
+        matches!(self, Self::Bpf(_))
+    }
+
+    /// How often its buffers want to be emptied. Perf's are smaller, and its records four times as long.
+    pub fn tick(&self) -> Duration {
+        match self {
+            Self::Bpf(_) => Duration::from_millis(100),
+            Self::Perf(_) => Duration::from_millis(25),
+        }
+    }
+
+    /// Changes of priority and affinity must be looked for.
+    pub fn look_for_changes(&self) -> bool {
+        match self {
+            Self::Bpf(t) => t.look_for_changes,
+            Self::Perf(_) => true,
+        }
+    }
+
+    /// Hands every record that is there to `take`; `true`: nothing that was there is left.
+    pub fn drain(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
+        match self {
+            Self::Bpf(t) => t.drain(take),
+            Self::Perf(p) => p.drain(take),
+        }
+    }
+
+    /// Makes each CPU hand over what it holds back. `false`: one was in the middle of writing.
+    pub fn hand_over(&self, all: bool) -> bool {
+        match self {
+            Self::Bpf(t) => t.hand_over(all),
+            Self::Perf(_) => true,
+        }
+    }
+
+    /// Lets each CPU tell what it runs, where that can be asked.
+    pub fn tell_current(&self) {
+        if let Self::Bpf(t) = self {
+            t.tell_current();
+        }
+    }
+
+    /// A row for every thread, in wire form one behind the other.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn threads(&self) -> Result<Vec<u8>, CaptureError> {
+        match self {
+            Self::Bpf(t) => t.threads(),
+            Self::Perf(_) => Ok(procfs::threads()),
+        }
+    }
+
+    /// Events of each CPU that were lost and not told with a block.
+    pub fn untold_losses(&self) -> Vec<(u32, u64)> {
+        match self {
+            Self::Bpf(t) => t.untold_losses(),
+            Self::Perf(p) => p.untold_losses(),
+        }
+    }
+
+    /// How many events were missed, since the last call, that no block accounts for.
+    pub fn newly_missed(&mut self) -> u64 {
+        match self {
+            Self::Bpf(t) => t.newly_missed(),
+            Self::Perf(_) => 0,
+        }
+    }
+
+    /// What the BPF programs ran, ns, where the kernel counts it.
+    pub fn run_time_ns(&self) -> Option<i64> {
+        match self {
+            Self::Bpf(t) => t.run_time_ns(),
+            Self::Perf(_) => None,
+        }
+    }
+}

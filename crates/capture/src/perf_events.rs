@@ -1,0 +1,442 @@
+//! The perf backend: tracepoints through `perf_event_open`, for machines where BPF cannot. What comes out is brought into
+//! the same records as the BPF programs write, so that nothing behind it knows the difference.
+
+use crate::options::CaptureError;
+use crate::procfs;
+use crate::ring::page;
+use crate::{rights, wire};
+use std::collections::HashMap;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of each CPU's buffer, without its control page: as much of this as the kernel allows.
+const BUFFER: usize = 32 << 20;
+/// Less than this is of no use.
+const BUFFER_LEAST: usize = 64 << 10;
+/// A block is closed at about this many bytes.
+const BLOCK: usize = 4000;
+/// Where the control page keeps the kernel's and our position (`perf_event_mmap_page`).
+const HEAD: usize = 1024;
+const TAIL: usize = 1032;
+
+const SAMPLE_TID: u64 = 1 << 1;
+const SAMPLE_TIME: u64 = 1 << 2;
+const SAMPLE_RAW: u64 = 1 << 10;
+
+const RECORD_LOST: u32 = 2;
+const RECORD_COMM: u32 = 3;
+const RECORD_EXIT: u32 = 4;
+const RECORD_FORK: u32 = 7;
+const RECORD_SAMPLE: u32 = 9;
+
+/// Tracepoints: system, name, whether there is no recording without it, whether only with interrupts.
+const POINTS: [(&str, &str, bool, bool); 12] = [
+    ("sched", "sched_switch", true, false),
+    ("sched", "sched_waking", true, false),
+    ("sched", "sched_wakeup", true, false),
+    ("sched", "sched_wakeup_new", true, false),
+    ("sched", "sched_migrate_task", false, false),
+    ("sched", "sched_process_exec", false, false),
+    ("power", "cpu_idle", false, false),
+    ("power", "cpu_frequency", false, false),
+    ("irq", "irq_handler_entry", false, true),
+    ("irq", "irq_handler_exit", false, true),
+    ("irq", "softirq_entry", false, true),
+    ("irq", "softirq_exit", false, true),
+];
+
+/// `struct perf_event_attr`, version 3 of its size and later (96 bytes).
+#[derive(Default)]
+#[repr(C)]
+struct Attr {
+    kind: u32,
+    size: u32,
+    config: u64,
+    period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup: u32,
+    bp_type: u32,
+    config1: u64,
+    config2: u64,
+    branch: u64,
+    user_regs: u64,
+    user_stack: u32,
+    clock: i32,
+}
+
+const FLAG_DISABLED: u64 = 1;
+const FLAG_COMM: u64 = 1 << 9;
+const FLAG_TASK: u64 = 1 << 13;
+const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
+const FLAG_CLOCK: u64 = 1 << 25;
+
+/// A tracepoint: its place in [`POINTS`], and where its fields are.
+struct Point {
+    of: usize,
+    fields: HashMap<String, (usize, usize)>,
+}
+
+struct Buffer {
+    cpu: u32,
+    at: *mut u8,
+    size: usize,
+    lost: u64,
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping.
+        unsafe { libc::munmap(self.at.cast(), page() + self.size) };
+    }
+}
+
+/// Perf events at work.
+pub struct PerfTracer {
+    buffers: Vec<Buffer>,
+    points: HashMap<u16, Point>,
+    _fds: Vec<OwnedFd>,
+    /// What this backend cannot tell.
+    pub lacks: Vec<String>,
+}
+
+fn tracefs() -> Option<&'static str> {
+    ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"]
+        .into_iter()
+        .find(|dir| std::path::Path::new(dir).join("sched").exists())
+}
+
+/// Where each field of a tracepoint's record is, by its `format` file.
+fn fields(text: &str) -> HashMap<String, (usize, usize)> {
+    let number = |line: &str, key: &str| {
+        let (_, rest) = line.split_once(key)?;
+        rest.split(';').next()?.trim().parse::<usize>().ok()
+    };
+    text.lines()
+        .filter_map(|line| {
+            let declared = line.trim().strip_prefix("field:")?.split(';').next()?;
+            let name = declared.rsplit([' ', '\t']).next()?.split('[').next()?;
+            Some((name.to_owned(), (number(line, "offset:")?, number(line, "size:")?)))
+        })
+        .collect()
+}
+
+impl PerfTracer {
+    /// Opens the tracepoints on every CPU.
+    ///
+    /// # Errors
+    /// Without rights, without tracefs, or what the kernel says.
+    pub fn start(irq: bool) -> Result<Self, CaptureError> {
+        if !rights::may_perf() {
+            return Err(CaptureError::Rights);
+        }
+        let dir = tracefs().ok_or_else(|| {
+            CaptureError::Perf("tracefs is not mounted: sudo mount -t tracefs nodev /sys/kernel/tracing".into())
+        })?;
+        let mut lacks = vec![
+            "Recorded by perf events: the kernel's charges (exec_ns) are known from snapshots only.".to_owned(),
+            "Changes of priority, affinity and cgroup are seen once a second.".to_owned(),
+        ];
+        let (mut points, mut ids) = (HashMap::new(), Vec::new());
+        for (of, (system, name, needed, only_irq)) in POINTS.into_iter().enumerate() {
+            if only_irq && !irq {
+                continue;
+            }
+            let read = |file: &str| std::fs::read_to_string(format!("{dir}/{system}/{name}/{file}"));
+            match (read("id").ok().and_then(|t| t.trim().parse::<u16>().ok()), read("format")) {
+                (Some(id), Ok(format)) => {
+                    points.insert(id, Point { of, fields: fields(&format) });
+                    ids.push(id);
+                }
+                _ if needed => {
+                    return Err(CaptureError::Perf(format!("{dir}/{system}/{name} cannot be read")));
+                }
+                _ => lacks.push(format!("This kernel does not tell {name}.")),
+            }
+        }
+        let (mut buffers, mut fds) = (Vec::new(), Vec::<OwnedFd>::new());
+        for cpu in procfs::online() {
+            let first = fds.len();
+            for (n, id) in ids.iter().enumerate() {
+                let fd = open(u64::from(*id), cpu, n == 0)?;
+                if n == 0 {
+                    buffers.push(map(&fd, cpu)?);
+                } else {
+                    ioctl(&fd, 0x2405, fds[first].as_raw_fd())?; // PERF_EVENT_IOC_SET_OUTPUT
+                }
+                fds.push(fd);
+            }
+        }
+        for fd in &fds {
+            ioctl(fd, 0x2400, 0)?; // PERF_EVENT_IOC_ENABLE
+        }
+        Ok(Self { buffers, points, _fds: fds, lacks })
+    }
+
+    /// Hands everything that is there to `take`, as blocks and rare records.
+    pub fn drain(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
+        let mut record = Vec::new();
+        for buffer in &mut self.buffers {
+            let mut block =
+                Block { cpu: buffer.cpu, bytes: Vec::new(), events: 0, base: 0, last: 0, lost: buffer.lost };
+            let size = buffer.size;
+            let (control, data) = (buffer.at, buffer.at.wrapping_add(page()));
+            // SAFETY: both counters lie aligned in the control page, which is mapped as long as the buffer lives.
+            let (head, tail) =
+                unsafe { (&*control.add(HEAD).cast::<AtomicU64>(), &*control.add(TAIL).cast::<AtomicU64>()) };
+            let end = head.load(Ordering::Acquire);
+            let mut at = tail.load(Ordering::Relaxed);
+            while at < end {
+                let bytes = |from: u64, n: usize, into: &mut Vec<u8>| {
+                    into.clear();
+                    let from = from as usize & (size - 1);
+                    let first = n.min(size - from);
+                    // SAFETY: both pieces lie inside the mapped data, which the kernel does not overwrite before the tail moves.
+                    unsafe {
+                        into.extend_from_slice(std::slice::from_raw_parts(data.add(from), first));
+                        into.extend_from_slice(std::slice::from_raw_parts(data, n - first));
+                    }
+                };
+                bytes(at, 8, &mut record);
+                let size = usize::from(u16::from_ne_bytes([record[6], record[7]]));
+                if size < 8 {
+                    break;
+                }
+                bytes(at, size, &mut record);
+                at += size as u64;
+                translate(&self.points, &record, &mut block, take);
+            }
+            tail.store(at, Ordering::Release);
+            block.close(take);
+            buffer.lost = block.lost;
+        }
+        true
+    }
+
+    /// Events of each CPU that were lost and not told with a block.
+    pub fn untold_losses(&self) -> Vec<(u32, u64)> {
+        self.buffers.iter().filter(|b| b.lost > 0).map(|b| (b.cpu, b.lost)).collect()
+    }
+}
+
+fn open(id: u64, cpu: u32, first: bool) -> Result<OwnedFd, CaptureError> {
+    let side = if first { FLAG_COMM | FLAG_TASK } else { 0 };
+    let attr = Attr {
+        kind: 2, // PERF_TYPE_TRACEPOINT
+        size: size_of::<Attr>() as u32,
+        config: id,
+        period: 1,
+        sample_type: SAMPLE_TID | SAMPLE_TIME | SAMPLE_RAW,
+        flags: FLAG_DISABLED | FLAG_SAMPLE_ID_ALL | FLAG_CLOCK | side,
+        clock: libc::CLOCK_MONOTONIC,
+        ..Attr::default()
+    };
+    let cloexec = 8u64;
+    // SAFETY: the attributes are as long as they say.
+    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1, cpu, -1, cloexec) };
+    let error = std::io::Error::last_os_error();
+    match i32::try_from(fd) {
+        // SAFETY: fresh and ours.
+        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ if matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM)) => Err(CaptureError::Rights),
+        _ => Err(CaptureError::Perf(format!("perf_event_open on CPU {cpu}: {error}"))),
+    }
+}
+
+fn map(fd: &OwnedFd, cpu: u32) -> Result<Buffer, CaptureError> {
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    let mut size = BUFFER;
+    loop {
+        // SAFETY: a fresh mapping at an address that the kernel chooses.
+        let at =
+            unsafe { libc::mmap(std::ptr::null_mut(), page() + size, rights, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
+        if at != libc::MAP_FAILED {
+            return Ok(Buffer { cpu, at: at.cast(), size, lost: 0 });
+        }
+        let why = std::io::Error::last_os_error();
+        size /= 2;
+        if size < BUFFER_LEAST {
+            return Err(CaptureError::Perf(format!(
+                "the buffer of CPU {cpu}: {why} (sysctl kernel.perf_event_mlock_kb)"
+            )));
+        }
+    }
+}
+
+fn ioctl(fd: &OwnedFd, request: u64, value: i32) -> Result<(), CaptureError> {
+    // SAFETY: the requests used take a number.
+    if unsafe { libc::ioctl(fd.as_raw_fd(), request as _, value) } != 0 {
+        return Err(CaptureError::Perf(std::io::Error::last_os_error().to_string()));
+    }
+    Ok(())
+}
+
+/// Frequent events on their way into a block.
+struct Block {
+    cpu: u32,
+    bytes: Vec<u8>,
+    events: u32,
+    base: u64,
+    last: u64,
+    lost: u64,
+}
+
+impl Block {
+    fn push(&mut self, at: u64, kind: u8, a: u8, b: u16, words: &[u32], take: &mut dyn FnMut(&[u8])) {
+        if self.bytes.len() > BLOCK || (self.events > 0 && (at < self.last || (at - self.base) >> 32 != 0)) {
+            self.close(take);
+        }
+        if self.events == 0 {
+            self.base = at;
+        }
+        self.last = at;
+        self.events += 1;
+        self.bytes.extend_from_slice(&((at - self.base) as u32).to_ne_bytes());
+        self.bytes.extend_from_slice(&[kind, a]);
+        self.bytes.extend_from_slice(&b.to_ne_bytes());
+        words.iter().for_each(|w| self.bytes.extend_from_slice(&w.to_ne_bytes()));
+    }
+
+    fn close(&mut self, take: &mut dyn FnMut(&[u8])) {
+        if self.events == 0 {
+            return;
+        }
+        let mut out = vec![wire::KIND_BLOCK, 0];
+        out.extend_from_slice(&(self.cpu as u16).to_ne_bytes());
+        out.extend_from_slice(&self.events.to_ne_bytes());
+        for word in [self.base, self.last, std::mem::take(&mut self.lost)] {
+            out.extend_from_slice(&word.to_ne_bytes());
+        }
+        out.append(&mut self.bytes);
+        self.events = 0;
+        take(&out);
+    }
+}
+
+/// The head of a rare record.
+fn rare(of: u8, cpu: u32, tid: u32, at: u64) -> Vec<u8> {
+    let mut out = vec![wire::KIND_RARE, of];
+    out.extend_from_slice(&(cpu as u16).to_ne_bytes());
+    out.extend_from_slice(&tid.to_ne_bytes());
+    out.extend_from_slice(&at.to_ne_bytes());
+    out
+}
+
+/// Appends a text in a field of `size` bytes.
+fn put(out: &mut Vec<u8>, text: &[u8], size: usize) {
+    let end = text.iter().position(|b| *b == 0).unwrap_or(text.len()).min(size - 1);
+    let full = out.len() + size;
+    out.extend_from_slice(&text[..end]);
+    out.resize(full, 0);
+}
+
+/// Brings one perf record into wire form.
+fn translate(points: &HashMap<u16, Point>, record: &[u8], block: &mut Block, take: &mut dyn FnMut(&[u8])) {
+    let mut b = wire::Bytes::new(record);
+    let (kind, misc, _size) = (b.u32(), b.u16(), b.u16());
+    // The sample's identity stands at the end of what is no sample: tid, time.
+    let time = record.len().checked_sub(8).map_or(0, |at| wire::Bytes::new(&record[at..]).u64());
+    match kind {
+        RECORD_LOST => {
+            let (_, n) = (b.u64(), b.u64());
+            block.close(take);
+            block.lost += n;
+        }
+        RECORD_COMM => {
+            let (pid, tid) = (b.u32(), b.u32());
+            let _ = misc;
+            let mut out = rare(wire::RENAME, block.cpu, tid, time);
+            out.extend_from_slice(&pid.to_ne_bytes());
+            out.extend_from_slice(&[0; 4]);
+            put(&mut out, b.rest(), 16);
+            take(&out);
+        }
+        RECORD_FORK | RECORD_EXIT => {
+            let (pid, _ppid, tid, parent) = (b.u32(), b.u32(), b.u32(), b.u32());
+            if kind == RECORD_EXIT {
+                let mut out = rare(wire::EXIT, block.cpu, tid, time);
+                out.extend_from_slice(&pid.to_ne_bytes());
+                out.extend_from_slice(&[0; 4]);
+                take(&out);
+            } else {
+                take(&procfs::fork(rare(wire::FORK, block.cpu, tid, time), parent, pid, tid));
+            }
+        }
+        RECORD_SAMPLE => {
+            let (_pid, tid, at) = (b.u32(), b.u32(), b.u64());
+            let size = b.u32() as usize;
+            let raw = b.take(size.min(b.rest().len()));
+            sample(points, raw, tid, at, block, take);
+        }
+        _ => {}
+    }
+}
+
+fn sample(points: &HashMap<u16, Point>, raw: &[u8], tid: u32, at: u64, block: &mut Block, take: &mut dyn FnMut(&[u8])) {
+    let Some(point) = points.get(&wire::Bytes::new(raw).u16()) else { return };
+    let field = |name: &str| -> u64 {
+        let Some((offset, size)) = point.fields.get(name) else { return 0 };
+        let mut bytes = wire::Bytes::new(raw.get(*offset..).unwrap_or_default());
+        match size {
+            1 => u64::from(bytes.u8()),
+            2 => u64::from(bytes.u16()),
+            4 => u64::from(bytes.u32()),
+            _ => bytes.u64(),
+        }
+    };
+    let word = |name: &str| field(name) as u32;
+    let cpu_of_event = (field("target_cpu") & 0xffff) as u16;
+    match POINTS[point.of].1 {
+        "sched_switch" => {
+            let state = field("prev_state");
+            let code = if state & 0x100 != 0 { 9 } else { (u64::BITS - (state & 0xff).leading_zeros()) as u8 };
+            let prios = (field("prev_prio") & 255 | (field("next_prio") & 255) << 8) as u16;
+            let words = [word("prev_pid"), word("next_pid"), u32::MAX, u32::MAX];
+            block.push(at, 1, code, prios, &words, take);
+        }
+        name @ ("sched_waking" | "sched_wakeup" | "sched_wakeup_new") => {
+            let kind = if name == "sched_waking" {
+                3
+            } else if name == "sched_wakeup" {
+                4
+            } else {
+                5
+            };
+            block.push(at, kind, word("prio") as u8, cpu_of_event, &[word("pid"), tid], take);
+        }
+        "sched_migrate_task" => {
+            let from = (field("orig_cpu") & 0xffff) as u16;
+            block.push(at, 6, 0, from, &[word("pid"), word("dest_cpu")], take);
+        }
+        "sched_process_exec" => {
+            let mut out = rare(wire::EXEC, block.cpu, word("pid"), at);
+            out.extend_from_slice(&word("pid").to_ne_bytes());
+            out.extend_from_slice(&word("old_pid").to_ne_bytes());
+            // A `__data_loc`: the text's place in the low half.
+            let text = raw.get((word("filename") & 0xffff) as usize..).unwrap_or_default();
+            put(&mut out, text, 256);
+            take(&out);
+        }
+        "cpu_idle" => block.push(at, 7, word("state") as u8, 0, &[], take),
+        "cpu_frequency" => block.push(at, 8, 0, 0, &[word("cpu_id"), word("state")], take),
+        "irq_handler_entry" => block.push(at, 9, 0, 0, &[word("irq")], take),
+        "irq_handler_exit" => block.push(at, 10, 0, 0, &[word("irq")], take),
+        "softirq_entry" => block.push(at, 11, word("vec") as u8, 0, &[], take),
+        "softirq_exit" => block.push(at, 12, word("vec") as u8, 0, &[], take),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_read() {
+        let text = "name: x\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+                    \tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;";
+        let all = fields(text);
+        assert_eq!((all["common_type"], all["prev_comm"], all["pid"]), ((0, 2), (8, 16), (24, 4)));
+    }
+}

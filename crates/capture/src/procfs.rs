@@ -1,0 +1,129 @@
+//! Threads by `/proc`, in the same rows as the kernel's task iterator gives them: for the perf backend.
+
+use crate::{samples, wire};
+
+/// The CPUs that are online.
+pub fn online() -> Vec<u32> {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    crate::record::cpu_numbers(&list).into_iter().map(|c| c.0).collect()
+}
+
+struct Thread {
+    comm: String,
+    letter: u8,
+    prio: i32,
+    policy: i32,
+    nice: i32,
+    cpu: u32,
+    exec: u64,
+    mask: Vec<u64>,
+    inner: Vec<(u32, u32)>,
+}
+
+fn thread(pid: u32, tid: u32) -> Option<Thread> {
+    let base = format!("/proc/{pid}/task/{tid}");
+    let stat = std::fs::read_to_string(format!("{base}/stat")).ok()?;
+    let status = std::fs::read_to_string(format!("{base}/status")).ok()?;
+    let exec = std::fs::read_to_string(format!("{base}/schedstat")).ok();
+    // The name may hold anything, parentheses too.
+    let (before, after) = (stat.find('(')?, stat.rfind(')')?);
+    let rest: Vec<&str> = stat.get(after + 2..)?.split(' ').collect();
+    let number = |at: usize| rest.get(at).and_then(|w| w.parse::<i32>().ok()).unwrap_or(0);
+    let line = |key: &str| status.lines().find_map(|l| l.strip_prefix(key)).unwrap_or_default().trim();
+    let numbers = |key: &str| line(key).split_whitespace().filter_map(|w| w.parse().ok()).collect::<Vec<u32>>();
+    let mut words: Vec<u32> =
+        line("Cpus_allowed:").split(',').filter_map(|w| u32::from_str_radix(w, 16).ok()).collect();
+    words.reverse();
+    Some(Thread {
+        comm: stat.get(before + 1..after)?.to_owned(),
+        letter: rest.first()?.as_bytes().first().copied()?,
+        // Field 18 counts from the lowest real-time priority.
+        prio: number(15) + 100,
+        policy: number(38),
+        nice: number(16),
+        cpu: number(36).cast_unsigned(),
+        exec: exec.and_then(|t| t.split(' ').next()?.parse().ok()).unwrap_or(u64::MAX),
+        mask: words.chunks(2).map(|w| u64::from(w[0]) | u64::from(w.get(1).copied().unwrap_or(0)) << 32).collect(),
+        inner: numbers("NSpid:").into_iter().zip(numbers("NStgid:")).skip(1).collect(),
+    })
+}
+
+/// A row for every thread, in wire form one behind the other.
+pub fn threads() -> Vec<u8> {
+    let inside = |dir: &str| -> Vec<u32> {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
+    };
+    let mut rows = Vec::new();
+    for pid in inside("/proc") {
+        for tid in inside(&format!("/proc/{pid}/task")) {
+            let at = samples::now();
+            if let Some(t) = thread(pid, tid) {
+                row(&t, pid, tid, at, &mut rows);
+            }
+        }
+    }
+    rows
+}
+
+fn row(t: &Thread, pid: u32, tid: u32, at: u64, rows: &mut Vec<u8>) {
+    let start = rows.len();
+    rows.extend_from_slice(&[wire::KIND_ROW, 9]);
+    rows.extend_from_slice(&(t.cpu as u16).to_ne_bytes());
+    rows.extend_from_slice(&tid.to_ne_bytes());
+    rows.extend_from_slice(&at.to_ne_bytes());
+    let (inner_tid, inner_pid) = t.inner.last().copied().unwrap_or((tid, pid));
+    for word in [pid, inner_tid, inner_pid, t.inner.len() as u32] {
+        rows.extend_from_slice(&word.to_ne_bytes());
+    }
+    for word in [t.prio, t.policy, t.nice] {
+        rows.extend_from_slice(&word.to_ne_bytes());
+    }
+    // The raw state of a letter, and whether it is an exit state. /proc does not say which runnable thread is on a CPU.
+    let (state, exit) = match t.letter {
+        b'R' => (0, 0),
+        b'D' => (2, 0),
+        b'T' => (4, 0),
+        b't' => (8, 0),
+        b'X' | b'x' => (0x80, 0x10),
+        b'Z' => (0x80, 0x20),
+        b'P' => (0x40, 0),
+        b'I' => (0x402, 0),
+        _ => (1u32, 0u32),
+    };
+    for word in [0, u32::from(state == 0), 0, state, exit] {
+        rows.extend_from_slice(&word.to_ne_bytes());
+    }
+    rows.extend_from_slice(&t.exec.to_ne_bytes());
+    rows.extend_from_slice(&0u64.to_ne_bytes());
+    let name = t.comm.as_bytes();
+    let mut comm = [0; 16];
+    comm[..name.len().min(15)].copy_from_slice(&name[..name.len().min(15)]);
+    rows.extend_from_slice(&comm);
+    rows.extend_from_slice(&(t.mask.len().min(16) as u32).to_ne_bytes());
+    rows.extend_from_slice(&[0; 4]);
+    for n in 0..16 {
+        rows.extend_from_slice(&t.mask.get(n).copied().unwrap_or(0).to_ne_bytes());
+    }
+    debug_assert_eq!(rows.len() - start, wire::ROW);
+}
+
+/// The rest of a fork's record: what perf does not tell is read from `/proc`, if the thread is still there.
+pub fn fork(mut head: Vec<u8>, parent: u32, pid: u32, tid: u32) -> Vec<u8> {
+    let t = thread(pid, tid);
+    for word in [parent, pid, tid, pid] {
+        head.extend_from_slice(&word.to_ne_bytes());
+    }
+    let (prio, policy, nice) = t.as_ref().map_or((120, 0, 0), |t| (t.prio, t.policy, t.nice));
+    for word in [prio, policy, nice, 0] {
+        head.extend_from_slice(&word.to_ne_bytes());
+    }
+    head.extend_from_slice(&0u64.to_ne_bytes());
+    let mut comm = [0; 16];
+    if let Some(t) = &t {
+        let n = t.comm.len().min(15);
+        comm[..n].copy_from_slice(&t.comm.as_bytes()[..n]);
+    }
+    head.extend_from_slice(&comm);
+    head
+}

@@ -1,0 +1,142 @@
+//! Files of other tools: opened, imported, their tables in every form.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod support;
+
+use serde_json::Value;
+use std::process::Stdio;
+use support::{Folder, corewise, fixture, good, ran, run};
+
+const FILES: [&str; 4] = ["sched.data", "sched-zstd.data", "sched-pipe.data", "switch.data"];
+const TABLES: [&str; 8] =
+    ["threads", "thread_by_cpu", "thread_by_core_type", "cpus", "concurrency", "loss", "thread_state", "cpu_state"];
+
+fn json(words: &[&str]) -> Value {
+    serde_json::from_str(&good(words)).expect("JSON")
+}
+
+fn sum(rows: &Value, column: &str) -> i64 {
+    rows.as_array().expect("rows").iter().map(|r| r[column].as_i64().expect("an integer")).sum()
+}
+
+#[test]
+fn a_file_and_its_folder_have_the_same_tables() {
+    let folder = Folder::new();
+    for name in FILES {
+        let (file, dir) = (fixture(name), folder.name(&format!("{name}.cw")));
+        let said = good(["import", &file, "-o", &dir]);
+        assert!(said.contains("next: corewise report"), "{said}");
+        for table in TABLES {
+            let (of_file, of_dir) =
+                (json(&["table", &file, table, "--format", "json"]), json(&["table", &dir, table, "--format", "json"]));
+            assert!(of_file == of_dir, "{name} {table}");
+        }
+        let (file, dir) = (json(&["check", &file, "--format", "json"]), json(&["check", &dir, "--format", "json"]));
+        assert_eq!(file, dir, "{name}");
+        assert_eq!(file["holds"], true, "{name}");
+        assert!(file["residuals"].as_object().unwrap().values().all(|r| r == 0), "{name}");
+        assert!(file["events"].as_i64().unwrap() > 1000, "{name}");
+    }
+}
+
+#[test]
+fn sums_close_in_every_form_of_a_table() {
+    let file = fixture("sched.data");
+    let threads = json(&["table", &file, "threads", "--format", "json"]);
+    let cpus = json(&["table", &file, "cpus", "--format", "json"]);
+    assert_eq!(sum(&threads, "running_ns"), sum(&cpus, "busy_ns"));
+    let csv = good(["table", &file, "threads", "--format", "csv"]);
+    let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    assert_eq!(head[..4], ["trace", "thread", "tid", "life"]);
+    let at = head.iter().position(|c| *c == "running_ns").unwrap();
+    let running: i64 = csv.lines().skip(1).map(|l| l.split(',').nth(at).unwrap().parse::<i64>().unwrap()).sum();
+    assert_eq!(running, sum(&cpus, "busy_ns"));
+    let md = good(["table", &file, "threads", "--format", "md"]);
+    assert!(md.starts_with("| thread |") && md.contains("running_ns (ns)"), "{md}");
+    assert_eq!(md.lines().count(), threads.as_array().unwrap().len() + 2);
+}
+
+#[test]
+fn a_table_goes_into_a_new_file_only() {
+    let folder = Folder::new();
+    let (file, out) = (fixture("sched.data"), folder.name("threads.parquet"));
+    good(["table", &file, "threads", "--format", "parquet", "-o", &out]);
+    let bytes = std::fs::read(&out).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    let again = run(["table", &file, "threads", "--format", "csv", "-o", &out]);
+    assert!(again.code == Some(1) && again.err.contains("nothing is overwritten"), "{}", again.err);
+    assert_eq!(std::fs::read(&out).unwrap(), bytes);
+    let other = folder.path("other.csv");
+    assert_eq!(run(["table", &file, "dance", "-o", &other.display().to_string()]).code, Some(1));
+    assert!(!other.exists());
+}
+
+#[test]
+fn a_folder_is_never_overwritten() {
+    let folder = Folder::new();
+    let dir = folder.path("run.cw");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::write(dir.join("mine.txt"), "mine").unwrap();
+    let ran = run(["import", &fixture("sched.data"), "-o", &dir.display().to_string()]);
+    assert!(ran.code == Some(1) && ran.err.contains("not empty"), "{}", ran.err);
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
+}
+
+#[test]
+fn a_pipe_is_a_file_too() {
+    let piped = |words: &[&str]| {
+        let from = std::fs::File::open(fixture("sched-pipe.data")).unwrap();
+        ran(corewise(words).stdin(Stdio::from(from)).output().unwrap())
+    };
+    let report = piped(&["report", "-"]);
+    assert_eq!(report.code, Some(0), "{}", report.err);
+    let folder = Folder::new();
+    let dir = folder.name("run.cw");
+    let import = piped(&["import", "-", "-o", &dir]);
+    assert_eq!(import.code, Some(0), "{}", import.err);
+    let (of_dir, of_file) =
+        (json(&["check", &dir, "--format", "json"]), json(&["check", &fixture("sched-pipe.data"), "--format", "json"]));
+    assert_eq!(of_dir, of_file);
+}
+
+#[test]
+fn the_report_tells_how_good_the_recording_is_first() {
+    let text = good(["report", &fixture("sched.data"), "--top", "3"]);
+    let head: String = text.lines().take(2).collect::<Vec<_>>().join(" ");
+    for word in ["on 2 CPUs", "unknown", "lossy", "broken", "unwoken", "losses"] {
+        assert!(head.contains(word), "{word} in {head}");
+    }
+    assert!(text.contains("accounts close: yes"), "{text}");
+    let report = json(&["report", &fixture("sched.data"), "--format", "json"]);
+    assert_eq!(sum(&report["threads"], "running_ns"), sum(&report["cpus"], "busy_ns"));
+    assert_eq!(run(["report", &fixture("sched.data"), "--process", "nobody"]).code, Some(1));
+    let one = good(["report", &fixture("sched.data"), "--process", "sched-pipe", "--sort", "name"]);
+    assert!(one.contains("Threads of sched-pipe") && !one.contains("sched-messaging"), "{one}");
+}
+
+#[test]
+fn what_the_user_tells_of_the_machine_counts_for_files_and_folders() {
+    let folder = Folder::new();
+    let (told, dir) = (folder.name("pe.toml"), folder.name("run.cw"));
+    std::fs::write(
+        &told,
+        "[[cpus]]\nids = \"0\"\ntype = \"performance\"\n[[cpus]]\nids = \"1\"\ntype = \"efficient\"\n",
+    )
+    .unwrap();
+    good(["import", &fixture("sched.data"), "-o", &dir]);
+    for table in ["cpus", "thread_by_core_type", "thread_state"] {
+        let of = |trace: &str| good(["table", trace, table, "--machine", &told, "--format", "csv"]);
+        let (of_file, of_dir) = (of(&fixture("sched.data")), of(&dir));
+        assert!(of_file == of_dir, "{table}");
+        assert!(of_file.contains("performance") && of_file.contains("efficient"), "{table}");
+    }
+}
+
+#[test]
+fn tables_are_explained() {
+    let words = good(["tables"]);
+    for table in TABLES {
+        assert!(words.contains(&format!("{table}: ")), "{table} in {words}");
+    }
+    assert!(good(["tables", &fixture("sched.data")]).contains("threads (54 rows)"));
+}

@@ -1,0 +1,181 @@
+//! Recordings of the machine that the tests run on. Without the rights each says so and is skipped.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod support;
+
+use serde_json::Value;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+use support::{Folder, cannot_record, corewise, good, run};
+
+/// Whether to go on; says why not.
+fn may(test: &str) -> bool {
+    let why = cannot_record();
+    if let Some(why) = &why {
+        println!("{test}: skipped: this machine cannot be recorded:\n{why}");
+    }
+    why.is_none()
+}
+
+fn check(dir: &str) -> Value {
+    let checked: Value = serde_json::from_str(&good(["check", dir, "--format", "json"])).expect("JSON");
+    assert_eq!(checked["holds"], true, "{checked}");
+    assert!(checked["events"].as_i64().is_some_and(|n| n > 0), "{checked}");
+    checked
+}
+
+/// Waits until a file of the spool has something in it.
+fn spooling(dir: &str) {
+    let end = Instant::now() + Duration::from_secs(20);
+    let spool = std::path::Path::new(dir).join("spool");
+    let written = || {
+        std::fs::read_dir(&spool).is_ok_and(|mut all| {
+            all.any(|f| {
+                f.is_ok_and(|f| {
+                    f.path().extension().is_some_and(|e| e == "seg") && f.metadata().is_ok_and(|m| m.len() > 8192)
+                })
+            })
+        })
+    };
+    while !written() {
+        assert!(Instant::now() < end, "the recorder writes nothing into {}", spool.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn start(words: &[&str]) -> Child {
+    corewise(words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("corewise runs")
+}
+
+#[test]
+fn a_command_is_recorded_and_its_exit_code_passed_on() {
+    if !may("a command") {
+        return;
+    }
+    let folder = Folder::new();
+    let dir = folder.name("run.cw");
+    let ran = run(["record", "-o", &dir, "--", "sh", "-c", "echo of the command; sleep 0.2; exit 7"]);
+    assert_eq!(ran.code, Some(7), "{}", ran.err);
+    assert_eq!(ran.out, "of the command\n");
+    assert!(ran.err.contains("next: corewise report") && ran.err.contains("own cost"), "{}", ran.err);
+    check(&dir);
+    assert!(!folder.path("run.cw/spool").exists());
+    let report = good(["report", &dir]);
+    assert!(report.contains("Threads of process") && report.contains("(sh)"), "{report}");
+    let again = run(["record", "-o", &dir, "--", "true"]);
+    assert!(again.code == Some(1) && again.err.contains("overwrites nothing"), "{}", again.err);
+}
+
+#[test]
+fn a_command_that_is_not_there() {
+    if !may("no command") {
+        return;
+    }
+    let folder = Folder::new();
+    let ran = run(["record", "-o", &folder.name("run.cw"), "--", "/no/such/command"]);
+    assert_eq!(ran.code, Some(127), "{}", ran.err);
+    assert!(ran.err.contains("/no/such/command"), "{}", ran.err);
+    assert!(!folder.path("run.cw").exists());
+}
+
+#[test]
+fn a_duration_ends_it() {
+    if !may("a duration") {
+        return;
+    }
+    let folder = Folder::new();
+    let dir = folder.name("run.cw");
+    let ran = run(["record", "-o", &dir, "--duration", "500ms", "--irq", "--keep-spool"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let span = check(&dir)["span_ns"].as_i64().unwrap();
+    assert!((400_000_000..2_000_000_000).contains(&span), "{span}");
+    assert!(folder.path("run.cw/spool").is_dir());
+    let recovered = run(["recover", &dir]);
+    assert_eq!(recovered.code, Some(1), "what is whole is not recovered: {}", recovered.out);
+}
+
+#[test]
+fn ctrl_c_ends_it_well() {
+    if !may("Ctrl-C") {
+        return;
+    }
+    let folder = Folder::new();
+    let dir = folder.name("run.cw");
+    let child = start(&["record", "-o", &dir]);
+    spooling(&dir);
+    // SAFETY: a signal to our own child.
+    assert_eq!(unsafe { libc::kill(child.id().cast_signed(), libc::SIGINT) }, 0);
+    let ended = support::ran(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    check(&dir);
+}
+
+#[test]
+fn what_a_killed_recorder_left_is_recovered() {
+    if !may("kill -9") {
+        return;
+    }
+    let folder = Folder::new();
+    let (dir, other) = (folder.name("run.cw"), folder.name("other.cw"));
+    let mut child = start(&["record", "-o", &dir, "--", "sleep", "30"]);
+    spooling(&dir);
+    std::thread::sleep(Duration::from_millis(500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let report = run(["report", &dir]);
+    assert!(report.code == Some(1) && report.err.contains("corewise recover"), "{}", report.err);
+    good(["recover", &dir, "-o", &other]);
+    let elsewhere = check(&other);
+    let said = good(["recover", &dir]);
+    assert!(said.contains("killed"), "{said}");
+    assert_eq!(check(&dir), elsewhere);
+    assert!(!folder.path("run.cw/spool").exists());
+}
+
+#[test]
+fn the_demonstration_shows_its_threads() {
+    let folder = Folder::new();
+    let dir = folder.name("demo.cw");
+    let ran = run(["demo", "-o", &dir, "--duration", "1"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("The trace folder is"), "{}", ran.out);
+    check(&dir);
+    if may("the workload of the demonstration") {
+        for name in ["Game", "Render", "Worker1", "Streamer", "Background", "Audio"] {
+            assert!(ran.out.contains(name), "{name} in {}", ran.out);
+        }
+    } else {
+        assert!(ran.err.contains("bundled"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn without_rights_one_error_says_what_to_do() {
+    // SAFETY: no memory is involved.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("without rights: skipped: only root can give up its rights");
+        return;
+    }
+    let folder = Folder::new();
+    let binary = folder.path("corewise");
+    std::fs::copy(env!("CARGO_BIN_EXE_corewise"), &binary).unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path("."), open).unwrap();
+    let as_nobody = |words: &[&str]| {
+        use std::os::unix::process::CommandExt;
+        let mut command = std::process::Command::new(&binary);
+        support::ran(command.args(words).uid(65534).gid(65534).current_dir(folder.path(".")).output().unwrap())
+    };
+    let record = as_nobody(&["record", "-o", "run.cw", "--", "true"]);
+    assert_eq!(record.code, Some(1), "{}", record.err);
+    assert!(
+        record.err.contains("CAP_BPF") && record.err.contains("sudo") && record.err.contains("setcap"),
+        "{}",
+        record.err
+    );
+    assert!(!folder.path("run.cw").exists());
+    assert_eq!(as_nobody(&["doctor"]).code, Some(1));
+    let demo = as_nobody(&["demo", "-o", "demo.cw"]);
+    assert_eq!(demo.code, Some(0), "{}", demo.err);
+    assert!(demo.err.contains("bundled") && demo.out.contains("Threads"), "{}", demo.err);
+}

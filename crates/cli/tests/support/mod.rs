@@ -1,0 +1,69 @@
+//! Runs the binary.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The binary, with nothing of the terminal's or the user's settings.
+pub fn corewise<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_corewise"));
+    command.args(words).stdin(Stdio::null()).env_remove("NO_COLOR").env_remove("COLUMNS");
+    command
+}
+
+/// What a run came to.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+/// Runs it to its end.
+pub fn run<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Ran {
+    ran(corewise(words).output().expect("corewise runs"))
+}
+
+pub fn ran(output: Output) -> Ran {
+    Ran {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Runs it; it must do well.
+pub fn good<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> String {
+    let ran = run(words);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    ran.out
+}
+
+/// A small recording by perf.
+pub fn fixture(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/perf_data").join(name);
+    path.display().to_string()
+}
+
+/// A folder that goes with the test.
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn name(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+}
+
+/// Why this machine cannot be recorded now, if so.
+pub fn cannot_record() -> Option<String> {
+    let doctor = run(["doctor"]);
+    (doctor.code != Some(0)).then_some(doctor.out)
+}

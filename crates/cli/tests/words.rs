@@ -1,0 +1,136 @@
+//! Help, errors, exit codes, colours, closed pipes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod support;
+
+use std::io::Read;
+use std::process::Stdio;
+use support::{Folder, corewise, fixture, good, ran, run};
+
+const COMMANDS: [&str; 12] = [
+    "record",
+    "import",
+    "report",
+    "check",
+    "tables",
+    "table",
+    "topo",
+    "doctor",
+    "recover",
+    "demo",
+    "completions",
+    "man",
+];
+
+#[test]
+fn help_lists_every_command_and_each_has_its_own() {
+    let help = good(["--help"]);
+    assert!(help.contains("Examples:") && help.contains("Exit codes:"), "{help}");
+    let block = help.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
+    for command in COMMANDS {
+        assert!(block.lines().any(|l| l.trim_start().starts_with(command)), "{command} in {block}");
+        let own = good([command, "--help"]);
+        assert!(own.contains("Usage: corewise") && own.contains("Example"), "{own}");
+        assert!(own.lines().all(|l| l.chars().count() <= 100), "{own}");
+    }
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_is_2() {
+    for words in
+        [&["dance"][..], &["report"], &[], &["report", "--top", "x", "a"], &["record", "--pid", "1", "--", "ls"]]
+    {
+        let ran = run(words);
+        assert_eq!(ran.code, Some(2), "{words:?}: {}", ran.err);
+        assert!(ran.err.contains("Usage") || ran.err.contains("error"), "{}", ran.err);
+    }
+    assert_eq!(run(["record", "--only-focus"]).code, Some(2));
+    assert_eq!(run(["man", "dance"]).code, Some(2));
+}
+
+#[test]
+fn errors_are_one_sentence_with_where() {
+    let folder = Folder::new();
+    let text = folder.path("a.txt");
+    std::fs::write(&text, "not a recording").unwrap();
+    std::fs::create_dir(folder.path("empty")).unwrap();
+    let (text, empty) = (text.display().to_string(), folder.name("empty"));
+    let cases = [
+        (vec!["report", "/no/such/file"], "/no/such/file"),
+        (vec!["report", &text], "perf.data"),
+        (vec!["check", &empty], "not a trace folder"),
+        (vec!["recover", &empty], "holds no spool"),
+        (vec!["recover", "/no/such/folder"], "no such folder"),
+        (vec!["topo", "--machine", "/no/such/file"], "/no/such/file"),
+        (vec!["topo", "--machine", &text], "line 1"),
+    ];
+    for (words, wanted) in cases {
+        let ran = run(&words);
+        assert_eq!(ran.code, Some(1), "{words:?}: {}", ran.err);
+        assert!(ran.out.is_empty(), "{words:?}: {}", ran.out);
+        assert!(ran.err.starts_with("corewise: ") && ran.err.contains(wanted), "{words:?}: {}", ran.err);
+        assert!(ran.err.trim_end().lines().count() <= 4, "{words:?}: {}", ran.err);
+    }
+    let ran = run(["table", &fixture("sched.data"), "dance"]);
+    assert!(ran.code == Some(1) && ran.err.contains("thread_by_cpu"), "{}", ran.err);
+    let ran = run(["table", &fixture("sched.data"), "threads", "--format", "xml"]);
+    assert!(ran.code == Some(2) && ran.err.contains("parquet"), "{}", ran.err);
+}
+
+#[test]
+fn damage_is_told_with_its_place() {
+    let folder = Folder::new();
+    let whole = std::fs::read(fixture("sched.data")).unwrap();
+    let cut = folder.path("cut.data");
+    std::fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
+    let ran = run(["report", &cut.display().to_string()]);
+    let said = format!("{}{}", ran.out, ran.err);
+    assert!(said.contains("byte ") && ran.code.is_some_and(|c| c <= 1), "{:?} {said}", ran.code);
+}
+
+#[test]
+fn colours_only_where_they_are_wanted() {
+    let file = fixture("sched.data");
+    assert!(!good(["report", &file]).contains('\u{1b}'));
+    assert!(good(["report", &file, "--color", "always"]).contains('\u{1b}'));
+    let none = corewise(["report", &file]).env("NO_COLOR", "1").output().unwrap();
+    assert!(!ran(none).out.contains('\u{1b}'));
+}
+
+#[test]
+fn who_reads_may_stop_reading() {
+    let mut child = corewise(["table", &fixture("sched.data"), "thread_state", "--format", "csv"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut some = [0; 10];
+    child.stdout.take().unwrap().read_exact(&mut some).unwrap();
+    let ended = ran(child.wait_with_output().unwrap());
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn completions_and_manual() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(good(["completions", shell]).contains("corewise"), "{shell}");
+    }
+    assert!(good(["man"]).contains(".TH"));
+    assert!(good(["man", "record"]).contains("Flight recorder"));
+}
+
+#[test]
+fn the_machine_is_drawn() {
+    assert!(good(["topo"]).contains("CPU"));
+    let json: serde_json::Value = serde_json::from_str(&good(["topo", "--json"])).unwrap();
+    assert!(json["cpus"].as_array().is_some_and(|c| !c.is_empty()));
+    let folder = Folder::new();
+    let told = folder.path("pe.toml");
+    std::fs::write(
+        &told,
+        "[[cpus]]\nids = \"0-1\"\ntype = \"performance\"\n[[cpus]]\nids = \"2\"\ntype = \"efficient\"\n",
+    )
+    .unwrap();
+    let drawn = good(["topo", "--machine", &told.display().to_string()]);
+    assert!(drawn.contains("performance") && drawn.contains("efficient"), "{drawn}");
+}

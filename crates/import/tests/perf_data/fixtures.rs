@@ -1,0 +1,117 @@
+//! Files that perf recorded: ours, and those of other projects.
+
+use crate::{Read, file};
+use ingest::Input;
+use model::{Batch, CpuState, ThreadState, What};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/perf_data");
+const OF_OTHERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces/perf-data");
+
+/// What the files of `fixtures/perf_data` tell: see its `*.md`, whose `trace` blocks name them.
+#[test]
+fn ours() {
+    testkit::cases::run(Path::new(OURS), |name| {
+        let bytes = std::fs::read(Path::new(OURS).join(name.trim())).unwrap();
+        summary(&file(&bytes).unwrap())
+    });
+}
+
+fn summary(read: &Read) -> String {
+    let mut text = String::new();
+    let f = &read.facts;
+    let _ = writeln!(text, "clock: {}; waking: {:?}, wakeup: {:?}", f.clock, f.has_waking, f.has_wakeup);
+    let _ = writeln!(text, "charges: {}; whole machine: {}", f.has_charges, f.whole_machine);
+    let _ = writeln!(text, "online: {:?}", f.online.iter().map(|c| c.0).collect::<Vec<_>>());
+    for (name, value) in f.about.iter().filter(|(name, _)| name != "command_line") {
+        let _ = writeln!(text, "{name}: {value}");
+    }
+    for lack in &f.lacks {
+        let _ = writeln!(text, "lacks: {lack}");
+    }
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    for event in &read.events {
+        let debug = format!("{:?}", event.what);
+        *kinds.entry(debug.split(['(', ' ']).next().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    let _ = writeln!(text, "events: {kinds:?}");
+    let _ = writeln!(text, "names: {}, trouble: {:?}, late: {}", read.names.len(), read.troubles.0, read.late);
+    let switches = read.events.iter().filter(|e| matches!(e.what, What::Switch(_) | What::Wake(_)));
+    for event in switches.take(6) {
+        let _ = writeln!(text, "{}", read.words(event));
+    }
+    text
+}
+
+/// The tables of our files are those that the referee made of them when they were recorded.
+#[test]
+fn ours_as_the_referee_has_them() {
+    for name in ["sched", "sched-zstd", "sched-pipe"] {
+        let read = file(&std::fs::read(format!("{OURS}/{name}.data")).unwrap()).unwrap();
+        let answer = std::fs::read_to_string(format!("{OURS}/{name}.referee.json")).unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let totals = totals(&read);
+        assert_eq!(json!([totals.broken(), totals.unwoken()]), json!([answer["broken"], answer["unwoken"]]), "{name}");
+        for theirs in answer["threads"].as_array().unwrap() {
+            let tid = theirs["tid"].as_i64().unwrap();
+            let lives: Vec<_> = totals.threads.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
+            let time = |s| lives.iter().map(|t| t.time(s).0).sum::<i64>();
+            for state in ThreadState::ALL {
+                let column = format!("{}_ns", state.as_str());
+                assert_eq!(json!(time(state)), theirs[&column], "{column} of {tid} in {name}");
+            }
+            let counts = [
+                lives.iter().map(|t| t.involuntary).sum::<u64>(),
+                lives.iter().map(|t| t.voluntary).sum(),
+                lives.iter().map(|t| t.migrations).sum(),
+            ];
+            let their_counts = json!([theirs["involuntary"], theirs["voluntary"], theirs["migrations"]]);
+            assert_eq!(json!(counts), their_counts, "counts of {tid} in {name}");
+        }
+        for cpu in &totals.cpus {
+            let theirs = &answer["cpus"][cpu.cpu.0.to_string()];
+            for state in CpuState::ALL {
+                let column = format!("{}_ns", state.as_str());
+                assert_eq!(json!(cpu.time(state).0), theirs[&column], "{column} of CPU {} in {name}", cpu.cpu.0);
+            }
+        }
+    }
+}
+
+fn totals(read: &Read) -> account::Totals {
+    let (has_waking, online) = (read.facts.has_waking.unwrap_or(true), read.facts.online.clone());
+    let rules = account::Rules { has_waking, has_wakes: true, online, ..account::Rules::default() };
+    let mut accountant = account::Accountant::new(rules);
+    accountant.push(&Batch { events: read.events.clone(), ..Batch::default() }, &mut ());
+    accountant.finish(&mut ())
+}
+
+/// Each is read, or refused with a reason.
+#[test]
+fn of_other_projects() {
+    let Ok(files) = std::fs::read_dir(OF_OTHERS) else { return eprintln!("skipped: {OF_OTHERS} is not here") };
+    let mut seen = 0;
+    for path in files.map(|f| f.unwrap().path()) {
+        let bytes = std::fs::read(&path).unwrap();
+        let head = &bytes[..bytes.len().min(4096)];
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let importer = import::detect(head).unwrap_or_else(|| panic!("{name} is of no known format"));
+        match importer.open(Input::File(Box::new(std::io::Cursor::new(bytes.as_slice())))) {
+            Err(fatal) => {
+                assert!(fatal.what.len() > 20, "{name}: {fatal}");
+                eprintln!("{name}: refused: {fatal}");
+            }
+            Ok(opened) => {
+                let read = crate::read(opened);
+                let trouble: u64 = read.troubles.0.values().map(|t| t.count).sum();
+                eprintln!("{name}: {} events, {trouble} troubles, stopped: {:?}", read.events.len(), read.stopped);
+                assert!(!read.events.is_empty() || read.stopped.is_some() || !read.facts.lacks.is_empty(), "{name}");
+            }
+        }
+        seen += 1;
+    }
+    assert!(seen > 0, "{OF_OTHERS} is empty");
+}

@@ -1,0 +1,257 @@
+//! One kind of record or layout each.
+
+use crate::writer::{
+    Attr, Bytes, CALLCHAIN, CPU, ID, IDENTIFIER, Order, PerfData, RAW, READ, Stamp, TID, TIME, USUAL, switch,
+};
+use crate::{file, pipe};
+use ingest::Trouble;
+
+/// Two CPUs, three threads, in two rounds; within a round each CPU's buffer is read in turn.
+fn lively(order: Order, sample_type: u64) -> PerfData {
+    let mut d = PerfData::of_tracepoints(order, sample_type);
+    d.other(3, 0, &Bytes::new(order).i32(7).i32(11).comm("early").1, Stamp { at: 0, ..Stamp::default() });
+    d.switch(1_000, 0, 0, 0, 11).switch(1_500, 0, 11, 1, 12).switch(1_900, 0, 12, 256, 0);
+    d.waking(1_200, 1, 12).switch(1_300, 1, 0, 0, 13).switch(1_800, 1, 13, 16, 0).round();
+    d.switch(2_100, 0, 0, 0, 12).waking(1_950, 1, 11).switch(2_050, 1, 0, 0, 11).round();
+    d
+}
+
+const LIVELY: [&str; 9] = [
+    "0 cpu0 swapper/0:0 Runnable → t11:11",
+    "200 cpu1 Waking t12:12 for Some(1)",
+    "300 cpu1 swapper/0:0 Runnable → t13:13",
+    "500 cpu0 t11:11 Blocked → t12:12",
+    "800 cpu1 t13:13 Exited → swapper/0:0",
+    "900 cpu0 t12:12 Preempted → swapper/0:0",
+    "950 cpu1 Waking t11:11 for Some(1)",
+    "1050 cpu1 swapper/0:0 Runnable → t11:11",
+    "1100 cpu0 swapper/0:0 Runnable → t12:12",
+];
+
+#[test]
+fn both_byte_orders_as_file_and_as_pipe() {
+    for order in [Order::Little, Order::Big] {
+        let d = lively(order, USUAL);
+        let (from_file, from_pipe) = (file(&d.file()).unwrap(), pipe(&d.pipe()).unwrap());
+        assert_eq!(from_file.told(), LIVELY, "{order:?}");
+        assert_eq!(from_pipe.all(), from_file.all(), "{order:?}");
+        assert_eq!(file(&d.pipe()).unwrap().all(), from_file.all(), "a pipe's bytes kept in a file");
+        for read in [from_file, from_pipe] {
+            assert_eq!((read.facts.has_waking, read.facts.has_wakeup), (Some(true), Some(false)));
+            assert!(read.facts.whole_machine);
+            assert_eq!(read.facts.about, [("kernel_release".to_owned(), "6.1.0".to_owned())]);
+            assert!(read.troubles.0.is_empty() && read.stopped.is_none() && read.late == 0);
+        }
+    }
+}
+
+#[test]
+fn a_file_through_a_pipe_is_refused_with_words() {
+    let error = pipe(&lively(Order::Little, USUAL).file()).err().unwrap();
+    assert!(error.what.contains("name the file itself"), "{error}");
+}
+
+#[test]
+fn without_round_marks() {
+    let mut d = lively(Order::Little, USUAL);
+    d.records.retain(|r| r[0] != 68);
+    assert_eq!(file(&d.file()).unwrap().told(), LIVELY);
+}
+
+#[test]
+fn packed_records_even_if_cut_in_two() {
+    for order in [Order::Little, Order::Big] {
+        for size in [50, 333, 1 << 14] {
+            let d = lively(order, USUAL).packed(size);
+            assert_eq!(file(&d.file()).unwrap().told(), LIVELY, "{order:?} {size}");
+            assert_eq!(pipe(&d.pipe()).unwrap().told(), LIVELY, "{order:?} {size}");
+        }
+    }
+}
+
+#[test]
+fn packed_bytes_that_cannot_be_unpacked_are_a_loss() {
+    let mut d = lively(Order::Little, USUAL).packed(200);
+    d.records[1][20..].fill(0xff);
+    let read = file(&d.file()).unwrap();
+    assert!(read.troubles.0.values().all(|t| t.what == Trouble::Lost) && !read.troubles.0.is_empty());
+}
+
+/// From the last event of that CPU before to the first one after; other CPUs are not concerned.
+#[test]
+fn lost_records_are_spans() {
+    for order in [Order::Little, Order::Big] {
+        let mut d = PerfData::of_tracepoints(order, USUAL);
+        let lost = |n: u64| Bytes::new(order).u64(3160).u64(n).1;
+        d.switch(1_000, 0, 0, 0, 11).switch(1_100, 1, 0, 0, 12);
+        d.other(2, 0, &lost(5), Stamp { at: 1_300, cpu: 0, ..Stamp::default() });
+        d.other(2, 0, &lost(2), Stamp { at: 1_350, cpu: 0, ..Stamp::default() });
+        d.switch(1_200, 1, 12, 1, 0).switch(1_400, 0, 11, 1, 0).round();
+        d.other(2, 0, &lost(1), Stamp { at: 1_900, cpu: 1, ..Stamp::default() });
+        d.switch(2_000, 0, 0, 0, 11).round();
+        let told = file(&d.file()).unwrap().told();
+        let losses: Vec<_> = told.iter().filter(|t| t.contains("lost")).collect();
+        assert_eq!(losses, ["400 cpu0 lost 7 of Some(0): 0–400", "1000 cpu1 lost 1 of Some(1): 200–1000"], "{told:#?}");
+    }
+}
+
+#[test]
+fn lost_samples_with_a_time_and_as_the_closing_sum() {
+    let order = Order::Little;
+    let mut d = PerfData::of_tracepoints(order, USUAL);
+    let lost = |n: u64| Bytes::new(order).u64(n).1;
+    d.switch(1_000, 0, 0, 0, 11);
+    d.other(13, 0, &lost(4), Stamp { at: 1_300, cpu: 0, ..Stamp::default() });
+    d.switch(1_400, 0, 11, 1, 0).switch(2_000, 1, 0, 0, 12);
+    d.other(13, 0, &lost(9), Stamp::default());
+    let told = file(&d.file()).unwrap().told();
+    let losses: Vec<_> = told.iter().filter(|t| t.contains("lost")).map(String::as_str).collect();
+    // The closing sum holds what LOST records told before; which buffer the rest is missing from, it does not say.
+    assert_eq!(losses, ["400 cpu0 lost 4 of Some(0): 0–400", "1000 cpu0 lost 5 of None: 400–1000"]);
+}
+
+fn switch_records(order: Order, release: &str, kind: u32) -> PerfData {
+    let mut d = PerfData::of_switch_records(order, release);
+    let body = if kind == 15 { Bytes::new(order).i32(5).i32(5).1 } else { Vec::new() };
+    let stamp = |at, tid| Stamp { at, cpu: 2, pid: 10, tid, id: 1 };
+    d.other(kind, 0, &body, stamp(1_000, 11));
+    d.other(kind, 1 << 13 | 1 << 14, &body, stamp(1_100, 11));
+    d.other(kind, 0, &body, stamp(1_200, 12));
+    d.other(kind, 1 << 13, &body, stamp(1_300, 12));
+    d
+}
+
+#[test]
+fn switch_records_of_both_kinds() {
+    for (order, kind) in [(Order::Little, 14), (Order::Little, 15), (Order::Big, 14), (Order::Big, 15)] {
+        let read = file(&switch_records(order, "6.1.0", kind).file()).unwrap();
+        let out: Vec<&str> = read.facts.lacks.iter().map(String::as_str).filter(|l| l.contains("wakings")).collect();
+        assert_eq!(out.len(), 1, "{:?}", read.facts.lacks);
+        assert_eq!(
+            read.told(),
+            [
+                "0 cpu2 :-1 Blocked → :11",
+                "100 cpu2 :11 Preempted → :-1",
+                "200 cpu2 :-1 Blocked → :12",
+                "300 cpu2 :12 Blocked → :-1"
+            ]
+        );
+    }
+}
+
+/// Linux told of preemption in these records from 4.17 on; before it a switch-out means nothing.
+#[test]
+fn switch_records_before_preemption_was_told() {
+    let mut d = switch_records(Order::Little, "4.14.1", 15);
+    d.records.remove(1);
+    assert_eq!(
+        file(&d.file()).unwrap().told(),
+        ["0 cpu2 :-1 Untold → :11", "200 cpu2 :-1 Untold → :12", "300 cpu2 :12 Untold → :-1"]
+    );
+}
+
+/// Where sched_switch was recorded too, each switch is told once.
+#[test]
+fn switch_records_beside_tracepoints_do_not_count() {
+    let mut d = lively(Order::Little, USUAL);
+    let stamp = Stamp { at: 1_000, cpu: 0, pid: 11, tid: 11, id: 0 };
+    d.other(14, 0, &[], stamp);
+    assert_eq!(file(&d.file()).unwrap().told(), LIVELY);
+}
+
+#[test]
+fn names_and_processes() {
+    for order in [Order::Little, Order::Big] {
+        let mut d = PerfData::of_tracepoints(order, USUAL);
+        let at = |at| Stamp { at, cpu: 1, pid: 7, tid: 8, id: 0 };
+        d.other(3, 0, &Bytes::new(order).i32(7).i32(11).comm("before").1, at(0));
+        d.switch(1_000, 0, 0, 0, 11);
+        d.other(7, 0, &Bytes::new(order).i32(7).i32(7).i32(12).i32(11).u64(1_100).1, at(1_100));
+        d.other(3, 0, &Bytes::new(order).i32(7).i32(12).raw(b"worker\0\0").1, at(1_200));
+        let read = file(&d.file()).unwrap();
+        assert_eq!(
+            read.all(),
+            [
+                "-∞ cpu0 11 of 7 is \"before\"",
+                "0 cpu0 swapper/0:0 Runnable → t11:11",
+                "100 cpu1 12 of 7 is \"\"",
+                "200 cpu1 12 of 7 is \"worker\""
+            ]
+        );
+    }
+}
+
+#[test]
+fn callchains_of_switches_are_kept() {
+    for order in [Order::Little, Order::Big] {
+        let mut d = PerfData::of_tracepoints(order, USUAL | CALLCHAIN);
+        let at = |at| Stamp { at, cpu: 0, pid: 11, tid: 11, id: 0 };
+        let out = switch(order, 11, 1, 0);
+        d.sample(0, at(1_000), &[0xffff_8000, 0x1234], &out);
+        d.sample(0, at(1_100), &[], &switch(order, 0, 0, 11));
+        d.sample(0, at(1_200), &[0xffff_8000, 0x1234], &out);
+        let read = file(&d.file()).unwrap();
+        assert_eq!(
+            read.told(),
+            [
+                "0 cpu0 t11:11 Blocked → swapper/0:0 [ffff8000, 1234]",
+                "100 cpu0 swapper/0:0 Runnable → t11:11",
+                "200 cpu0 t11:11 Blocked → swapper/0:0 [ffff8000, 1234]"
+            ]
+        );
+        assert_eq!(read.stacks.len(), 1, "the same chain is told once");
+    }
+}
+
+#[test]
+fn readings_and_identifiers_before_the_record() {
+    for read_format in [0, 3, 4, 7, 8, 8 | 4, 8 | 7, 16, 8 | 4 | 16 | 3] {
+        let mut d = PerfData::of_tracepoints(Order::Little, USUAL | READ | CALLCHAIN | IDENTIFIER);
+        d.attrs.iter_mut().for_each(|a| a.read_format = read_format);
+        d.switch(1_000, 0, 0, 0, 11).waking(1_100, 1, 12);
+        let told = file(&d.file()).unwrap().told();
+        assert_eq!(told, [LIVELY[0], "100 cpu1 Waking t12:12 for Some(1)"], "{read_format}");
+    }
+}
+
+#[test]
+fn attributes_of_different_layouts_are_told_apart_by_id() {
+    for with_id in [IDENTIFIER, ID] {
+        let mut d = PerfData::of_tracepoints(Order::Little, TID | TIME | CPU | RAW | with_id);
+        d.attrs[1].sample_type |= CALLCHAIN;
+        d.attrs.push(Attr {
+            kind: 0,
+            config: 0,
+            sample_type: TID | TIME | CPU | READ | with_id,
+            ..Attr::tracepoint(99, 0)
+        });
+        d.switch(1_000, 0, 0, 0, 11).waking(1_100, 1, 12);
+        d.sample(2, Stamp { at: 1_200, cpu: 1, pid: 1, tid: 1, id: 0 }, &[], &[]);
+        let told = file(&d.file()).unwrap().told();
+        assert_eq!(told, [LIVELY[0], "100 cpu1 Waking t12:12 for Some(1)", "200 cpu1 Sample"]);
+    }
+}
+
+#[test]
+fn different_layouts_without_ids_are_refused() {
+    let mut d = PerfData::of_tracepoints(Order::Little, TID | TIME | CPU | RAW);
+    d.attrs[1].sample_type |= CALLCHAIN;
+    d.switch(1_000, 0, 0, 0, 11);
+    assert!(file(&d.file()).err().unwrap().what.contains("cannot be told apart"));
+}
+
+/// Garbage between records: reading goes on at the next three records in a row, and what lay between is a loss.
+#[test]
+fn reading_goes_on_behind_garbage() {
+    for size in [8, 640, 70_000, 3 << 20] {
+        let mut d = lively(Order::Little, USUAL);
+        let at = d.records.len() - 5;
+        d.records.insert(at, vec![0; size]);
+        let read = file(&d.file()).unwrap();
+        let switches: Vec<_> = read.told().into_iter().filter(|t| !t.contains("lost")).collect();
+        assert_eq!(switches, LIVELY, "{size}");
+        assert_eq!(read.troubles.0.len(), 1, "{:?}", read.troubles);
+        let losses: Vec<_> = read.told().into_iter().filter(|t| t.contains("lost")).collect();
+        assert!((1..=2).contains(&losses.len()), "{losses:?}");
+    }
+}

@@ -1,0 +1,78 @@
+//! The report of small recordings, as text and as an object; the text is kept beside (`cargo xtask bless` rewrites it).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+use engine::{PassOptions, Session};
+use report::{Options, Sort};
+use std::path::Path;
+
+fn open(name: &str, options: PassOptions) -> Session {
+    Session::open(&Path::new("../import/fixtures/perf_data").join(name), options).expect("the fixture opens")
+}
+
+fn kept(name: &str, got: &str) {
+    let path = Path::new("tests/golden").join(name);
+    if std::env::var_os("COREWISE_BLESS").is_some_and(|v| !v.is_empty() && v != "0") {
+        std::fs::write(&path, got).expect("the golden text is written");
+        return;
+    }
+    let wanted = std::fs::read_to_string(&path).expect("the golden text is there");
+    assert!(wanted == got, "{} differs (cargo xtask bless):\n{got}", path.display());
+}
+
+fn unlike_cores() -> PassOptions {
+    let told = "model = \"Two unlike cores\"\n[[cpus]]\nids = \"0\"\ntype = \"performance\"\n[[cpus]]\nids = \"1\"\ntype = \"efficient\"\n";
+    let machine = engine::Machine::from_user(told).expect("a machine");
+    PassOptions { machine: Some(machine), ..PassOptions::default() }
+}
+
+#[test]
+fn a_recording_with_tracepoints() {
+    let session = open("sched.data", PassOptions::default());
+    let options = Options { top: 6, concurrency: true, width: 120, ..Options::default() };
+    kept("sched.txt", &report::text(&session, &options).expect("a report"));
+}
+
+#[test]
+fn without_wakings_on_a_narrow_terminal() {
+    let session = open("switch.data", PassOptions::default());
+    let options = Options { top: 4, width: 80, sort: Sort::Switches, ..Options::default() };
+    let text = report::text(&session, &options).expect("a report");
+    assert!(text.lines().all(|l| l.chars().count() <= 80 || l.contains("corewise ")), "{text}");
+    kept("switch.txt", &text);
+}
+
+#[test]
+fn one_process_on_unlike_cores() {
+    let session = open("sched.data", unlike_cores());
+    let options =
+        Options { process: Some("sched-messaging".to_owned()), top: 3, sort: Sort::MaxReady, ..Options::default() };
+    kept("process.txt", &report::text(&session, &options).expect("a report"));
+}
+
+#[test]
+fn nobody_of_that_name() {
+    let session = open("sched.data", PassOptions::default());
+    let options = Options { process: Some("nobody".to_owned()), ..Options::default() };
+    let error = report::text(&session, &options).expect_err("an error").to_string();
+    assert!(error.contains("nobody") && error.contains("corewise report"), "{error}");
+}
+
+#[test]
+fn the_object_closes() {
+    let session = open("sched.data", PassOptions::default());
+    let json = report::json(&session, &Options { concurrency: true, ..Options::default() }).expect("an object");
+    let sum = |table: &str, of: &dyn Fn(&serde_json::Value) -> i64| -> i64 {
+        json[table].as_array().expect("rows").iter().map(of).sum()
+    };
+    let int = |row: &serde_json::Value, name: &str| row[name].as_i64().expect("an integer");
+    let busy = sum("cpus", &|r| int(r, "busy_ns"));
+    assert_eq!(busy, sum("threads", &|r| int(r, "running_ns")));
+    assert_eq!(busy, sum("thread_by_cpu", &|r| int(r, "running_ns")));
+    assert_eq!(busy, sum("thread_by_core_type", &|r| int(r, "running_ns")));
+    assert_eq!(busy, sum("concurrency", &|r| int(r, "running") * int(r, "duration_ns")));
+    assert_eq!(json["summary"]["laws_hold"], true);
+    assert_eq!(json["source"]["format"], "perf.data");
+    let one = Options { process: Some("sched-messaging".to_owned()), ..Options::default() };
+    let one = report::json(&session, &one).expect("an object");
+    assert!(one["threads"].as_array().expect("rows").iter().all(|t| t["name"] == "sched-messaging"));
+}
