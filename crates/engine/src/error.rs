@@ -24,7 +24,7 @@ pub enum EngineError {
         fatal: Fatal,
     },
     /// No importer knows the file.
-    #[error("{}: not a format that corewise reads (it reads {known}, and its own trace folders)", path.display())]
+    #[error("{}: not a format that corewise reads, from byte 0 on (it reads {known}, and its own trace folders)", path.display())]
     UnknownFormat {
         /// Which file.
         path: PathBuf,

@@ -26,9 +26,9 @@ pub(crate) fn thread_by_core_type(by_cpu: &Table, machine: &Machine) -> Table {
         for row in of_thread {
             let cpu = CpuId(u32::try_from(int(row, "cpu")).unwrap_or(u32::MAX));
             let class = by_class.entry(machine.core_class(cpu)).or_insert((machine.core_type(cpu).as_str(), 0));
-            class.1 += int(row, "running_ns");
+            class.1 = class.1.saturating_add(int(row, "running_ns"));
         }
-        let running: i64 = by_class.values().map(|(_, ns)| ns).sum();
+        let running: i64 = by_class.values().fold(0, |sum, (_, ns)| sum.saturating_add(*ns));
         for (class, (core_type, ns)) in by_class {
             let share = if running > 0 { Value::Float(ns as f64 / running as f64) } else { Value::Null };
             let [thread, tid, life] = ["thread", "tid", "life"].map(|name| int(&of_thread[0], name).into());

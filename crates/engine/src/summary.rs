@@ -113,7 +113,7 @@ impl Summary {
     /// All CPUs' time.
     #[must_use]
     pub fn cpu_time_ns(&self) -> i64 {
-        self.busy_ns + self.idle_ns + self.unknown_ns
+        self.busy_ns.saturating_add(self.idle_ns).saturating_add(self.unknown_ns)
     }
 }
 

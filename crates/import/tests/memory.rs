@@ -1,5 +1,6 @@
 //! What a hostile perf.data may cost in memory: sizes that lie, sections named a thousand times, bytes packed a
 //! thousandfold. Alone in its process, since it counts what is allocated.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
 #![allow(unsafe_code)]
 
 #[allow(dead_code)]

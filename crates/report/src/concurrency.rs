@@ -13,30 +13,31 @@ const BAR: i64 = 30;
 /// For how long how many CPUs ran a thread.
 pub fn write(page: &mut Page, session: &Session, table: &Table) {
     let mut running: BTreeMap<i64, i64> = BTreeMap::new();
-    let (mut unknown, mut whole) = (0, 0);
+    let (mut unknown, mut whole) = (false, 0);
     for i in 0..table.rows.len() {
         let int = |name: &str| table.int(i, name).unwrap_or(0);
-        *running.entry(int("running")).or_default() += int("duration_ns");
-        whole += int("duration_ns");
-        unknown += if int("unknown") > 0 { int("duration_ns") } else { 0 };
+        let ns = int("duration_ns").max(0);
+        add(running.entry(int("running")).or_default(), ns);
+        add(&mut whole, ns);
+        unknown |= int("unknown") > 0 && ns > 0;
     }
     if whole == 0 {
         return;
     }
-    let at_least = if unknown > 0 { ", or more where others were unknown" } else { "" };
+    let at_least = if unknown { ", or more where others were unknown" } else { "" };
     page.heading(&format!("CPUs that ran at once{at_least}"));
     let most = running.keys().max().copied().unwrap_or(0);
     // Steps of equal width, so that a large machine's rows fit.
     let step = (most + 1).max(1).div_euclid(MOST as i64) + 1;
     let step = if most < MOST as i64 { 1 } else { step };
     let mut joined: BTreeMap<i64, i64> = BTreeMap::new();
-    running.iter().for_each(|(n, ns)| *joined.entry(n / step).or_default() += ns);
+    running.iter().for_each(|(n, ns)| add(joined.entry(n / step).or_default(), *ns));
     let mut columns =
         [Column::numbers("CPUs", 0), Column::numbers("ms", 0), Column::numbers("% of time", 0), Column::words("", 1)];
     for (n, ns) in &joined {
         let first = n * step;
         let name = if step > 1 { format!("{first}-{}", (first + step - 1).min(most)) } else { first.to_string() };
-        let bar = usize::try_from(i128::from(*ns) * i128::from(BAR) / i128::from(whole)).unwrap_or(0);
+        let bar = usize::try_from(i128::from(*ns) * i128::from(BAR) / i128::from(whole)).unwrap_or(0).min(BAR as usize);
         let cells = [name, ms(*ns), share(*ns, whole), "#".repeat(bar)];
         columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
     }
@@ -44,4 +45,9 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
     let weighted: i128 = running.iter().map(|(n, ns)| i128::from(*n) * i128::from(*ns)).sum();
     let average = weighted as f64 / whole as f64;
     page.line(&format!("  on average {average:.2} of {}", session.summary().cpus));
+}
+
+/// The times of a damaged file may be larger than any sum.
+fn add(to: &mut i64, more: i64) {
+    *to = to.saturating_add(more);
 }

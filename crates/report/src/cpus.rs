@@ -25,24 +25,24 @@ struct Row {
 
 impl Row {
     fn add(&mut self, other: &Self) {
-        self.busy += other.busy;
-        self.idle += other.idle;
-        self.unknown += other.unknown;
-        self.lossy += other.lossy;
-        self.switches += other.switches;
-        self.broken += other.broken;
+        self.busy = self.busy.saturating_add(other.busy);
+        self.idle = self.idle.saturating_add(other.idle);
+        self.unknown = self.unknown.saturating_add(other.unknown);
+        self.lossy = self.lossy.saturating_add(other.lossy);
+        self.switches = self.switches.saturating_add(other.switches);
+        self.broken = self.broken.saturating_add(other.broken);
     }
 
     fn whole(&self) -> i64 {
-        self.busy + self.idle + self.unknown
+        self.busy.saturating_add(self.idle).saturating_add(self.unknown)
     }
 
     /// Busy, idle, unknown.
     fn bar(&self) -> String {
         let whole = self.whole().max(1);
         let part = |ns: i64| ((i128::from(ns) * i128::from(BAR) * 2 / i128::from(whole) + 1) / 2) as i64;
-        let busy = part(self.busy).min(BAR);
-        let unknown = part(self.unknown).min(BAR - busy);
+        let busy = part(self.busy).clamp(0, BAR);
+        let unknown = part(self.unknown).clamp(0, BAR - busy);
         let times = |c: &str, n: i64| c.repeat(usize::try_from(n).unwrap_or(0));
         format!("{}{}{}", times("#", busy), times("?", unknown), times(".", BAR - busy - unknown))
     }
@@ -124,6 +124,7 @@ mod tests {
         assert_eq!(bar(1, 1, 0), "############............");
         assert_eq!(bar(0, 0, 7), "????????????????????????");
         assert_eq!(bar(39, 1, 1).len(), 24);
+        assert_eq!(bar(i64::MAX, i64::MAX, -1).len(), 24);
         assert_eq!(bar(0, 0, 0), "........................");
     }
 }

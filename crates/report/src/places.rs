@@ -62,7 +62,8 @@ fn places<K: Ord>(table: &Table, key: impl Fn(&Table, usize) -> Option<K>) -> Pl
     for i in 0..table.rows.len() {
         if let (Some(thread), Some(key), Some(ns)) = (table.int(i, "thread"), key(table, i), table.int(i, "running_ns"))
         {
-            *all.entry(thread).or_default().entry(key).or_default() += ns;
+            let sum: &mut i64 = all.entry(thread).or_default().entry(key).or_default();
+            *sum = sum.saturating_add(ns);
         }
     }
     all

@@ -34,25 +34,25 @@ impl Thread {
     }
 }
 
-/// All of them in one row.
+/// All of them in one row. The times of a damaged file may be larger than any sum.
 pub fn sum<'a>(name: String, threads: impl Iterator<Item = &'a Thread>) -> Thread {
     let mut all = Thread { name, ..Thread::default() };
     let add = |to: &mut Option<i64>, more: Option<i64>| {
         if let Some(more) = more {
-            *to = Some(to.unwrap_or(0) + more);
+            *to = Some(to.unwrap_or(0).saturating_add(more));
         }
     };
     for t in threads {
-        all.running += t.running;
+        all.running = all.running.saturating_add(t.running);
         add(&mut all.stolen, t.stolen);
         add(&mut all.ready, t.ready);
-        all.blocked += t.blocked;
-        all.unknown += t.unknown;
-        all.exited += t.exited;
-        all.involuntary += t.involuntary;
-        all.voluntary += t.voluntary;
+        all.blocked = all.blocked.saturating_add(t.blocked);
+        all.unknown = all.unknown.saturating_add(t.unknown);
+        all.exited = all.exited.saturating_add(t.exited);
+        all.involuntary = all.involuntary.saturating_add(t.involuntary);
+        all.voluntary = all.voluntary.saturating_add(t.voluntary);
         all.max_ready = all.max_ready.max(t.max_ready);
-        all.migrations += t.migrations;
+        all.migrations = all.migrations.saturating_add(t.migrations);
     }
     all
 }
@@ -69,7 +69,7 @@ pub fn read(table: &Table) -> Vec<Thread> {
             pid: int("pid"),
             name: words::plain(table.text(i, "name").unwrap_or("?")),
             running: sum("running_ns"),
-            stolen: int("exec_of_ns").zip(int("exec_ns")).map(|(of, exec)| of - exec),
+            stolen: int("exec_of_ns").zip(int("exec_ns")).map(|(of, exec)| of.saturating_sub(exec)),
             ready: int("ready_ns"),
             blocked: sum("blocked_ns"),
             unknown: sum("unknown_ns"),
@@ -156,7 +156,7 @@ fn sort(threads: &mut [Thread], by: Sort) {
         Sort::MaxReady => t.max_ready.unwrap_or(0),
         Sort::Blocked => t.blocked,
         Sort::Unknown => t.unknown,
-        Sort::Switches => t.involuntary + t.voluntary,
+        Sort::Switches => t.involuntary.saturating_add(t.voluntary),
         Sort::Migrations => t.migrations,
         Sort::Name => 0,
     };

@@ -7,9 +7,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+use std::process::Command;
 
 const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/perf_data");
 const OF_OTHERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces/perf-data");
+const GUESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces/guests");
+const FIELDS: &str = "comm,tid,cpu,time,event,trace";
 
 /// What the files of `fixtures/perf_data` tell: see its `*.md`, whose `trace` blocks name them.
 #[test]
@@ -52,31 +55,53 @@ fn ours_as_the_referee_has_them() {
     for name in ["sched", "sched-zstd", "sched-pipe"] {
         let read = file(&std::fs::read(format!("{OURS}/{name}.data")).unwrap()).unwrap();
         let answer = std::fs::read_to_string(format!("{OURS}/{name}.referee.json")).unwrap();
-        let answer: Value = serde_json::from_str(&answer).unwrap();
-        let totals = totals(&read);
-        assert_eq!(json!([totals.broken(), totals.unwoken()]), json!([answer["broken"], answer["unwoken"]]), "{name}");
-        for theirs in answer["threads"].as_array().unwrap() {
-            let tid = theirs["tid"].as_i64().unwrap();
-            let lives: Vec<_> = totals.threads.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
-            let time = |s| lives.iter().map(|t| t.time(s).0).sum::<i64>();
-            for state in ThreadState::ALL {
-                let column = format!("{}_ns", state.as_str());
-                assert_eq!(json!(time(state)), theirs[&column], "{column} of {tid} in {name}");
-            }
-            let counts = [
-                lives.iter().map(|t| t.involuntary).sum::<u64>(),
-                lives.iter().map(|t| t.voluntary).sum(),
-                lives.iter().map(|t| t.migrations).sum(),
-            ];
-            let their_counts = json!([theirs["involuntary"], theirs["voluntary"], theirs["migrations"]]);
-            assert_eq!(json!(counts), their_counts, "counts of {tid} in {name}");
+        compare(name, &read, &serde_json::from_str(&answer).unwrap());
+    }
+}
+
+/// Recordings of other machines, which perf and the referee read anew.
+#[test]
+fn guests_as_the_referee_has_them() {
+    let Ok(guests) = std::fs::read_dir(GUESTS) else { return eprintln!("skipped: {GUESTS} is not here") };
+    for path in guests.map(|g| g.unwrap().path().join("perf.data")).filter(|p| p.is_file()) {
+        let name = path.display().to_string();
+        let script = Command::new("perf").args(["script", "-F", FIELDS, "--ns", "-i"]).arg(&path).output();
+        let text = match script {
+            Ok(out) if out.status.success() => String::from_utf8_lossy(&out.stdout).into_owned(),
+            _ => return eprintln!("skipped: perf script does not read {name} here"),
+        };
+        match testkit::referee::ask(&[text]) {
+            Ok(answers) => compare(&name, &file(&std::fs::read(&path).unwrap()).unwrap(), &answers[0]),
+            Err(why) => return eprintln!("skipped: {why}"),
         }
-        for cpu in &totals.cpus {
-            let theirs = &answer["cpus"][cpu.cpu.0.to_string()];
-            for state in CpuState::ALL {
-                let column = format!("{}_ns", state.as_str());
-                assert_eq!(json!(cpu.time(state).0), theirs[&column], "{column} of CPU {} in {name}", cpu.cpu.0);
-            }
+        eprintln!("{name}: equal");
+    }
+}
+
+fn compare(name: &str, read: &Read, answer: &Value) {
+    let totals = totals(read);
+    assert_eq!(json!([totals.broken(), totals.unwoken()]), json!([answer["broken"], answer["unwoken"]]), "{name}");
+    for theirs in answer["threads"].as_array().unwrap() {
+        let tid = theirs["tid"].as_i64().unwrap();
+        let lives: Vec<_> = totals.threads.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
+        let time = |s| lives.iter().map(|t| t.time(s).0).sum::<i64>();
+        for state in ThreadState::ALL {
+            let column = format!("{}_ns", state.as_str());
+            assert_eq!(json!(time(state)), theirs[&column], "{column} of {tid} in {name}");
+        }
+        let counts = [
+            lives.iter().map(|t| t.involuntary).sum::<u64>(),
+            lives.iter().map(|t| t.voluntary).sum(),
+            lives.iter().map(|t| t.migrations).sum(),
+        ];
+        let their_counts = json!([theirs["involuntary"], theirs["voluntary"], theirs["migrations"]]);
+        assert_eq!(json!(counts), their_counts, "counts of {tid} in {name}");
+    }
+    for cpu in totals.cpus.iter().filter(|c| c.followed) {
+        let theirs = &answer["cpus"][cpu.cpu.0.to_string()];
+        for state in CpuState::ALL {
+            let column = format!("{}_ns", state.as_str());
+            assert_eq!(json!(cpu.time(state).0), theirs[&column], "{column} of CPU {} in {name}", cpu.cpu.0);
         }
     }
 }

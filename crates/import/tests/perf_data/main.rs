@@ -1,4 +1,5 @@
 //! The perf.data importer on files written here, on recorded ones, and on damaged ones.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
 
 mod damaged;
 mod fixtures;

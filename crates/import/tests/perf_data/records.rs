@@ -4,7 +4,9 @@ use crate::writer::{
     Attr, Bytes, CALLCHAIN, CPU, ID, IDENTIFIER, Order, PerfData, RAW, READ, Stamp, TID, TIME, USUAL, switch,
 };
 use crate::{file, pipe};
-use ingest::Trouble;
+use ingest::{Facts, Trouble};
+use model::{Event, SwitchOut, Wake, WakeKind, What};
+use testkit::{Mode, Random, Replay};
 
 /// Two CPUs, three threads, in two rounds; within a round each CPU's buffer is read in turn.
 fn lively(order: Order, sample_type: u64) -> PerfData {
@@ -254,4 +256,47 @@ fn reading_goes_on_behind_garbage() {
         let losses: Vec<_> = read.told().into_iter().filter(|t| t.contains("lost")).collect();
         assert!((1..=2).contains(&losses.len()), "{losses:?}");
     }
+}
+
+/// Whatever a scheduler does: written and read again, in each form that a file may have, it is the same.
+#[test]
+fn random_traces_come_back() {
+    for seed in 0..60 {
+        let mut batch = Random { mode: Mode::Whole, seed, steps: 150 }.batch();
+        batch.events.retain(|e| matches!(e.what, What::Switch(_) | What::Wake(Wake { kind: WakeKind::Waking, .. })));
+        let order = if seed % 2 == 0 { Order::Little } else { Order::Big };
+        let mut d = PerfData::of_tracepoints(order, USUAL);
+        for e in &batch.events {
+            let at = 5_000 + e.at.0 as u64;
+            match e.what {
+                What::Switch(s) => {
+                    let state = match s.out {
+                        SwitchOut::Preempted => 256,
+                        SwitchOut::Blocked => 1,
+                        SwitchOut::Exited => 16,
+                        _ => 0,
+                    };
+                    d.switch(at, e.cpu.0, s.prev.0, state, s.next.0);
+                }
+                What::Wake(w) => {
+                    d.waking(at, e.cpu.0, w.tid.0);
+                }
+                _ => {}
+            }
+        }
+        let wanted = essence(&crate::read(Replay::all(batch).opened(Facts::default())));
+        for bytes in [d.file(), d.pipe(), d.packed(777).file(), d.packed(5_000).pipe()] {
+            assert_eq!(essence(&file(&bytes).unwrap()), wanted, "{seed}");
+        }
+    }
+}
+
+/// When, where and who.
+fn essence(read: &crate::Read) -> Vec<String> {
+    let of = |e: &Event| match e.what {
+        What::Switch(s) => Some(format!("{} cpu{} {} {:?} → {}", e.at.0, e.cpu.0, s.prev.0, s.out, s.next.0)),
+        What::Wake(w) => Some(format!("{} cpu{} wakes {}", e.at.0, e.cpu.0, w.tid.0)),
+        _ => None,
+    };
+    read.events.iter().filter_map(of).collect()
 }

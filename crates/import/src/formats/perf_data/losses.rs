@@ -14,8 +14,8 @@ pub(super) struct Losses {
     /// Events that LOST records named, and that the closing LOST_SAMPLES name.
     told: u64,
     told_at_end: u64,
-    /// Where bytes first could not be read: what a CPU told before its first event may have been among them.
-    torn: Option<u64>,
+    /// How often something could not be read, and where last.
+    torn: (u64, u64),
 }
 
 #[derive(Clone, Copy)]
@@ -23,11 +23,23 @@ pub(super) struct PerCpu {
     last: Ns,
     /// Lost since `last`: how many events, where that is told, and the place of the record.
     lost: Option<(Option<u64>, u64)>,
+    /// How often something had not been read until `last`.
+    torn: u64,
+}
+
+impl PerCpu {
+    /// The loss that ends here, if there is one; of what could not be read nobody knows how many events it was.
+    #[inline]
+    fn take(&mut self, (torn, offset): (u64, u64)) -> Option<(Option<u64>, u64)> {
+        let unread = std::mem::replace(&mut self.torn, torn) < torn;
+        let told = self.lost.take();
+        if unread { Some((None, offset)) } else { told }
+    }
 }
 
 impl Default for PerCpu {
     fn default() -> Self {
-        Self { last: Ns::MIN, lost: None }
+        Self { last: Ns::MIN, lost: None, torn: 0 }
     }
 }
 
@@ -40,8 +52,7 @@ impl Losses {
     pub(super) fn delivered(&mut self, cpu: CpuId, at: Ns) -> Option<Event> {
         let torn = self.torn;
         let slot = self.slot(cpu);
-        let unseen = torn.filter(|_| slot.last == Ns::MIN).map(|offset| (None, offset));
-        let ended = slot.lost.take().or(unseen).map(|(events, offset)| loss(cpu, slot.last, at, events, offset));
+        let ended = slot.take(torn).map(|(events, offset)| loss(cpu, slot.last, at, events, offset));
         slot.last = at;
         ended
     }
@@ -57,12 +68,9 @@ impl Losses {
         slot.lost = Some((sum, offset));
     }
 
-    /// Something could not be read: nobody knows of which CPU it was.
+    /// Something could not be read: nobody knows of which CPU it was, so each one's next event ends a loss.
     pub(super) fn torn(&mut self, offset: u64) {
-        self.torn.get_or_insert(offset);
-        for slot in self.cpus.iter_mut().chain([&mut self.nowhere]).filter(|s| s.last != Ns::MIN) {
-            slot.lost = Some((None, offset));
-        }
+        self.torn = (self.torn.0 + 1, offset);
     }
 
     /// A LOST_SAMPLES record without a time: how many were lost in all.
@@ -75,7 +83,7 @@ impl Losses {
         let mut losses = Vec::new();
         let named = self.cpus.iter_mut().enumerate().map(|(cpu, slot)| (CpuId(cpu as u32), slot));
         for (cpu, slot) in named.chain([(CpuId::UNKNOWN, &mut self.nowhere)]) {
-            if let Some((events, offset)) = slot.lost.take() {
+            if let Some((events, offset)) = slot.take(self.torn).filter(|_| slot.last != Ns::MIN) {
                 losses.push(loss(cpu, slot.last, end, events, offset));
             }
         }
