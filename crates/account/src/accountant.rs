@@ -244,15 +244,11 @@ impl Accountant {
         }
         let place = std::mem::replace(&mut life.place, sink.begin_thread());
         let running_on = if state == ThreadState::Running { life.cpu } else { None };
-        let mut exec = Ns::MIN;
-        if let Some(charge) = charge.filter(|_| running_on.is_some() && !began_before) {
-            exec = charge;
-            life.totals.exec = life.totals.exec + charge;
-            life.totals.exec_of = life.totals.exec_of + time;
-        }
-        if state == ThreadState::Ready {
-            life.totals.max_ready = life.totals.max_ready.max(time);
-        }
+        let losses = self.rules.losses.as_ref().filter(|_| state != ThreadState::Exited);
+        let of_cpu = running_on.filter(|c| *c != CpuId::UNKNOWN);
+        let lossy = losses.map_or(Ns::ZERO, |l| l.overlap(of_cpu, span));
+        let doubted = if self.rules.strict { lossy } else { Ns::ZERO };
+        let charge = charge.filter(|_| running_on.is_some() && !began_before && doubted == Ns::ZERO);
         let stretch = ThreadStretch {
             span,
             thread: life.totals.thread,
@@ -263,24 +259,28 @@ impl Accountant {
                 .filter(|c| *c != CpuId::UNKNOWN),
             waker: if state == ThreadState::Ready { life.waker } else { Tid::UNKNOWN },
             waker_thread: if state == ThreadState::Ready { life.waker_thread } else { ThreadKey::UNKNOWN },
-            exec,
+            exec: charge.unwrap_or(Ns::MIN),
             prio: life.prio,
         };
         sink.thread(place, &stretch);
-        let mut known = time;
-        if let Some(losses) = self.rules.losses.as_ref().filter(|_| state != ThreadState::Exited) {
-            let lossy = losses.overlap(running_on.filter(|c| *c != CpuId::UNKNOWN), span);
-            life.totals.lossy = life.totals.lossy + lossy;
-            if self.rules.strict {
-                known = time - lossy;
-                let unknown = &mut life.totals.states[ThreadState::Unknown as usize];
-                *unknown = *unknown + lossy;
-            }
+        let totals = &mut life.totals;
+        totals.lossy = totals.lossy + lossy;
+        for (state, time) in [(state, time - doubted), (ThreadState::Unknown, doubted)] {
+            totals.states[state as usize] = totals.states[state as usize] + time;
         }
-        let sum = &mut life.totals.states[state as usize];
-        *sum = *sum + known;
+        if let Some(charge) = charge {
+            totals.exec = totals.exec + charge;
+            totals.exec_of = totals.exec_of + time;
+        }
+        if state == ThreadState::Ready {
+            let longest = match losses.filter(|_| doubted > Ns::ZERO) {
+                Some(losses) => losses.longest_without(None, span),
+                None => time,
+            };
+            totals.max_ready = totals.max_ready.max(longest);
+        }
         if let Some(cpu) = running_on {
-            life.ran(cpu, known);
+            life.ran(cpu, time - doubted);
         }
     }
 

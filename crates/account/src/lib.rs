@@ -19,6 +19,7 @@ mod losses;
 mod processor;
 mod rows;
 mod stretches;
+mod strict;
 mod tables;
 mod totals;
 

@@ -49,6 +49,17 @@ impl LossIndex {
         spans.iter().skip(first).take_while(move |s| s.start < of.end).filter_map(move |s| s.overlap(of))
     }
 
+    /// The longest piece of a span in which nothing was lost.
+    #[must_use]
+    pub fn longest_without(&self, cpu: Option<CpuId>, of: Span) -> Ns {
+        let (mut at, mut longest) = (of.start, Ns::ZERO);
+        for part in self.parts(cpu, of) {
+            longest = longest.max(part.start - at);
+            at = part.end;
+        }
+        longest.max(of.end - at)
+    }
+
     /// How much of a span is lossy.
     #[must_use]
     pub fn overlap(&self, cpu: Option<CpuId>, of: Span) -> Ns {

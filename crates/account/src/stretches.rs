@@ -1,7 +1,8 @@
 //! Stage two: what stage one finished, in order of start.
 
-use crate::Sink;
 use crate::rows::{Row, Rows};
+use crate::strict::{Cut, Cutter};
+use crate::{LossIndex, Sink};
 use bytemuck::{Pod, Zeroable};
 use model::{CpuId, CpuState, CpuStretch, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
 
@@ -15,6 +16,8 @@ pub struct Collector {
 pub struct Stretches {
     threads: Rows<ThreadRow>,
     cpus: Rows<CpuRow>,
+    /// Losses that make time unknown.
+    strict: Option<LossIndex>,
 }
 
 impl Default for Collector {
@@ -27,7 +30,7 @@ impl Collector {
     /// No more will come.
     #[must_use]
     pub fn finish(self) -> Stretches {
-        Stretches { threads: self.threads, cpus: self.cpus }
+        Stretches { threads: self.threads, cpus: self.cpus, strict: None }
     }
 }
 
@@ -51,31 +54,49 @@ impl Sink for Collector {
 }
 
 impl Stretches {
+    /// Lossy time counts as unknown, as it does in sums made with [`crate::Rules::strict`].
+    #[must_use]
+    pub fn strict(self, losses: LossIndex) -> Self {
+        Self { strict: Some(losses).filter(|l| !l.is_empty()), ..self }
+    }
+
     /// Hands on the threads' stretches, some thousands at a time.
     ///
     /// # Errors
     /// The temporary file cannot be written or read.
-    pub fn threads(&mut self, mut each: impl FnMut(&[ThreadStretch])) -> std::io::Result<()> {
-        let mut batch = Vec::new();
-        self.threads.read(|rows| {
-            batch.clear();
-            batch.extend(rows.iter().map(ThreadRow::stretch));
-            each(&batch);
-        })
+    pub fn threads(&mut self, each: impl FnMut(&[ThreadStretch])) -> std::io::Result<()> {
+        read(&mut self.threads, self.strict.as_ref(), ThreadRow::stretch, each)
     }
 
     /// Hands on the CPUs' stretches.
     ///
     /// # Errors
     /// The temporary file cannot be written or read.
-    pub fn cpus(&mut self, mut each: impl FnMut(&[CpuStretch])) -> std::io::Result<()> {
-        let mut batch = Vec::new();
-        self.cpus.read(|rows| {
-            batch.clear();
-            batch.extend(rows.iter().map(CpuRow::stretch));
-            each(&batch);
-        })
+    pub fn cpus(&mut self, each: impl FnMut(&[CpuStretch])) -> std::io::Result<()> {
+        read(&mut self.cpus, self.strict.as_ref(), CpuRow::stretch, each)
     }
+}
+
+fn read<R: Row, S: Cut>(
+    rows: &mut Rows<R>,
+    strict: Option<&LossIndex>,
+    stretch: impl Fn(&R) -> S,
+    mut each: impl FnMut(&[S]),
+) -> std::io::Result<()> {
+    let mut batch = Vec::new();
+    let mut cutter = strict.map(Cutter::new);
+    rows.read(|rows| {
+        batch.clear();
+        batch.extend(rows.iter().map(&stretch));
+        match &mut cutter {
+            Some(cutter) => cutter.push(&batch, &mut each),
+            None => each(&batch),
+        }
+    })?;
+    if let Some(cutter) = cutter {
+        cutter.finish(each);
+    }
+    Ok(())
 }
 
 /// A thread's stretch in 48 bytes.

@@ -44,8 +44,10 @@ pub struct Entry {
 }
 
 /// Every analysis.
-pub const ANALYSES: &[Entry] =
-    &[Entry { table: &model::tables::CONCURRENCY, start: |context| Box::new(tables::concurrency::Concurrency::new(context)) }];
+pub const ANALYSES: &[Entry] = &[Entry {
+    table: &model::tables::CONCURRENCY,
+    start: |context| Box::new(tables::concurrency::Concurrency::new(context)),
+}];
 
 /// Analyses under way.
 pub struct Running(Vec<(&'static TableDef, Box<dyn Analysis>)>);

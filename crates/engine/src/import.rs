@@ -41,7 +41,7 @@ pub fn import(
         let (accounted, writing) = read(source, target, options, progress)?;
         progress(Progress { events: accounted.totals.events, stretches: true });
         let mut writer = writing.writer.ok_or_else(|| EngineError::Other("the folder was not begun".into()))??;
-        let mut stretches = writing.collector.finish();
+        let mut stretches = stretches(writing.collector, &accounted, options);
         let tables = stage_two(&mut stretches, &accounted, &mut writer)?;
         for table in &tables {
             writer.table(table)?;
@@ -140,6 +140,12 @@ fn stage_two(
         .map_err(EngineError::temporary)?;
     failed?;
     Ok(analyses.finish())
+}
+
+/// What a collector collected, as the options want it.
+pub(crate) fn stretches(collector: Collector, accounted: &Accounted, options: &PassOptions) -> Stretches {
+    let stretches = collector.finish();
+    if options.strict_loss { stretches.strict(accounted.totals.loss_index()) } else { stretches }
 }
 
 /// The CPUs of which the source tells what they ran.

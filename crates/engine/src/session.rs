@@ -1,6 +1,6 @@
 //! A trace of any kind, opened to be asked.
 
-use crate::import::{context, followed, of_totals};
+use crate::import::{context, followed, of_totals, stretches};
 use crate::retype;
 use crate::{Accounted, EngineError, FileSource, PassOptions, Source, Summary, account, account_with};
 use account::Collector;
@@ -167,10 +167,9 @@ impl Session {
                 let followed = followed(&accounted);
                 let mut analyses =
                     analysis::Running::start(&[name], &context(&accounted, &followed, &accounted.machine));
-                let mut stretches = collector.finish();
-                stretches
-                    .cpus(|cpus| analyses.push(&analysis::Batch { cpus, threads: &[] }))
-                    .and_then(|()| stretches.threads(|threads| analyses.push(&analysis::Batch { cpus: &[], threads })))
+                let mut read = stretches(collector, &accounted, &self.options);
+                read.cpus(|cpus| analyses.push(&analysis::Batch { cpus, threads: &[] }))
+                    .and_then(|()| read.threads(|threads| analyses.push(&analysis::Batch { cpus: &[], threads })))
                     .map_err(EngineError::temporary)?;
                 let table = analyses.finish().into_iter().next();
                 table.ok_or_else(|| EngineError::Other(format!("{} is as long as the recording", def.name)))
@@ -247,18 +246,19 @@ impl Session {
                 refused.map_or(Ok(()), |e| Err(EngineError::Output(e)))
             }
             Kind::Source(source, _) => {
-                let (_, collector) = account_with(source.as_ref(), &self.options, |_| Collector::default(), |_, _| {})?;
+                let (accounted, collector) =
+                    account_with(source.as_ref(), &self.options, |_| Collector::default(), |_, _| {})?;
                 let mut refused = None;
                 let mut hand_on = |rows: Vec<Vec<Value>>| {
                     if refused.is_none() {
                         refused = each(&rows).err();
                     }
                 };
-                let mut stretches = collector.finish();
+                let mut all = stretches(collector, &accounted, &self.options);
                 let read = if def.name == tables::THREAD_STATE.name {
-                    stretches.threads(|t| hand_on(t.iter().map(|s| thread_row(s, &self.machine)).collect()))
+                    all.threads(|t| hand_on(t.iter().map(|s| thread_row(s, &self.machine)).collect()))
                 } else {
-                    stretches.cpus(|c| hand_on(c.iter().map(cpu_row).collect()))
+                    all.cpus(|c| hand_on(c.iter().map(cpu_row).collect()))
                 };
                 read.map_err(EngineError::temporary)?;
                 refused.map_or(Ok(()), |e| Err(EngineError::Output(e)))

@@ -29,6 +29,9 @@ pub fn account(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: bool)
         return account(open, Rules { losses: Some(totals.loss_index()), ..rules }, sort_all);
     }
     let mut stretches = sink.finish();
+    if rules.strict {
+        stretches = stretches.strict(totals.loss_index());
+    }
     let (mut threads, mut cpus) = (Vec::new(), Vec::new());
     stretches.threads(|s| threads.extend_from_slice(s)).unwrap();
     stretches.cpus(|s| cpus.extend_from_slice(s)).unwrap();
