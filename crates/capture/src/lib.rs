@@ -17,6 +17,7 @@ mod doctor;
 mod focus;
 mod kernel;
 mod options;
+mod perf_clock;
 mod perf_events;
 mod processes;
 mod procfs;

@@ -20,7 +20,7 @@ const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
 const SAMPLE_TID: u64 = 1 << 1;
-const SAMPLE_TIME: u64 = 1 << 2;
+pub const SAMPLE_TIME: u64 = 1 << 2;
 const SAMPLE_RAW: u64 = 1 << 10;
 
 const RECORD_LOST: u32 = 2;
@@ -48,28 +48,28 @@ const POINTS: [(&str, &str, bool, bool); 12] = [
 /// `struct perf_event_attr`, version 3 of its size and later (96 bytes).
 #[derive(Default)]
 #[repr(C)]
-struct Attr {
-    kind: u32,
-    size: u32,
-    config: u64,
-    period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup: u32,
-    bp_type: u32,
-    config1: u64,
-    config2: u64,
-    branch: u64,
-    user_regs: u64,
-    user_stack: u32,
-    clock: i32,
+pub struct Attr {
+    pub kind: u32,
+    pub size: u32,
+    pub config: u64,
+    pub period: u64,
+    pub sample_type: u64,
+    pub read_format: u64,
+    pub flags: u64,
+    pub wakeup: u32,
+    pub bp_type: u32,
+    pub config1: u64,
+    pub config2: u64,
+    pub branch: u64,
+    pub user_regs: u64,
+    pub user_stack: u32,
+    pub clock: i32,
 }
 
 const FLAG_DISABLED: u64 = 1;
 const FLAG_COMM: u64 = 1 << 9;
 const FLAG_TASK: u64 = 1 << 13;
-const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
+pub const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
 const FLAG_CLOCK: u64 = 1 << 25;
 
 /// A tracepoint: its place in [`POINTS`], and where its fields are.

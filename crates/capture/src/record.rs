@@ -110,6 +110,7 @@ struct Recorder {
     book: Book,
     /// Up to here losses were looked for that no block tells of.
     looked: u64,
+    clocks: samples::Clocks,
 }
 
 impl Recorder {
@@ -151,7 +152,7 @@ impl Recorder {
     /// What is read once a second.
     fn sample(&mut self) {
         self.book.write(&[&samples::steal_frame()]);
-        self.book.write(&[&samples::clocks()]);
+        self.book.write(&[&self.clocks.frame()]);
         let now = samples::now();
         let missed = self.tracer.newly_missed();
         if missed > 0 {
@@ -221,7 +222,8 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
     meta.facts.conditions = conditions::join(conditions.clone(), None);
     meta.store(spool).map_err(failed)?;
     let only = focus.filter(|_| options.only_focus).map(Focus::new);
-    let mut recorder = Recorder { tracer, book: Book::new(writer, only), looked: samples::now() };
+    let mut recorder =
+        Recorder { tracer, book: Book::new(writer, only), looked: samples::now(), clocks: samples::Clocks::default() };
     recorder.begin_segment()?;
     recorder.tick();
     if let Err(why) = rights::drop_all_but_reading(&options.dir) {

@@ -1,5 +1,6 @@
 //! What is read once a second: clocks and steal time.
 
+use crate::perf_clock::PerfClock;
 use crate::spool::frame;
 use crate::wire;
 use model::Clock;
@@ -36,22 +37,34 @@ fn tsc() -> Option<u64> {
     None
 }
 
-/// A frame with a reading of each clock, each stamped in the middle of two readings of the trace's own clock.
-pub fn clocks() -> Vec<u8> {
-    let mut payload = vec![frame::CLOCK];
-    let mut tell = |which: Clock, reading: &dyn Fn() -> Option<u64>| {
-        let before = now();
-        let Some(value) = reading() else { return };
-        let at = before + (now() - before) / 2;
-        payload.extend_from_slice(&at.to_ne_bytes());
-        payload.push(wire::clock_number(which));
-        payload.extend_from_slice(&value.to_ne_bytes());
-    };
-    tell(Clock::Boottime, &|| read(libc::CLOCK_BOOTTIME));
-    tell(Clock::Realtime, &|| read(libc::CLOCK_REALTIME));
-    tell(Clock::Tsc, &tsc);
-    tell(Clock::Monotonic, &|| Some(now()));
-    payload
+/// The machine's clocks.
+#[derive(Default)]
+pub struct Clocks {
+    /// Opened by the thread that reads it, at its first reading; the inner `None`: it cannot be had here.
+    perf: Option<Option<PerfClock>>,
+}
+
+impl Clocks {
+    /// A frame with a reading of each, stamped in the middle of two readings of the trace's own clock.
+    pub fn frame(&mut self) -> Vec<u8> {
+        let mut payload = vec![frame::CLOCK];
+        let mut tell = |which: Clock, reading: &mut dyn FnMut() -> Option<u64>| {
+            let before = now();
+            let Some(value) = reading() else { return };
+            let at = before + (now() - before) / 2;
+            payload.extend_from_slice(&at.to_ne_bytes());
+            payload.push(wire::clock_number(which));
+            payload.extend_from_slice(&value.to_ne_bytes());
+        };
+        tell(Clock::Boottime, &mut || read(libc::CLOCK_BOOTTIME));
+        tell(Clock::Realtime, &mut || read(libc::CLOCK_REALTIME));
+        tell(Clock::Tsc, &mut tsc);
+        if let Some(perf) = self.perf.get_or_insert_with(PerfClock::open) {
+            tell(Clock::Perf, &mut || perf.read());
+        }
+        tell(Clock::Monotonic, &mut || Some(now()));
+        payload
+    }
 }
 
 /// Steal time of each CPU since boot, ns, by `/proc/stat`.
