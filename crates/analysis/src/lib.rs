@@ -1,6 +1,6 @@
 //! Analyses: folds over stretches in order of time, each to a table.
 //!
-//! An analysis sees stretches and the machine, never a file or an event's bytes; one driver ([`run`]) feeds all that are
+//! An analysis sees stretches and the machine, never a file or an event's bytes; one driver ([`Running`]) feeds all that are
 //! asked for in one pass. A new one is a file in `tables/`, a line in [`ANALYSES`] and a case.
 
 mod tables;

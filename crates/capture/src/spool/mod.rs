@@ -32,7 +32,7 @@ pub const META_VERSION: u32 = 1;
 /// What a spool says of itself.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Meta {
-    /// [`META_VERSION`].
+    /// `META_VERSION`.
     pub version: u32,
     /// What becomes the source's facts; `conditions` have no end until the recording ended.
     pub facts: Facts,
