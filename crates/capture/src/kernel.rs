@@ -105,6 +105,22 @@ impl Kernel {
         }
     }
 
+    /// How many switches were told by the one that came in, how many of these leave open who left, and how many links
+    /// broke all the same.
+    pub fn links(&self) -> [u64; 3] {
+        match self {
+            Self::Bpf(t) => t.links(),
+            Self::Perf(_) => [0; 3],
+        }
+    }
+
+    /// Has switches told from their other side where that is needed.
+    pub fn mind_links(&mut self) {
+        if let Self::Bpf(t) = self {
+            t.mind_links();
+        }
+    }
+
     /// How many events were missed, since the last call, that no block accounts for.
     pub fn newly_missed(&mut self) -> u64 {
         match self {

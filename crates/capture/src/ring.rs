@@ -129,4 +129,11 @@ impl Blocks {
         let first = cpu as usize * self.levels;
         (first..first + self.levels).map(|b| self.memory.u64_at(b * self.value + 8).load(Ordering::Acquire)).sum()
     }
+
+    /// Of a CPU's switches: how many were told by the one that came in, how many of these leave open who left, and how
+    /// many were made by somebody else than who came in before.
+    pub fn links(&self, cpu: u32) -> [u64; 3] {
+        let own = cpu as usize * self.levels * self.value;
+        [16, 20, 24].map(|at| u64::from(self.memory.u32_at(own + at).load(Ordering::Relaxed)))
+    }
 }

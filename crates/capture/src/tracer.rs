@@ -9,6 +9,7 @@ use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLev
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 /// The kernel side, compiled by `build.rs`.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
@@ -42,6 +43,9 @@ const FUNCTIONS: [(&str, &str); 3] = [
 /// Not attached: run by the recorder.
 const OWN: [&str; 3] = ["hand_over_rest", "who_runs", "all_threads"];
 
+/// Tells the switches that the one who left could not tell (Linux 6.17 and later).
+const OTHER_SIDE: &str = "sched_exit_tp";
+
 /// What libbpf said last.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
@@ -72,7 +76,11 @@ pub struct Tracer {
     pub look_for_changes: bool,
     threads: Link,
     _links: Vec<Link>,
-    _object: Object,
+    /// What tells switches from their other side, while it does.
+    other_side: Option<Link>,
+    asked_again: bool,
+    started: Instant,
+    object: Object,
 }
 
 /// The highest CPU number of this machine, plus one.
@@ -127,7 +135,7 @@ impl Tracer {
         mut lacks: Vec<String>,
     ) -> Result<Self, CaptureError> {
         let (mut links, mut programs, mut threads) = (Vec::new(), Vec::new(), None);
-        let (mut hand_over, mut who) = (-1, -1);
+        let (mut hand_over, mut who, mut other_side) = (-1, -1, None);
         let mut look_for_changes = !functions;
         for program in object.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
@@ -140,6 +148,7 @@ impl Tracer {
                 "who_runs" => who = fd,
                 _ => match program.attach() {
                     Ok(link) if name == "all_threads" => threads = Some(link),
+                    Ok(link) if name == OTHER_SIDE => other_side = Some(link),
                     Ok(link) => {
                         links.push(link);
                         programs.push(fd);
@@ -179,7 +188,10 @@ impl Tracer {
             look_for_changes,
             threads,
             _links: links,
-            _object: object,
+            other_side,
+            asked_again: false,
+            started: Instant::now(),
+            object,
         };
         tracer.missed = tracer.recursion_misses();
         Ok(tracer)
@@ -213,6 +225,27 @@ impl Tracer {
     /// Events of each CPU that were lost and not told with a block.
     pub fn untold_losses(&self) -> Vec<(u32, u64)> {
         (0..self.cpus).map(|cpu| (cpu, self.blocks.lost(cpu))).filter(|(_, n)| *n > 0).collect()
+    }
+
+    /// How many switches were told by the one that came in, because that of the one that left was not delivered; how
+    /// many of these leave open who left; and how many links broke all the same.
+    pub fn links(&self) -> [u64; 3] {
+        (0..self.cpus).map(|cpu| self.blocks.links(cpu)).fold([0; 3], |a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2]])
+    }
+
+    /// Has switches told from their other side where that is needed: from the start, for it may be; no longer, once a
+    /// second went by without need; again, once a link broke.
+    pub fn mind_links(&mut self) {
+        let [told, _, broken] = self.links();
+        if told + broken == 0 {
+            if self.started.elapsed() >= Duration::from_secs(1) {
+                self.other_side = None;
+            }
+        } else if self.other_side.is_none() && !std::mem::replace(&mut self.asked_again, true) {
+            let program = self.object.progs_mut().find(|p| p.name() == OTHER_SIDE && p.autoload());
+            // Loaded is loaded: this needs no rights.
+            self.other_side = program.and_then(|p| p.attach().ok());
+        }
     }
 
     /// A row for every thread, in wire form one behind the other.
@@ -301,6 +334,8 @@ fn open(
             match name {
                 "sched_switch" => state_is_told,
                 "sched_switch_old" => !state_is_told,
+                // Elsewhere the chains break where a task runs of which nothing is delivered. The reader sees that.
+                OTHER_SIDE => has_point(name),
                 _ => true,
             }
         };

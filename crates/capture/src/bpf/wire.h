@@ -3,6 +3,7 @@
  * Frequent events go into blocks, 8 bytes and more each:   u32 dt | u8 type | u8 a | u16 b | ...
  *
  *   SWITCH       a state code   b prev_prio, next_prio   u32 prev   u32 next   u64 exec of prev
+ *                (prev -1: nobody saw who left; its priority is then 0, its exec all ones)
  *   SWITCH_TOLD  the same, then u64 (ns since the wakeup << 16 | its target)
  *   WAKING, WAKEUP, NEW   a prio   b target   u32 tid   u32 waker
  *   MIGRATE      b from   u32 tid   u32 to
@@ -25,6 +26,9 @@
 #define RECORD_MAX 32
 /* Wakeups of each CPU that wait to be told: a power of two. */
 #define PENDING 32
+
+/* What a thread was charged may differ by this much from how long it ran, besides one part in fifty. */
+#define SLACK_NS 20000
 
 enum frequent {
 	SWITCH = 1,
@@ -68,6 +72,14 @@ struct block {
 	u32 used; /* bytes in `data` */
 	u32 busy; /* a program is writing here */
 	u64 lost; /* not yet told with a block */
+	/* Of level 0 only: who came in at this CPU's last switch, and how that fitted. */
+	u32 by_next; /* switches told by `sched_exit_tp` */
+	u32 one_sided; /* of these, those that leave open who left */
+	u32 unlinked; /* switches by somebody else than who came in before */
+	u32 tid;
+	u64 in; /* when; 0: no switch seen yet */
+	u64 exec; /* what it had been charged then */
+	u64 task; /* where it stands: to compare, and for probe_read */
 	struct block_head head;
 	u8 data[BLOCK_DATA + RECORD_MAX];
 };
