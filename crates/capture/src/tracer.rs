@@ -317,6 +317,7 @@ fn open(
     let mut object = ObjectBuilder::default().open_memory(OBJECT).map_err(|e| why("opening the BPF object", &e))?;
     let has_point = |name: &str| btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{name}")).is_some();
     let state_is_told = switch_tells_state(btf);
+    let queueing_is_told = has_field(btf, "sched_info", "last_queued") && has_field(btf, "cfs_rq", "rq");
     for mut program in object.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let name = name.as_str();
@@ -334,6 +335,7 @@ fn open(
             match name {
                 "sched_switch" => state_is_told,
                 "sched_switch_old" => !state_is_told,
+                "sched_wakeup" => !queueing_is_told,
                 // Elsewhere the chains break where a task runs of which nothing is delivered. The reader sees that.
                 OTHER_SIDE => has_point(name),
                 _ => true,
@@ -359,6 +361,11 @@ fn open(
         done.map_err(|e| why("sizing the BPF maps", &e))?;
     }
     Ok(object)
+}
+
+fn has_field(btf: &Btf<'_>, of: &str, field: &str) -> bool {
+    let found = btf.type_by_name::<types::Struct<'_>>(of);
+    found.is_some_and(|s| s.iter().any(|m| m.name.is_some_and(|name| name == field)))
 }
 
 /// Whether `sched_switch` has the state as its fourth argument (Linux 5.18 and later).

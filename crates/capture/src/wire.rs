@@ -135,13 +135,17 @@ pub fn state_code(raw: u32, exit_state: u32) -> u8 {
     (u32::BITS - bits.leading_zeros()) as u8
 }
 
+/// The target of a wakeup that the kernel's queue tells of: its waking, and the migration after it, say where.
+const NO_TARGET: u32 = 0xffff;
+
 /// A wakeup told after the fact: `word` holds how long ago it was, and its target.
 fn told(tid: Tid, now: u64, word: u64) -> What {
+    let target = (word & 0xffff) as u32;
     What::Wake(Wake {
         tid,
         name: NameId::NONE,
         kind: WakeKind::WakeupTold,
-        target: Some(CpuId((word & 0xffff) as u32)),
+        target: (target != NO_TARGET).then_some(CpuId(target)),
         waker: Tid::UNKNOWN,
         prio: i16::MIN,
         stamp: ns(now.saturating_sub(word >> 16)),

@@ -36,8 +36,21 @@ struct thread_info {
 	u32 cpu;
 } RELOCATED;
 
+struct rq {
+	u64 clock;
+} RELOCATED;
+
+struct cfs_rq {
+	struct rq *rq;
+} RELOCATED;
+
+struct sched_info {
+	u64 last_queued;
+} RELOCATED;
+
 struct sched_entity {
 	u64 sum_exec_runtime;
+	struct cfs_rq *cfs_rq;
 	unsigned char sched_delayed;
 } RELOCATED;
 
@@ -71,6 +84,7 @@ struct task_struct {
 	int static_prio;
 	int normal_prio;
 	struct sched_entity se;
+	struct sched_info sched_info;
 	unsigned int policy;
 	const void *cpus_ptr;
 	int exit_state;

@@ -31,7 +31,15 @@ struct {
 	UINT(max_entries, 1 << 24);
 } ring SEC(".maps");
 
-/* A wakeup that has not been told yet: it goes out with the switch-in. Some slots for each CPU, chosen by the thread's
+/* The thread that was woken last of those whose numbers share these bits, until it is switched in. */
+struct {
+	UINT(type, MAP_ARRAY);
+	UINT(max_entries, WOKEN);
+	TYPE(key, u32);
+	TYPE(value, u32);
+} woken SEC(".maps");
+
+/* Where the kernel keeps no such time (QUEUE_TIME): a wakeup that has not been told yet. Some slots for each CPU, chosen by the thread's
  * number: the kernel holds that CPU's run-queue lock at the wakeup, at the switch-in and when a queued thread is moved
  * away, so the slots need no lock of their own. (Task storage does the same for twice the time.) */
 struct pending {
@@ -226,21 +234,49 @@ NOINLINE int tell(struct pending *w)
 	return 0;
 }
 
+/* The kernel notes when it queues a thread, by the run queue's clock, and has just read that clock at a switch. So a wakeup
+ * (`sched_wakeup` comes right after the queueing, at the same reading) needs no program of its own, which would be the
+ * dearest of all; the switch-in tells it. What lies between the kernel's reading and ours, some hundred ns, makes it late. */
+#define QUEUE_TIME(p) (FIELD_EXISTS((p)->sched_info.last_queued) && FIELD_EXISTS((p)->se.cfs_rq) && \
+		       FIELD_EXISTS(((struct cfs_rq *)0)->rq))
+
+INLINE u32 *woken_slot(u32 tid)
+{
+	u32 key = tid & (WOKEN - 1);
+	return map_lookup(&woken, &key);
+}
+
+/* When `next` was queued after a waking, and its target, as the reader wants it; 0: not woken since it last ran. */
+INLINE u64 wakeup_of(u32 cpu, u32 tid, u64 now, struct task_struct *next)
+{
+	if (QUEUE_TIME(next)) {
+		u32 *w = woken_slot(tid);
+		if (!w || *w != tid)
+			return 0;
+		*w = 0;
+		u64 queued = next->sched_info.last_queued, clock = next->se.cfs_rq->rq->clock;
+		return queued && clock >= queued ? (clock - queued) << 16 | NO_TARGET : 0;
+	}
+	struct pending *told = slot(cpu, tid);
+	if (!told || !told->at || told->tid != tid)
+		return 0;
+	u64 at = told->at;
+	told->at = 0;
+	return (now - at) << 16 | (told->target & 0xffff);
+}
+
 /* The switch to `next`, with its wakeup where that has not been told. */
 INLINE int put_switch(struct block *b, u32 cpu, u64 now, u32 code, u32 prio, u32 prev, u64 exec, struct task_struct *next)
 {
 	u32 tid = next->pid;
-	struct pending *told = slot(cpu, tid);
-	if (told && (!told->at || told->tid != tid))
-		told = 0;
+	u64 told = wakeup_of(cpu, tid, now, next);
 	u32 prios = (prio & 255) | (next->prio & 255) << 8;
 	u32 *at = room(b, now, word(told ? SWITCH_TOLD : SWITCH, code, prios));
 	at[2] = prev;
 	at[3] = tid;
 	*(u64 *)(at + 4) = exec;
 	if (told) {
-		*(u64 *)(at + 6) = (now - told->at) << 16 | (told->target & 0xffff);
-		told->at = 0;
+		*(u64 *)(at + 6) = told;
 		release(b, 32);
 	} else {
 		release(b, 24);
@@ -368,7 +404,14 @@ INLINE int on_wake(struct task_struct *p, u32 type)
 SEC("tp_btf/sched_waking")
 int sched_waking(u64 *ctx)
 {
-	return on_wake((void *)ctx[0], WAKING);
+	struct task_struct *p = (void *)ctx[0];
+	/* On a CPU still: no switch-in will belong to this waking. */
+	if (QUEUE_TIME(p) && !p->on_cpu) {
+		u32 *w = woken_slot(p->pid);
+		if (w)
+			*w = p->pid;
+	}
+	return on_wake(p, WAKING);
 }
 
 SEC("tp_btf/sched_wakeup_new")
@@ -377,6 +420,7 @@ int sched_wakeup_new(u64 *ctx)
 	return on_wake((void *)ctx[0], NEW);
 }
 
+/* Loaded where the kernel keeps no time of queueing. */
 SEC("tp_btf/sched_wakeup")
 int sched_wakeup(u64 *ctx)
 {
@@ -401,7 +445,7 @@ int sched_migrate_task(u64 *ctx)
 {
 	struct task_struct *p = (void *)ctx[0];
 	u32 tid = p->pid, from = cpu_of(p);
-	struct pending *w = slot(from, tid);
+	struct pending *w = QUEUE_TIME(p) ? 0 : slot(from, tid);
 	if (w && w->at && w->tid == tid)
 		tell(w);
 	struct block *b = claim(this_cpu());

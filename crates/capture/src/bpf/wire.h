@@ -26,6 +26,10 @@
 #define RECORD_MAX 32
 /* Wakeups of each CPU that wait to be told: a power of two. */
 #define PENDING 32
+/* Threads that have been woken and not switched in, by their number: a power of two. */
+#define WOKEN 65536
+/* The target of a wakeup that the kernel's queue tells of: where its waking, or the migration after it, says. */
+#define NO_TARGET 0xffff
 
 /* What a thread was charged may differ by this much from how long it ran, besides one part in fifty. */
 #define SLACK_NS 20000
