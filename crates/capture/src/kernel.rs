@@ -105,19 +105,11 @@ impl Kernel {
         }
     }
 
-    /// How many switches were told by the one that came in, how many of these leave open who left, and how many links
-    /// broke all the same.
-    pub fn links(&self) -> [u64; 3] {
+    /// How many switches were told by the one that came in, and how many of these leave open who left.
+    pub fn links(&self) -> [u64; 2] {
         match self {
             Self::Bpf(t) => t.links(),
-            Self::Perf(_) => [0; 3],
-        }
-    }
-
-    /// Has switches told from their other side where that is needed.
-    pub fn mind_links(&mut self) {
-        if let Self::Bpf(t) = self {
-            t.mind_links();
+            Self::Perf(_) => [0; 2],
         }
     }
 

@@ -128,7 +128,6 @@ impl Recorder {
             self.book.write(&[&[frame::MARK], &until.to_ne_bytes()]);
         }
         self.book.flush();
-        self.tracer.mind_links();
     }
 
     /// Rows of all threads and the current task of each CPU. `purpose` is that of the frame.
@@ -252,7 +251,7 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
         lost: recorder.book.lost.cast_signed(),
     };
     meta.facts.cost = Some(cost);
-    let [told, open, _] = recorder.tracer.links();
+    let [told, open] = recorder.tracer.links();
     if told > 0 {
         let told = format!("{told}, of which {open} leave open who left");
         meta.facts.about.push(("switches_told_by_next".into(), told));

@@ -132,8 +132,8 @@ impl Blocks {
 
     /// Of a CPU's switches: how many were told by the one that came in, how many of these leave open who left, and how
     /// many were made by somebody else than who came in before.
-    pub fn links(&self, cpu: u32) -> [u64; 3] {
+    pub fn links(&self, cpu: u32) -> [u64; 2] {
         let own = cpu as usize * self.levels * self.value;
-        [16, 20, 24].map(|at| u64::from(self.memory.u32_at(own + at).load(Ordering::Relaxed)))
+        [16, 20].map(|at| u64::from(self.memory.u32_at(own + at).load(Ordering::Relaxed)))
     }
 }

@@ -9,7 +9,6 @@ use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLev
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 /// The kernel side, compiled by `build.rs`.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
@@ -43,9 +42,6 @@ const FUNCTIONS: [(&str, &str); 3] = [
 /// Not attached: run by the recorder.
 const OWN: [&str; 3] = ["hand_over_rest", "who_runs", "all_threads"];
 
-/// Tells the switches that the one who left could not tell (Linux 6.17 and later).
-const OTHER_SIDE: &str = "sched_exit_tp";
-
 /// What libbpf said last.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
@@ -77,10 +73,7 @@ pub struct Tracer {
     threads: Link,
     _links: Vec<Link>,
     /// What tells switches from their other side, while it does.
-    other_side: Option<Link>,
-    asked_again: bool,
-    started: Instant,
-    object: Object,
+    _object: Object,
 }
 
 /// The highest CPU number of this machine, plus one.
@@ -135,7 +128,7 @@ impl Tracer {
         mut lacks: Vec<String>,
     ) -> Result<Self, CaptureError> {
         let (mut links, mut programs, mut threads) = (Vec::new(), Vec::new(), None);
-        let (mut hand_over, mut who, mut other_side) = (-1, -1, None);
+        let (mut hand_over, mut who) = (-1, -1);
         let mut look_for_changes = !functions;
         for program in object.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
@@ -148,7 +141,6 @@ impl Tracer {
                 "who_runs" => who = fd,
                 _ => match program.attach() {
                     Ok(link) if name == "all_threads" => threads = Some(link),
-                    Ok(link) if name == OTHER_SIDE => other_side = Some(link),
                     Ok(link) => {
                         links.push(link);
                         programs.push(fd);
@@ -188,10 +180,7 @@ impl Tracer {
             look_for_changes,
             threads,
             _links: links,
-            other_side,
-            asked_again: false,
-            started: Instant::now(),
-            object,
+            _object: object,
         };
         tracer.missed = tracer.recursion_misses();
         Ok(tracer)
@@ -205,6 +194,8 @@ impl Tracer {
     /// Makes each CPU that has something hand it over (`all`: every CPU). `false`: one was in the middle of writing.
     pub fn hand_over(&self, all: bool) -> bool {
         let mut done = true;
+        // Where switches go untold, each CPU is asked whom it runs, or one that runs long would tell of it too late.
+        let all = all || self.links()[0] > 0;
         for cpu in 0..self.cpus {
             if all || self.blocks.waits(cpu) {
                 // An offline CPU handed over nothing since; what it left is lost with the kernel's buffers only if it
@@ -227,25 +218,10 @@ impl Tracer {
         (0..self.cpus).map(|cpu| (cpu, self.blocks.lost(cpu))).filter(|(_, n)| *n > 0).collect()
     }
 
-    /// How many switches were told by the one that came in, because that of the one that left was not delivered; how
-    /// many of these leave open who left; and how many links broke all the same.
-    pub fn links(&self) -> [u64; 3] {
-        (0..self.cpus).map(|cpu| self.blocks.links(cpu)).fold([0; 3], |a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2]])
-    }
-
-    /// Has switches told from their other side where that is needed: from the start, for it may be; no longer, once a
-    /// second went by without need; again, once a link broke.
-    pub fn mind_links(&mut self) {
-        let [told, _, broken] = self.links();
-        if told + broken == 0 {
-            if self.started.elapsed() >= Duration::from_secs(1) {
-                self.other_side = None;
-            }
-        } else if self.other_side.is_none() && !std::mem::replace(&mut self.asked_again, true) {
-            let program = self.object.progs_mut().find(|p| p.name() == OTHER_SIDE && p.autoload());
-            // Loaded is loaded: this needs no rights.
-            self.other_side = program.and_then(|p| p.attach().ok());
-        }
+    /// How many switches were told by the one that came in, because that of the one that left was not delivered; and how
+    /// many of these leave open who left.
+    pub fn links(&self) -> [u64; 2] {
+        (0..self.cpus).map(|cpu| self.blocks.links(cpu)).fold([0; 2], |a, b| [a[0] + b[0], a[1] + b[1]])
     }
 
     /// A row for every thread, in wire form one behind the other.
@@ -336,8 +312,6 @@ fn open(
                 "sched_switch" => state_is_told,
                 "sched_switch_old" => !state_is_told,
                 "sched_wakeup" => !queueing_is_told,
-                // Elsewhere the chains break where a task runs of which nothing is delivered. The reader sees that.
-                OTHER_SIDE => has_point(name),
                 _ => true,
             }
         };

@@ -25,6 +25,8 @@ pub const PRIORITY: u8 = 5;
 pub const AFFINITY: u8 = 6;
 pub const CGROUP: u8 = 7;
 pub const CURRENT: u8 = 8;
+pub const SWITCHED: u8 = 10;
+pub const WOKEN_UNSEEN: u8 = 11;
 
 /// Reads numbers one after another; zero behind the end, and `whole` then says so.
 pub struct Bytes<'a> {
@@ -119,6 +121,7 @@ pub fn state(code: u8) -> (u8, SwitchOut, u32) {
         9 => (b'R', SwitchOut::Preempted, 0x100),
         5 | 6 => (b"XZ"[usize::from(code) - 5], SwitchOut::Exited, 1 << (code - 1)),
         1..=8 => (b"RSDTtXZPI"[usize::from(code)], SwitchOut::Blocked, 1 << (code - 1)),
+        10 => (b'?', SwitchOut::Untold, 0),
         _ => (b'?', SwitchOut::Blocked, 0),
     }
 }

@@ -45,6 +45,7 @@ struct cfs_rq {
 } RELOCATED;
 
 struct sched_info {
+	u64 last_arrival;
 	u64 last_queued;
 } RELOCATED;
 

@@ -31,13 +31,21 @@ struct {
 	UINT(max_entries, 1 << 24);
 } ring SEC(".maps");
 
-/* The thread that was woken last of those whose numbers share these bits, until it is switched in. */
+/* What was seen last of a thread, of those whose numbers share these bits: its number, and one of
+ *
+ *      BLOCKED      switched out to wait
+ *      WOKEN_EARLY  woken on its way there, still on its CPU
+ *      WOKEN        woken: its next switch-in tells when it was queued */
 struct {
 	UINT(type, MAP_ARRAY);
-	UINT(max_entries, WOKEN);
+	UINT(max_entries, THREADS);
 	TYPE(key, u32);
 	TYPE(value, u32);
-} woken SEC(".maps");
+} waits SEC(".maps");
+
+#define BLOCKED (1u << 31)
+#define WOKEN_EARLY (1u << 30)
+#define WOKEN 0u
 
 /* Where the kernel keeps no such time (QUEUE_TIME): a wakeup that has not been told yet. Some slots for each CPU, chosen by the thread's
  * number: the kernel holds that CPU's run-queue lock at the wakeup, at the switch-in and when a queued thread is moved
@@ -234,28 +242,62 @@ NOINLINE int tell(struct pending *w)
 	return 0;
 }
 
-/* The kernel notes when it queues a thread, by the run queue's clock, and has just read that clock at a switch. So a wakeup
- * (`sched_wakeup` comes right after the queueing, at the same reading) needs no program of its own, which would be the
- * dearest of all; the switch-in tells it. What lies between the kernel's reading and ours, some hundred ns, makes it late. */
+/* The kernel notes when it queues a thread, by the run queue's clock. `sched_wakeup` comes right after the queueing, at the
+ * same reading, so a wakeup needs no program of its own, which would be the dearest of all: the switch-in tells it. */
 #define QUEUE_TIME(p) (FIELD_EXISTS((p)->sched_info.last_queued) && FIELD_EXISTS((p)->se.cfs_rq) && \
 		       FIELD_EXISTS(((struct cfs_rq *)0)->rq))
 
-INLINE u32 *woken_slot(u32 tid)
+/* By how much our clock is ahead of the run queue's. The kernel reads that one before a switch, and may leave it at an
+ * earlier reading of the wakeup, so what is seen here is too much by some hundred ns, or some ten thousand: the least counts,
+ * and may rise slowly, as the two clocks drift. */
+INLINE u64 skew_of(struct block *own, struct task_struct *p, u64 now)
 {
-	u32 key = tid & (WOKEN - 1);
-	return map_lookup(&woken, &key);
+	if (!QUEUE_TIME(p))
+		return 0;
+	u64 seen = now - p->se.cfs_rq->rq->clock, kept = own->skew;
+	if (!kept || (long long)(seen - kept) < 0)
+		return seen;
+	return kept + ((seen - kept) >> 12);
+}
+
+INLINE u32 *wait_of(u32 tid)
+{
+	u32 key = tid & (THREADS - 1);
+	return map_lookup(&waits, &key);
+}
+
+/* Blocked, and running again, but nobody told of its waking: whoever woke it is one of those of whom nothing is delivered
+ * (came_unseen). The kernel's note of its queueing tells when. */
+NOINLINE int woken_unseen(u32 tid, u64 at)
+{
+	struct rare_woken r = {};
+	r.head.kind = KIND_RARE;
+	r.head.type = WOKEN_UNSEEN;
+	r.head.cpu = this_cpu();
+	r.head.tid = tid;
+	r.head.at = at;
+	if (ring_output(&ring, &r, sizeof(r), RB_NO_WAKEUP))
+		count_lost(this_cpu());
+	return 0;
 }
 
 /* When `next` was queued after a waking, and its target, as the reader wants it; 0: not woken since it last ran. */
-INLINE u64 wakeup_of(u32 cpu, u32 tid, u64 now, struct task_struct *next)
+INLINE u64 wakeup_of(struct block *own, u32 cpu, u32 tid, u64 now, struct task_struct *next)
 {
 	if (QUEUE_TIME(next)) {
-		u32 *w = woken_slot(tid);
-		if (!w || *w != tid)
+		u32 *w = wait_of(tid), waited = w ? *w : 0;
+		if (!w || !tid || (waited & ~BLOCKED) != tid)
 			return 0;
 		*w = 0;
-		u64 queued = next->sched_info.last_queued, clock = next->se.cfs_rq->rq->clock;
-		return queued && clock >= queued ? (clock - queued) << 16 | NO_TARGET : 0;
+		u64 queued = next->sched_info.last_queued;
+		if (!queued)
+			return 0;
+		u64 ago = now - (queued + own->skew);
+		if ((long long)ago <= 0)
+			ago = 1;
+		if (unlikely(waited & BLOCKED))
+			woken_unseen(tid, now - ago);
+		return ago << 16 | NO_TARGET;
 	}
 	struct pending *told = slot(cpu, tid);
 	if (!told || !told->at || told->tid != tid)
@@ -265,31 +307,75 @@ INLINE u64 wakeup_of(u32 cpu, u32 tid, u64 now, struct task_struct *next)
 	return (now - at) << 16 | (told->target & 0xffff);
 }
 
-/* The switch to `next`, with its wakeup where that has not been told. */
-INLINE int put_switch(struct block *b, u32 cpu, u64 now, u32 code, u32 prio, u32 prev, u64 exec, struct task_struct *next)
+INLINE void came_in(struct block *own, struct task_struct *next, u64 at)
 {
-	u32 tid = next->pid;
-	u64 told = wakeup_of(cpu, tid, now, next);
-	u32 prios = (prio & 255) | (next->prio & 255) << 8;
-	u32 *at = room(b, now, word(told ? SWITCH_TOLD : SWITCH, code, prios));
-	at[2] = prev;
-	at[3] = tid;
-	*(u64 *)(at + 4) = exec;
-	if (told) {
-		*(u64 *)(at + 6) = told;
-		release(b, 32);
-	} else {
-		release(b, 24);
+	own->tid = next->pid;
+	own->in = at;
+	own->exec = next->se.sum_exec_runtime;
+	own->task = (u64)next;
+}
+
+/* On some machines nothing that happens while certain tasks are `current` reaches a program, their switch-out included:
+ *
+ *      X -> H    sched_switch by X: told
+ *      H -> Y    sched_switch by H: nobody hears it; Y runs, but H came in last
+ *      Y -> ...  sched_switch by Y, or what else Y does: here it is noticed, and told with the kernel's own time of Y's arrival
+ *
+ * Between H and Y another such task may have run. That H ran all the time is told only where the kernel's charge proves
+ * it; otherwise nobody knows who left. */
+NOINLINE int came_unseen(struct block *own, struct task_struct *came, u64 now)
+{
+	struct rare_switched r = {};
+	if (!own || !came)
+		return 0;
+	u64 at = now;
+	if (QUEUE_TIME(came) && came->pid && came->sched_info.last_arrival)
+		at = came->sched_info.last_arrival + own->skew;
+	/* Before what is being told, and behind what was. */
+	if (at >= now)
+		at = now - 1;
+	if (at <= own->in)
+		at = own->in + 1;
+	struct task_struct *prev = (void *)own->task;
+	u32 pid = 0, state = 0, exit_state = 0;
+	u64 exec = 0;
+	long failed = probe_read(&pid, sizeof(pid), &prev->pid) | probe_read(&r.prev_prio, sizeof(r.prev_prio), &prev->prio) |
+		      probe_read(&exit_state, sizeof(exit_state), &prev->exit_state) |
+		      probe_read(&exec, sizeof(exec), &prev->se.sum_exec_runtime) |
+		      probe_read(&state, sizeof(state), &prev->__state);
+	u64 ran = at - own->in, charged = exec - own->exec;
+	u64 slack = ran / 50 > SLACK_NS ? ran / 50 : SLACK_NS;
+	/* The idle task is charged nothing. */
+	bool proved = !failed && own->tid && pid == own->tid && charged + slack >= ran && charged <= ran + slack;
+	r.head.kind = KIND_RARE;
+	r.head.type = SWITCHED;
+	r.head.cpu = this_cpu();
+	r.head.tid = came->pid;
+	r.head.at = at;
+	r.next_prio = came->prio;
+	r.prev = proved ? pid : -1;
+	r.exec = proved ? exec : -1;
+	/* Long after the switch it may have been woken. */
+	r.code = proved && now - at < SLACK_NS ? state_code(0, state, exit_state) : UNTOLD;
+	own->by_next++;
+	own->one_sided += !proved;
+	u32 *w = wait_of(came->pid);
+	if (w && (*w & ~(BLOCKED | WOKEN_EARLY)) == came->pid) {
+		if (*w & BLOCKED)
+			woken_unseen(came->pid, at - 1);
+		*w = 0;
 	}
+	came_in(own, came, at);
+	if (ring_output(&ring, &r, sizeof(r), RB_NO_WAKEUP))
+		count_lost(this_cpu());
 	return 0;
 }
 
-INLINE void came_in(struct block *own, struct task_struct *next, u64 now)
+/* Anything that happens on a CPU shows who runs there. */
+INLINE void look_who_runs(struct block *own, struct task_struct *p, u64 now)
 {
-	own->tid = next->pid;
-	own->in = now;
-	own->exec = next->se.sum_exec_runtime;
-	own->task = (u64)next;
+	if (unlikely(own->task != (u64)p) && own->in)
+		came_unseen(own, p, now);
 }
 
 INLINE int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
@@ -301,10 +387,29 @@ INLINE int on_switch(bool preempt, struct task_struct *prev, struct task_struct 
 		return 0;
 	u64 now = ktime();
 	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
-	if (unlikely(own->task != (u64)prev) && own->in)
-		own->unlinked++;
+	look_who_runs(own, prev, now);
+	own->skew = skew_of(own, next, now);
 	came_in(own, next, now);
-	return put_switch(b, cpu, now, code, prev->prio, prev->pid, prev->se.sum_exec_runtime, next);
+	bool to_wait = code && code < 9 && prev_state && !prev->exit_state;
+	if (QUEUE_TIME(prev) && to_wait) {
+		u32 *w = wait_of(prev->pid);
+		if (w)
+			*w = prev->pid | (*w == (prev->pid | WOKEN_EARLY) ? WOKEN : BLOCKED);
+	}
+	u32 tid = next->pid;
+	u64 told = wakeup_of(own, cpu, tid, now, next);
+	u32 prios = (prev->prio & 255) | (next->prio & 255) << 8;
+	u32 *at = room(b, now, word(told ? SWITCH_TOLD : SWITCH, code, prios));
+	at[2] = prev->pid;
+	at[3] = tid;
+	*(u64 *)(at + 4) = prev->se.sum_exec_runtime;
+	if (told) {
+		*(u64 *)(at + 6) = told;
+		release(b, 32);
+	} else {
+		release(b, 24);
+	}
+	return 0;
 }
 
 SEC("tp_btf/sched_switch")
@@ -326,68 +431,6 @@ int sched_switch_old(u64 *ctx)
 	return on_switch(ctx[0], prev, (void *)ctx[2], state);
 }
 
-/* On some machines nothing that happens while certain tasks are `current` reaches a program, their switch-out included.
- * The kernel is asked again on the other side of each switch, where the next one is `current` already:
- *
- *      X -> H    sched_switch by X: told          sched_exit_tp by H: nobody hears it
- *      H -> Y    sched_switch by H: not heard     sched_exit_tp by Y: Y runs, but H came in last: told here
- *
- * Between the two another such task may have run. That H ran all the time is told only where the kernel's charge proves
- * it; otherwise nobody knows who left.
- *
- * This runs with interrupts on and without the run-queue's lock: a wakeup that another CPU files in Y's slot in between
- * may get lost, and the reader then takes its waking alone. A new thread does not come by here at its first switch-in. */
-NOINLINE int switched_unseen(struct block *own, u32 cpu)
-{
-	struct task_struct *next = current_task();
-	if (!own)
-		return 0;
-	struct block *b = claim_from(own, cpu);
-	if (!b)
-		return 0;
-	u64 now = ktime();
-	if (!own->in) { /* the first switch of this CPU: before it nothing is known anyway */
-		came_in(own, next, now);
-		release(b, 0);
-		return 0;
-	}
-	struct task_struct *prev = (void *)own->task;
-	u32 tid = own->tid, pid = 0, state = 0, exit_state = 0, prio = 0;
-	u64 exec = 0;
-	long failed = probe_read(&pid, sizeof(pid), &prev->pid) | probe_read(&prio, sizeof(prio), &prev->prio) |
-		      probe_read(&exit_state, sizeof(exit_state), &prev->exit_state) |
-		      probe_read(&exec, sizeof(exec), &prev->se.sum_exec_runtime) |
-		      probe_read(&state, sizeof(state), &prev->__state);
-	u64 ran = now - own->in, charged = exec - own->exec;
-	u64 slack = ran / 50 > SLACK_NS ? ran / 50 : SLACK_NS;
-	bool proved = !failed && pid == tid && charged + slack >= ran && charged <= ran + slack;
-	if (!tid) /* the idle task is charged nothing */
-		proved = 0;
-	u32 code = state_code(0, state, exit_state);
-	own->by_next++;
-	if (!proved) {
-		own->one_sided++;
-		tid = -1;
-		exec = -1;
-		prio = 0;
-		code = 0;
-	}
-	came_in(own, next, now);
-	return put_switch(b, cpu, now, code, prio, tid, exec, next);
-}
-
-/* Linux 6.17 and later. Costs about 55 ns a switch, all of it the call: the recorder attaches it only where it has something
- * to tell. */
-SEC("tp_btf/sched_exit_tp")
-int sched_exit_tp(u64 *ctx)
-{
-	u32 cpu = this_cpu();
-	struct block *own = lowest(cpu);
-	if (!own || likely(own->task == (u64)current_task()))
-		return 0;
-	return switched_unseen(own, cpu);
-}
-
 INLINE int on_wake(struct task_struct *p, u32 type)
 {
 	struct block *b = claim(this_cpu());
@@ -405,11 +448,10 @@ SEC("tp_btf/sched_waking")
 int sched_waking(u64 *ctx)
 {
 	struct task_struct *p = (void *)ctx[0];
-	/* On a CPU still: no switch-in will belong to this waking. */
-	if (QUEUE_TIME(p) && !p->on_cpu) {
-		u32 *w = woken_slot(p->pid);
+	if (QUEUE_TIME(p)) {
+		u32 *w = wait_of(p->pid);
 		if (w)
-			*w = p->pid;
+			*w = p->pid | (p->on_cpu ? WOKEN_EARLY : WOKEN);
 	}
 	return on_wake(p, WAKING);
 }
@@ -461,10 +503,14 @@ int sched_migrate_task(u64 *ctx)
 SEC("tp_btf/cpu_idle")
 int cpu_idle(u64 *ctx)
 {
-	struct block *b = claim(this_cpu());
-	if (!b)
+	u32 cpu = this_cpu();
+	struct block *own = lowest(cpu);
+	struct block *b = claim_from(own, cpu);
+	if (!b || !own)
 		return 0;
-	room(b, ktime(), word(IDLE, ctx[0], 0));
+	u64 now = ktime();
+	look_who_runs(own, current_task(), now);
+	room(b, now, word(IDLE, ctx[0], 0));
 	release(b, 8);
 	return 0;
 }
@@ -533,7 +579,10 @@ SEC("raw_tp")
 int hand_over_rest(void *ctx)
 {
 	u32 first = this_cpu() * LEVELS;
+	struct block *own = lowest(this_cpu());
 	int left = 0;
+	if (own)
+		look_who_runs(own, current_task(), ktime());
 	for (int level = 0; level < LEVELS; level++) {
 		u32 key = first + level;
 		struct block *b = map_lookup(&blocks, &key);

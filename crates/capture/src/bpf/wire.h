@@ -3,7 +3,6 @@
  * Frequent events go into blocks, 8 bytes and more each:   u32 dt | u8 type | u8 a | u16 b | ...
  *
  *   SWITCH       a state code   b prev_prio, next_prio   u32 prev   u32 next   u64 exec of prev
- *                (prev -1: nobody saw who left; its priority is then 0, its exec all ones)
  *   SWITCH_TOLD  the same, then u64 (ns since the wakeup << 16 | its target)
  *   WAKING, WAKEUP, NEW   a prio   b target   u32 tid   u32 waker
  *   MIGRATE      b from   u32 tid   u32 to
@@ -26,8 +25,8 @@
 #define RECORD_MAX 32
 /* Wakeups of each CPU that wait to be told: a power of two. */
 #define PENDING 32
-/* Threads that have been woken and not switched in, by their number: a power of two. */
-#define WOKEN 65536
+/* Threads that are followed from their blocking to their switch-in: a power of two. */
+#define THREADS 65536
 /* The target of a wakeup that the kernel's queue tells of: where its waking, or the migration after it, says. */
 #define NO_TARGET 0xffff
 
@@ -60,6 +59,8 @@ enum rare_type {
 	CGROUP,
 	CURRENT,
 	ROW,
+	SWITCHED,
+	WOKEN_UNSEEN,
 };
 
 struct block_head {
@@ -77,11 +78,12 @@ struct block {
 	u32 busy; /* a program is writing here */
 	u64 lost; /* not yet told with a block */
 	/* Of level 0 only: who came in at this CPU's last switch, and how that fitted. */
-	u32 by_next; /* switches told by `sched_exit_tp` */
+	u32 by_next; /* switches told by who came in, since that of who left was not delivered */
 	u32 one_sided; /* of these, those that leave open who left */
-	u32 unlinked; /* switches by somebody else than who came in before */
 	u32 tid;
+	u32 pad;
 	u64 in; /* when; 0: no switch seen yet */
+	u64 skew; /* our clock less the run queue's, by the last switch */
 	u64 exec; /* what it had been charged then */
 	u64 task; /* where it stands: to compare, and for probe_read */
 	struct block_head head;
@@ -108,6 +110,23 @@ struct rare_exec {
 	struct rare head;
 	u32 pid, old_tid;
 	char path[256];
+};
+
+/* A switch to `head.tid` that was not delivered, told by who came in. `prev` -1: nobody saw who left; its exec is then all
+ * ones. `code` UNTOLD: its state was read too late to be that of the switch. */
+struct rare_switched {
+	struct rare head;
+	u32 prev, code;
+	s32 prev_prio, next_prio;
+	u64 exec;
+};
+
+#define UNTOLD 10
+
+/* `head.tid` was queued at `head.at`, and nobody told of its waking. */
+struct rare_woken {
+	struct rare head;
+	u64 pad;
 };
 
 struct rare_exit {

@@ -1,7 +1,7 @@
 //! Rare events and snapshot rows, as the model's events; names get their numbers here.
 
 use crate::wire::{self, Bytes, Row};
-use model::{CpuId, Event, NameId, Ns, Pid, Seen, SeenState, Tid, What};
+use model::{CpuId, Event, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, Tid, Wake, WakeKind, What};
 use std::collections::HashMap;
 
 /// The texts of the stream.
@@ -142,6 +142,34 @@ impl Telling {
                 }
             }
             wire::CURRENT => tell(What::Current { tid }),
+            // Its waking went untold; the kernel's note of its queueing comes right after one.
+            wire::WOKEN_UNSEEN => tell(What::Wake(Wake {
+                tid,
+                name: NameId::NONE,
+                kind: WakeKind::Waking,
+                target: None,
+                waker: Tid::UNKNOWN,
+                prio: i16::MIN,
+                stamp: at,
+            })),
+            wire::SWITCHED => {
+                let (prev, code) = (Tid(b.i32()), b.u32());
+                let (prev_prio, next_prio, exec) = (b.i32(), b.i32(), b.ns());
+                let (letter, out, number) = wire::state(u8::try_from(code).unwrap_or(u8::MAX));
+                tell(What::Switch(Switch {
+                    prev,
+                    next: tid,
+                    prev_name: NameId::NONE,
+                    next_name: NameId::NONE,
+                    prev_state: number,
+                    prev_prio: i16::try_from(prev_prio).unwrap_or(i16::MIN),
+                    next_prio: i16::try_from(next_prio).unwrap_or(i16::MIN),
+                    out,
+                    letter,
+                    stack: StackId::NONE,
+                    prev_exec: if exec == Ns::MAX { Ns::MIN } else { exec },
+                }));
+            }
             _ => return false,
         }
         b.whole
