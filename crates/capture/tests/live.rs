@@ -165,7 +165,9 @@ fn short_load() {
     let told = read(&options.dir);
     assert!(told.bad.0.is_empty(), "{:?}", told.bad);
     assert_eq!((done.cost.lost, losses(&told)), (0, 0));
-    assert!(check_chains(&told) > 4000);
+    // Two switches a round trip, where both threads share a CPU; fewer where one is still awake when its answer comes.
+    let links = check_chains(&told);
+    assert!(links > 1000, "{links} links");
     let begin = told.facts.begin.unwrap();
 
     // What the kernel charged the busy thread.
