@@ -130,8 +130,7 @@ impl Blocks {
         (first..first + self.levels).map(|b| self.memory.u64_at(b * self.value + 8).load(Ordering::Acquire)).sum()
     }
 
-    /// Of a CPU's switches: how many were told by the one that came in, how many of these leave open who left, and how
-    /// many were made by somebody else than who came in before.
+    /// Of a CPU's switches: how many were told by the one that came in, and how many of these leave open who left.
     pub fn links(&self, cpu: u32) -> [u64; 2] {
         let own = cpu as usize * self.levels * self.value;
         [16, 20].map(|at| u64::from(self.memory.u32_at(own + at).load(Ordering::Relaxed)))

@@ -72,7 +72,6 @@ pub struct Tracer {
     pub look_for_changes: bool,
     threads: Link,
     _links: Vec<Link>,
-    /// What tells switches from their other side, while it does.
     _object: Object,
 }
 

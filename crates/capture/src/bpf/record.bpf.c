@@ -47,8 +47,8 @@ struct {
 #define WOKEN_EARLY (1u << 30)
 #define WOKEN 0u
 
-/* Where the kernel keeps no such time (QUEUE_TIME): a wakeup that has not been told yet. Some slots for each CPU, chosen by the thread's
- * number: the kernel holds that CPU's run-queue lock at the wakeup, at the switch-in and when a queued thread is moved
+/* Where the kernel keeps no time of queueing (QUEUE_TIME): a wakeup that has not been told yet. Some slots for each CPU,
+ * chosen by the thread's number: the kernel holds that CPU's run-queue lock at the wakeup, at the switch-in and when a queued thread is moved
  * away, so the slots need no lock of their own. (Task storage does the same for twice the time.) */
 struct pending {
 	u64 at;
@@ -361,11 +361,9 @@ NOINLINE int came_unseen(struct block *own, struct task_struct *came, u64 now)
 	own->by_next++;
 	own->one_sided += !proved;
 	u32 *w = wait_of(came->pid);
-	if (w && (*w & ~(BLOCKED | WOKEN_EARLY)) == came->pid) {
-		if (*w & BLOCKED)
-			woken_unseen(came->pid, at - 1);
+	/* Its arrival has wiped out when it was queued: a waking that was not told stays unknown. */
+	if (w && (*w & ~(BLOCKED | WOKEN_EARLY)) == came->pid)
 		*w = 0;
-	}
 	came_in(own, came, at);
 	if (ring_output(&ring, &r, sizeof(r), RB_NO_WAKEUP))
 		count_lost(this_cpu());
