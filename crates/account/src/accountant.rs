@@ -124,7 +124,7 @@ impl Accountant {
 
     fn event(&mut self, event: &Event, sink: &mut impl Sink) {
         self.events += 1;
-        if event.what.is_sample() {
+        if event.is_sample() {
             self.end = self.end.max(event.at);
             if event.cpu != CpuId::UNKNOWN {
                 self.processor(event.cpu, sink);

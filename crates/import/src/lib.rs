@@ -8,6 +8,13 @@ use ingest::{Importer, Sniff};
 /// Every format, in the order in which they are asked whether a file is theirs: those with a magic number first.
 pub const FORMATS: &[&dyn Importer] = &[&formats::perf_data::PerfData];
 
+/// The format of a folder that holds files of these names.
+#[must_use]
+pub fn detect_folder(names: &[String]) -> Option<&'static dyn Importer> {
+    let best = |wanted| FORMATS.iter().copied().find(|f| f.sniff_folder(names) == wanted);
+    best(Sniff::Yes).or_else(|| best(Sniff::Maybe))
+}
+
 /// The format of a file that begins with `head` (its first 4 KiB, or all of a shorter one).
 #[must_use]
 pub fn detect(head: &[u8]) -> Option<&'static dyn Importer> {

@@ -65,10 +65,64 @@ pub struct Opened<'a> {
     pub streams: Vec<Box<dyn Stream + Send + 'a>>,
 }
 
+/// Whether recordings of a format tell something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tells {
+    /// Every one does.
+    Yes,
+    /// Those that were made so: how.
+    If(&'static str),
+    /// None does.
+    No,
+}
+
+/// What recordings of a format tell, for the page of formats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// Which programs write it, and how it is had of them, in a line.
+    pub made_by: &'static str,
+    /// Which switch from which thread to which, and why.
+    pub switches: Tells,
+    /// `sched_waking`.
+    pub waking: Tells,
+    /// `sched_wakeup`.
+    pub wakeup: Tells,
+    /// Which process each thread belongs to.
+    pub processes: Tells,
+    /// Priorities.
+    pub priority: Tells,
+    /// Idle states.
+    pub idle: Tells,
+    /// Frequencies.
+    pub frequency: Tells,
+    /// Interrupts.
+    pub irq: Tells,
+    /// What the kernel charged for running.
+    pub charges: Tells,
+    /// Marks and values of programs.
+    pub marks: Tells,
+    /// Frames.
+    pub frames: Tells,
+    /// Callchains.
+    pub stacks: Tells,
+    /// That events were lost.
+    pub losses: Tells,
+    /// The machine: core types, siblings, capacities.
+    pub topology: Tells,
+    /// What corewise therefore cannot say, a sentence each.
+    pub cannot: &'static [&'static str],
+}
+
 /// A format.
 pub trait Importer: Sync {
     /// Its name in lists and manifests.
     fn id(&self) -> &'static str;
+    /// What its recordings tell.
+    fn offer(&self) -> Offer;
+    /// Whether a folder that holds files of these names is of this format.
+    fn sniff_folder(&self, _names: &[String]) -> Sniff {
+        Sniff::No
+    }
     /// Whether these first bytes (up to 4 KiB; fewer only where the file is shorter) are of this format.
     fn sniff(&self, head: &[u8]) -> Sniff;
     /// Reads what stands before the events.

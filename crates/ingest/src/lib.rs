@@ -11,7 +11,7 @@ mod order;
 mod run;
 mod spill;
 
-pub use contract::{Fatal, Folder, Importer, Input, Opened, Reach, ReadSeek, Sniff, Stream};
+pub use contract::{Fatal, Folder, Importer, Input, Offer, Opened, Reach, ReadSeek, Sniff, Stream, Tells};
 pub use facts::{Condition, Facts, OwnCost};
 pub use ledger::{Ledger, Trouble, TroubleCount, Troubles};
 pub use order::{Limits, Ordered};

@@ -179,7 +179,7 @@ impl<'a> Ordered<'a> {
 
     #[inline]
     fn deliver(&mut self, mut event: Event, out: &mut Vec<Event>) {
-        if self.origin.is_none() && event.what.is_sample() {
+        if self.origin.is_none() && event.is_sample() {
             self.begin_at(event.at, out);
         }
         if let Some(origin) = self.origin {
@@ -267,7 +267,7 @@ impl<'a> Ordered<'a> {
         let at = self.queue_of(event.cpu);
         let queue = &mut self.queues[at];
         if event.at < self.left {
-            if event.what.is_sample() {
+            if event.is_sample() {
                 self.late += 1;
                 self.troubles.trouble("an event came after its time had passed", event.offset, Trouble::Lost);
                 return;
@@ -417,6 +417,9 @@ fn renumber(event: &mut Event, names: &[u32], stacks: &[u32]) {
         What::Fork { name: n, .. } | What::Name { name: n, .. } | What::Irq { name: n, .. } => name(n),
         What::Exec { file: n, .. } | What::Affinity { cpus: n, .. } | What::Cgroup { path: n, .. } => name(n),
         What::Seen(seen) => name(&mut seen.name),
+        What::Mark(mark) => name(&mut mark.name),
+        What::Value { name: n, .. } => name(n),
+        What::Frame(frame) => name(&mut frame.layer),
         _ => {}
     }
 }

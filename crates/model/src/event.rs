@@ -175,18 +175,35 @@ pub enum What {
         /// What it showed, ns (ticks for the TSC).
         reading: i64,
     },
+    /// A program marked a moment, or the begin or end of a stretch of its own (atrace, `trace_marker`, track events, ITT).
+    Mark(Mark),
+    /// What a program or the kernel measures was this from now on.
+    Value {
+        /// Whose; [`Pid::UNKNOWN`]: nobody's in particular.
+        pid: Pid,
+        /// What is measured, with its unit where the source tells one.
+        name: NameId,
+        /// How much.
+        value: f64,
+    },
+    /// A picture's way to the screen began or ended.
+    Frame(Frame),
     /// The source reports that it lost events.
     Loss(LossSpan),
     /// Any other sample: it only shows that the recording ran at this time.
     Sample,
 }
 
-impl What {
-    /// Whether the event shows that the recording ran: side-band records (names, forks told by perf itself, losses) do
-    /// not move its ends.
+impl Event {
+    /// Whether the event shows that the recording ran: side-band records (names, forks told by perf itself, losses, and
+    /// what programs told without a CPU) do not move its ends.
     #[must_use]
     pub fn is_sample(&self) -> bool {
-        !matches!(self, Self::Name { .. } | Self::Loss(_))
+        match self.what {
+            What::Name { .. } | What::Loss(_) => false,
+            What::Mark(_) | What::Value { .. } | What::Frame(_) => self.cpu != CpuId::UNKNOWN,
+            _ => true,
+        }
     }
 }
 
@@ -295,6 +312,64 @@ pub enum SeenState {
     Blocked,
     /// Exited, or about to be reaped.
     Exited,
+}
+
+/// A moment, or an end of a stretch, that a program marked. Stretches of one track nest: an end closes the last begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Mark {
+    /// The thread that it is about; [`Tid::UNKNOWN`] where the mark is of a process or of the machine.
+    pub tid: Tid,
+    /// Its process, where told.
+    pub pid: Pid,
+    /// 0: the thread's own track; else a number of the source's (an asynchronous stretch's cookie, a track's id).
+    pub track: i64,
+    /// What the program calls it; [`NameId::NONE`] at most ends.
+    pub name: NameId,
+    /// Which end.
+    pub edge: MarkEdge,
+}
+
+/// Which part of a marked stretch this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum MarkEdge {
+    /// It begins.
+    Begin,
+    /// It ends.
+    End,
+    /// It is a moment.
+    Instant,
+}
+
+/// A picture's way to the screen: Android's frame timeline, and what other systems tell alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Frame {
+    /// Joins begin and end.
+    pub cookie: i64,
+    /// Joins what was expected with what came; −1 where not told.
+    pub token: i64,
+    /// The process that draws, or shows.
+    pub pid: Pid,
+    /// The layer or window.
+    pub layer: NameId,
+    /// Which of its stretches.
+    pub stretch: FrameStretch,
+    /// Whether it begins here.
+    pub begins: bool,
+    /// Why it was late, as the source's bits say; 0 where not told, 1 for none.
+    pub jank: i32,
+}
+
+/// The stretches of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum FrameStretch {
+    /// When the application should draw it.
+    ExpectedSurface,
+    /// When it did.
+    ActualSurface,
+    /// When the compositor should show it.
+    ExpectedDisplay,
+    /// When it did.
+    ActualDisplay,
 }
 
 /// Kinds of interrupt handler.

@@ -14,7 +14,8 @@ mod units;
 
 pub use core_type::CoreType;
 pub use event::{
-    Batch, Clock, Event, IrqKind, LossSpan, NameId, Seen, SeenState, StackId, Switch, SwitchOut, Wake, WakeKind, What,
+    Batch, Clock, Event, Frame, FrameStretch, IrqKind, LossSpan, Mark, MarkEdge, NameId, Seen, SeenState, StackId,
+    Switch, SwitchOut, Wake, WakeKind, What,
 };
 pub use stretch::{CpuState, CpuStretch, Reason, ThreadState, ThreadStretch};
 pub use table::{Col, Kind, Rows, Table, TableDef, Value};

@@ -141,6 +141,28 @@ event_tables! {
         text("clock", "monotonic, boottime, realtime, tsc or perf.") => Store::Word(w::clock_word),
         int("reading", "ns", "What it showed (ticks for the tsc).") => Store::Long,
     ];
+    Mark, MARK, "mark", "A program marked a moment, or an end of a stretch of its own.", [
+        int("tid", "", "The thread that it is about.").or_null() => Store::Int,
+        int("pid", "", "Its process.").or_null() => Store::Int,
+        int("track", "", "0: the thread's own track; else the source's number of another.") => Store::Key,
+        text("name", "What the program calls it; null at most ends.").or_null() => Store::Text,
+        text("edge", "begin, end (of the last begin of this track) or instant.") => Store::Word(w::mark_edge_word),
+    ];
+    Value, VALUE, "value", "What a program or the kernel measures was this from now on.", [
+        int("pid", "", "Whose.").or_null() => Store::Int,
+        text("name", "What is measured, with its unit where the source tells one.").or_null() => Store::Text,
+        Col::new("value", Kind::Float, "", "How much, in the unit that its name tells.") => Store::Float,
+    ];
+    Frame, FRAME, "frame", "A picture's way to the screen began or ended.", [
+        int("cookie", "", "Joins begin and end.") => Store::Long,
+        int("token", "", "Joins what was expected with what came; −1 where not told.") => Store::Long,
+        int("pid", "", "The process that draws, or shows.").or_null() => Store::Int,
+        text("layer", "The layer or window.").or_null() => Store::Text,
+        text("stretch", "expected_surface, actual_surface, expected_display or actual_display.")
+            => Store::Word(w::frame_stretch_word),
+        text("edge", "begin or end.") => Store::Word(edge_word),
+        int("jank", "", "Why it was late, as the source's bits say; 0 where not told.") => Store::Int,
+    ];
     Loss, LOSS, "loss", "The source reports that it lost events.", [
         ns("from_ns", "The last event that the buffer delivered before.").or_null() => Store::Long,
         ns("to_ns", "The first event that it delivered after.").or_null() => Store::Long,

@@ -7,7 +7,7 @@ use crate::folder::Folder;
 use crate::read::Reader;
 use crate::sheet::{Column, columns};
 use crate::words::{self as w, ThreadNote};
-use model::{CpuId, Event, LossSpan, NameId, Ns, Pid, Seen, StackId, Switch, Tid, Wake, What};
+use model::{CpuId, Event, Frame, LossSpan, Mark, NameId, Ns, Pid, Seen, StackId, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
 
 /// So many events are handed out at once.
@@ -60,6 +60,13 @@ impl Cursor {
         match self.cols.get(at) {
             Some(Values::Word(v, _)) => v.get(self.row).copied().unwrap_or(NO_WORD),
             _ => NO_WORD,
+        }
+    }
+
+    fn float(&self, at: usize) -> f64 {
+        match self.cols.get(at) {
+            Some(Values::Float(v)) => v.get(self.row).copied().flatten().unwrap_or(f64::NAN),
+            _ => f64::NAN,
         }
     }
 
@@ -287,6 +294,20 @@ fn rare(kind: usize, c: &Cursor) -> Option<What> {
         k if k == EventKind::Charge as usize => What::Charge { tid, ns: Ns(c.long(4)) },
         k if k == EventKind::Counter as usize => What::Steal { total: Ns(c.long(4)) },
         k if k == EventKind::Clock as usize => What::Clock { which: w::clock(c.word(3))?, reading: c.long(4) },
+        k if k == EventKind::Mark as usize => {
+            let edge = w::mark_edge(c.word(7))?;
+            What::Mark(Mark { tid, pid: c.pid(4), track: c.long(5), name: c.name(6), edge })
+        }
+        k if k == EventKind::Value as usize => What::Value { pid: c.pid(3), name: c.name(4), value: c.float(5) },
+        k if k == EventKind::Frame as usize => What::Frame(Frame {
+            cookie: c.long(3),
+            token: c.long(4),
+            pid: c.pid(5),
+            layer: c.name(6),
+            stretch: w::frame_stretch(c.word(7))?,
+            begins: c.word(8) == 0,
+            jank: c.int(9),
+        }),
         k if k == EventKind::Loss as usize => What::Loss(LossSpan {
             from: Ns(c.long(3)),
             to: if c.long(4) == i64::MIN { Ns::MAX } else { Ns(c.long(4)) },

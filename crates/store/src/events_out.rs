@@ -176,6 +176,9 @@ impl EventSheets {
             What::Charge { .. } => return EventKind::Charge,
             What::Steal { .. } => return EventKind::Counter,
             What::Clock { .. } => return EventKind::Clock,
+            What::Mark(_) => return EventKind::Mark,
+            What::Value { .. } => return EventKind::Value,
+            What::Frame(_) => return EventKind::Frame,
             What::Loss(_) => return EventKind::Loss,
             What::Sample => return EventKind::Sample,
             What::Fork { parent, tid, pid, name } => {
@@ -357,6 +360,7 @@ fn rare(to: &mut Sheet<File>, e: &Event) {
     let long = |to: &mut Sheet<File>, at, v: i64| to.longs(at, std::iter::once(v));
     let word = |to: &mut Sheet<File>, at, v: u8| to.words(at, std::iter::once(v));
     let text = |to: &mut Sheet<File>, at, v: NameId| to.texts(at, std::iter::once(v.0));
+    let known = |id: i32| if id == Tid::UNKNOWN.0 { NONE } else { id };
     match e.what {
         What::Migrate { tid, from, to: target } => {
             int(to, 3, tid.0);
@@ -400,6 +404,27 @@ fn rare(to: &mut Sheet<File>, e: &Event) {
         What::Clock { which, reading } => {
             word(to, 3, w::clock_code(which));
             long(to, 4, reading);
+        }
+        What::Mark(m) => {
+            int(to, 3, known(m.tid.0));
+            int(to, 4, known(m.pid.0));
+            long(to, 5, m.track);
+            text(to, 6, m.name);
+            word(to, 7, w::mark_edge_code(m.edge));
+        }
+        What::Value { pid, name, value } => {
+            int(to, 3, known(pid.0));
+            text(to, 4, name);
+            to.floats(5, std::iter::once(value));
+        }
+        What::Frame(f) => {
+            long(to, 3, f.cookie);
+            long(to, 4, f.token);
+            int(to, 5, known(f.pid.0));
+            text(to, 6, f.layer);
+            word(to, 7, w::frame_stretch_code(f.stretch));
+            word(to, 8, u8::from(!f.begins));
+            int(to, 9, f.jank);
         }
         What::Loss(l) => {
             long(to, 3, l.from.0);

@@ -244,6 +244,13 @@ impl<W: Write + Send> Sheet<W> {
         }
     }
 
+    /// Adds to a column of doubles.
+    pub(crate) fn floats(&mut self, at: usize, values: impl Iterator<Item = f64>) {
+        if let Values::Float(v) = self.col(at) {
+            v.extend(values.map(Some));
+        }
+    }
+
     /// Adds to a column of texts.
     #[inline]
     pub(crate) fn texts(&mut self, at: usize, values: impl Iterator<Item = u32>) {

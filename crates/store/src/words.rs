@@ -1,7 +1,9 @@
 //! The words that tables store for the model's enumerations, as one byte each, and back.
 
 use crate::chunk::NO_WORD;
-use model::{Clock, CoreType, CpuState, IrqKind, Reason, SeenState, SwitchOut, ThreadState, WakeKind};
+use model::{
+    Clock, CoreType, CpuState, FrameStretch, IrqKind, MarkEdge, Reason, SeenState, SwitchOut, ThreadState, WakeKind,
+};
 
 /// A list of values and the word of each; the place in the list is the code.
 macro_rules! words {
@@ -68,6 +70,14 @@ words!(IRQ_KINDS: IrqKind, irq_kind_word, irq_kind_code, irq_kind, [IrqKind::Har
 words!(CLOCKS: Clock, clock_word, clock_code, clock, [
     Clock::Monotonic => "monotonic", Clock::Boottime => "boottime", Clock::Realtime => "realtime",
     Clock::Tsc => "tsc", Clock::Perf => "perf",
+]);
+
+words!(MARK_EDGES: MarkEdge, mark_edge_word, mark_edge_code, mark_edge, [
+    MarkEdge::Begin => "begin", MarkEdge::End => "end", MarkEdge::Instant => "instant",
+]);
+words!(FRAME_STRETCHES: FrameStretch, frame_stretch_word, frame_stretch_code, frame_stretch, [
+    FrameStretch::ExpectedSurface => "expected_surface", FrameStretch::ActualSurface => "actual_surface",
+    FrameStretch::ExpectedDisplay => "expected_display", FrameStretch::ActualDisplay => "actual_display",
 ]);
 
 /// What a row of the table `thread` tells.

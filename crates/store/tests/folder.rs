@@ -3,9 +3,9 @@
 
 use ingest::Facts;
 use model::{
-    Clock, Col, CpuId, CpuState, CpuStretch, Event, IrqKind, Kind, LossSpan, NameId, Ns, Pid, Reason, Seen, SeenState,
-    Span, StackId, Switch, SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What,
-    tables,
+    Clock, Col, CpuId, CpuState, CpuStretch, Event, Frame, FrameStretch, IrqKind, Kind, LossSpan, Mark, MarkEdge,
+    NameId, Ns, Pid, Reason, Seen, SeenState, Span, StackId, Switch, SwitchOut, Table, ThreadKey, ThreadState,
+    ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ fn name(tid: Tid) -> NameId {
 
 fn what(r: &mut Rng, at: Ns) -> What {
     let (tid, pid) = (r.tid(), Pid(r.below(50) as i32 - 1));
-    match r.below(30) {
+    match r.below(33) {
         0 => What::Migrate { tid, from: r.cpu(), to: r.cpu() },
         1 => What::Fork { parent: r.tid(), tid, pid, name: name(tid) },
         2 => What::Exec { tid, pid, file: NameId(3) },
@@ -88,6 +88,23 @@ fn what(r: &mut Rng, at: Ns) -> What {
             events: r.below(9) as i64 - 1,
         }),
         18 => What::Sample,
+        24 => What::Mark(Mark {
+            tid: r.one(&[Tid::UNKNOWN, tid]),
+            pid: r.one(&[Pid::UNKNOWN, Pid(7)]),
+            track: r.one(&[0, i64::MAX]),
+            name: NameId(r.below(4) as u32),
+            edge: r.one(&[MarkEdge::Begin, MarkEdge::End, MarkEdge::Instant]),
+        }),
+        25 => What::Value { pid: Pid(7), name: NameId(3), value: r.ns() as f64 / 3.0 },
+        26 => What::Frame(Frame {
+            cookie: r.ns(),
+            token: -1,
+            pid: Pid(7),
+            layer: NameId(2),
+            stretch: r.one(&[FrameStretch::ExpectedSurface, FrameStretch::ActualDisplay]),
+            begins: r.below(2) == 0,
+            jank: r.below(9) as i32,
+        }),
         19..24 => What::Wake(Wake {
             tid,
             name: name(tid),
@@ -243,6 +260,9 @@ fn events_come_back_in_order_whole() {
                     take(name)
                 }
                 What::Seen(s) => take(&mut s.name),
+                What::Mark(m) => take(&mut m.name),
+                What::Value { name, .. } => take(name),
+                What::Frame(f) => take(&mut f.layer),
                 _ => {}
             }
             (e, texts)

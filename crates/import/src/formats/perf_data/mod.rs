@@ -27,7 +27,7 @@ mod tracing;
 use crate::tracepoint::EventFormat;
 use frames::Frames;
 use header::Header;
-use ingest::{Facts, Fatal, Importer, Input, Opened, Sniff};
+use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
 use model::CpuId;
 use stream::PerfStream;
 
@@ -37,6 +37,31 @@ pub struct PerfData;
 impl Importer for PerfData {
     fn id(&self) -> &'static str {
         "perf.data"
+    }
+
+    fn offer(&self) -> Offer {
+        Offer {
+            made_by: "perf record, perf sched record; files and pipes, compressed (-z) or not",
+            switches: Tells::If("-e sched:sched_switch, or --switch-events"),
+            waking: Tells::If("-e sched:sched_waking, as perf sched record does"),
+            wakeup: Tells::If("-e sched:sched_wakeup"),
+            processes: Tells::Yes,
+            priority: Tells::If("with switches as tracepoints"),
+            idle: Tells::If("-e power:cpu_idle"),
+            frequency: Tells::If("-e power:cpu_frequency"),
+            irq: Tells::If("-e irq:*"),
+            charges: Tells::If("-e sched:sched_stat_runtime, as perf sched record does"),
+            marks: Tells::No,
+            frames: Tells::No,
+            stacks: Tells::If("-g"),
+            losses: Tells::Yes,
+            topology: Tells::If("made by perf record on the machine itself (siblings, hybrid PMUs)"),
+            cannot: &[
+                "which CPUs a thread may use",
+                "who ran where the kernel delivered no event (broken links are counted)",
+                "how long a thread was ready, in recordings without tracepoints",
+            ],
+        }
     }
 
     fn sniff(&self, head: &[u8]) -> Sniff {
