@@ -22,6 +22,7 @@ typedef _Bool bool;
 /* Kinds of BTF question (UAPI of CO-RE). */
 #define FIELD_EXISTS(field) __builtin_preserve_field_info(field, 2)
 #define TYPE_SIZE(type) __builtin_preserve_type_info(*(type *)0, 1)
+#define FIELD_OFFSET(field) __builtin_preserve_field_info(field, 0)
 
 /* Map definition by BTF. */
 #define UINT(name, value) int(*name)[value]
@@ -38,18 +39,30 @@ struct thread_info {
 
 struct rq {
 	u64 clock;
+	u64 clock_task;
 } RELOCATED;
 
 struct cfs_rq {
 	struct rq *rq;
 } RELOCATED;
 
+struct list_head {
+	struct list_head *next;
+} RELOCATED;
+
+struct signal_struct {
+	struct list_head thread_head;
+} RELOCATED;
+
 struct sched_info {
+	unsigned long pcount;
+	u64 run_delay;
 	u64 last_arrival;
 	u64 last_queued;
 } RELOCATED;
 
 struct sched_entity {
+	u64 exec_start;
 	u64 sum_exec_runtime;
 	struct cfs_rq *cfs_rq;
 	unsigned char sched_delayed;
@@ -86,6 +99,8 @@ struct task_struct {
 	int normal_prio;
 	struct sched_entity se;
 	struct sched_info sched_info;
+	struct signal_struct *signal;
+	struct list_head thread_node;
 	unsigned int policy;
 	const void *cpus_ptr;
 	int exit_state;
@@ -124,6 +139,7 @@ static u64 (*const ktime)(void) = (void *)5;
 static u32 (*const this_cpu)(void) = (void *)8;
 static long (*const probe_read)(void *dst, u32 size, const void *from) = (void *)113;
 static long (*const probe_read_str)(void *dst, u32 size, const void *from) = (void *)115;
+#define READ(into, field) probe_read(&(into), sizeof(into), &(field))
 static long (*const seq_write)(struct seq_file *seq, const void *data, u32 len) = (void *)127;
 static long (*const ring_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
 static struct task_struct *(*const current_task)(void) = (void *)158;

@@ -31,17 +31,24 @@ struct {
 	UINT(max_entries, 1 << 24);
 } ring SEC(".maps");
 
-/* What was seen last of a thread, of those whose numbers share these bits: its number, and one of
- *
- *      BLOCKED      switched out to wait
- *      WOKEN_EARLY  woken on its way there, still on its CPU
- *      WOKEN        woken: its next switch-in tells when it was queued */
+/* What was seen last of a thread, of those whose numbers share these bits. */
+struct seen {
+	/* Its number, and one of
+	 *
+	 *      BLOCKED      switched out to wait
+	 *      WOKEN_EARLY  woken on its way there, still on its CPU
+	 *      WOKEN        woken: its next switch-in tells when it was queued */
+	u32 wait;
+	u32 cpu; /* of its last switch-in */
+	u64 books; /* books_of it, at its last switch-out to wait */
+};
+
 struct {
 	UINT(type, MAP_ARRAY);
 	UINT(max_entries, THREADS);
 	TYPE(key, u32);
-	TYPE(value, u32);
-} waits SEC(".maps");
+	TYPE(value, struct seen);
+} seen SEC(".maps");
 
 #define BLOCKED (1u << 31)
 #define WOKEN_EARLY (1u << 30)
@@ -250,20 +257,34 @@ NOINLINE int tell(struct pending *w)
 /* By how much our clock is ahead of the run queue's. The kernel reads that one before a switch, and may leave it at an
  * earlier reading of the wakeup, so what is seen here is too much by some hundred ns, or some ten thousand: the least counts,
  * and may rise slowly, as the two clocks drift. */
-INLINE u64 skew_of(struct block *own, struct task_struct *p, u64 now)
+INLINE void read_clock(struct block *own, struct task_struct *p, u64 now)
 {
 	if (!QUEUE_TIME(p))
-		return 0;
-	u64 seen = now - p->se.cfs_rq->rq->clock, kept = own->skew;
+		return;
+	struct rq *rq = p->se.cfs_rq->rq;
+	u64 clock = rq->clock, seen = now - clock, kept = own->skew;
+	own->away = clock - rq->clock_task;
 	if (!kept || (long long)(seen - kept) < 0)
-		return seen;
-	return kept + ((seen - kept) >> 12);
+		own->skew = seen;
+	else
+		own->skew = kept + ((seen - kept) >> 12);
 }
 
-INLINE u32 *wait_of(u32 tid)
+/* How long a thread has been queued in its life, ns of 48 bits, and how often it came in, 16 bits. */
+INLINE u64 books(u64 delay, u64 count)
+{
+	return delay << 16 | (u16)count;
+}
+
+INLINE u64 books_of(struct task_struct *p)
+{
+	return books(p->sched_info.run_delay, p->sched_info.pcount);
+}
+
+INLINE struct seen *seen_of(u32 tid)
 {
 	u32 key = tid & (THREADS - 1);
-	return map_lookup(&waits, &key);
+	return map_lookup(&seen, &key);
 }
 
 /* Blocked, and running again, but nobody told of its waking: whoever woke it is one of those of whom nothing is delivered
@@ -281,14 +302,31 @@ NOINLINE int woken_unseen(u32 tid, u64 at)
 	return 0;
 }
 
+/* A thread comes in here that came in on another CPU last. If that CPU still has it as the one who runs there, it left
+ * unheard (came_unseen), and what it has been charged by now is what it ran there: later it will be more. */
+NOINLINE int left_unseen(u32 cpu, u64 task, u64 exec)
+{
+	struct block *b = lowest(cpu);
+	if (b && b->task == task && !b->left)
+		b->left = exec;
+	return 0;
+}
+
 /* When `next` was queued after a waking, and its target, as the reader wants it; 0: not woken since it last ran. */
 INLINE u64 wakeup_of(struct block *own, u32 cpu, u32 tid, u64 now, struct task_struct *next)
 {
 	if (QUEUE_TIME(next)) {
-		u32 *w = wait_of(tid), waited = w ? *w : 0;
-		if (!w || !tid || (waited & ~BLOCKED) != tid)
+		struct seen *s = seen_of(tid);
+		if (!s || !tid)
 			return 0;
-		*w = 0;
+		u32 waited = s->wait, before = s->cpu;
+		if (before != cpu) {
+			s->cpu = cpu;
+			left_unseen(before, (u64)next, next->se.sum_exec_runtime);
+		}
+		if ((waited & ~BLOCKED) != tid)
+			return 0;
+		s->wait = 0;
 		u64 queued = next->sched_info.last_queued;
 		if (!queued)
 			return 0;
@@ -307,12 +345,23 @@ INLINE u64 wakeup_of(struct block *own, u32 cpu, u32 tid, u64 now, struct task_s
 	return (now - at) << 16 | (told->target & 0xffff);
 }
 
-INLINE void came_in(struct block *own, struct task_struct *next, u64 at)
+/* How much of its CPU's time the kernel has charged to no task: what the hypervisor took, and, by some configurations,
+ * interrupts. */
+INLINE u64 away_of(struct task_struct *p)
 {
-	own->tid = next->pid;
+	if (!QUEUE_TIME(p))
+		return 0;
+	struct rq *rq = p->se.cfs_rq->rq;
+	return rq->clock - rq->clock_task;
+}
+
+INLINE void came_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at)
+{
+	own->tid = tid;
 	own->in = at;
-	own->exec = next->se.sum_exec_runtime;
-	own->task = (u64)next;
+	own->exec = exec;
+	own->task = task;
+	own->left = 0;
 }
 
 /* On some machines nothing that happens while certain tasks are `current` reaches a program, their switch-out included:
@@ -321,16 +370,90 @@ INLINE void came_in(struct block *own, struct task_struct *next, u64 at)
  *      H -> Y    sched_switch by H: nobody hears it; Y runs, but H came in last
  *      Y -> ...  sched_switch by Y, or what else Y does: here it is noticed, and told with the kernel's own time of Y's arrival
  *
- * Between H and Y another such task may have run. That H ran all the time is told only where the kernel's charge proves
- * it; otherwise nobody knows who left. */
-NOINLINE int came_unseen(struct block *own, struct task_struct *came, u64 now)
+ * Between H and Y other such tasks may have run, and H again. Who ran is told only where the kernel's books prove it for
+ * all of the time; otherwise nobody knows who left. The books are what H was charged, and the last stay of each such task:
+ *
+ *      in            from          until
+ *      H ........... K ........... Y        K's last stay ends where Y came in; H's charge is from `in` to where K came in */
+#define FELLOWS 32
+
+/* A stay on a CPU, by the run queue's clock. */
+struct stay {
+	u64 from;
+	u32 tid;
+	s32 prio;
+};
+
+/* Such tasks are of one process: the thread of `h`'s process whose last stay on this CPU ended at `until`, 0 for none.
+ * `away`: by how much the clock that charges is behind. Not static, and of numbers only: so the kernel verifies it once, and
+ * not once for each way into it. */
+__attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 away)
+{
+	struct task_struct *of = (void *)h;
+	struct signal_struct *process = 0;
+	struct list_head *node = 0, *head = 0;
+	if (READ(process, of->signal))
+		return 0;
+	head = &process->thread_head;
+	node = head;
+	for (u32 i = 0; i < FELLOWS; i++) {
+		u32 cpu = 0;
+		u64 from = 0, charged = 0;
+		if (READ(node, node->next) || node == head)
+			return 0;
+		struct task_struct *p = (void *)((u8 *)node - FIELD_OFFSET(of->thread_node));
+		if (FIELD_EXISTS(p->thread_info.cpu))
+			READ(cpu, p->thread_info.cpu);
+		if (READ(from, p->sched_info.last_arrival) || READ(charged, p->se.exec_start))
+			return 0;
+		long long off = charged + away - until;
+		if (cpu == this_cpu() && from < until && off >= -STAY_SLACK_NS && off <= STAY_SLACK_NS)
+			return (u64)p;
+	}
+	return 0;
+}
+
+INLINE void read_stay(struct stay *s, u64 task)
+{
+	struct task_struct *p = (void *)task;
+	if (task && (READ(s->from, p->sched_info.last_arrival) || READ(s->tid, p->pid) || READ(s->prio, p->prio)))
+		s->from = 0;
+}
+
+NOINLINE int tell_switch(struct rare_switched *r)
+{
+	r->head.kind = KIND_RARE;
+	r->head.type = SWITCHED;
+	r->head.cpu = this_cpu();
+	if (ring_output(&ring, r, sizeof(*r), RB_NO_WAKEUP))
+		count_lost(this_cpu());
+	return 0;
+}
+
+/* What H was charged explains how long it ran. Too little: somebody else ran meanwhile. Far too much: it ran again since. A
+ * little too much is usual, since the charge counts from the clock's last reading before the switch. */
+INLINE bool explains(u64 charged, u64 away, u64 ran)
+{
+	u64 slack = ran / 50 > SLACK_NS ? ran / 50 : SLACK_NS;
+	return charged + away + slack >= ran && charged <= ran + 5 * slack;
+}
+
+__attribute__((noinline)) int came_unseen(u64 now, u64 task_clock)
 {
 	struct rare_switched r = {};
-	if (!own || !came)
+	struct stay second = {}, last = {};
+	struct block *own = lowest(this_cpu());
+	if (!own)
 		return 0;
-	u64 at = now;
-	if (QUEUE_TIME(came) && came->pid && came->sched_info.last_arrival)
-		at = came->sched_info.last_arrival + own->skew;
+	u64 task = own->came;
+	struct task_struct *came = (void *)task;
+	u64 at = now, until = 0, came_exec = 0, came_delay = 0, came_count = 0;
+	u32 came_tid = 0;
+	s32 came_prio = 0;
+	if (READ(came_tid, came->pid) || READ(came_prio, came->prio) || READ(came_exec, came->se.sum_exec_runtime))
+		return 0;
+	if (QUEUE_TIME(came) && came_tid && !READ(until, came->sched_info.last_arrival) && until)
+		at = until + own->skew;
 	/* Before what is being told, and behind what was. */
 	if (at >= now)
 		at = now - 1;
@@ -339,42 +462,86 @@ NOINLINE int came_unseen(struct block *own, struct task_struct *came, u64 now)
 	struct task_struct *prev = (void *)own->task;
 	u32 pid = 0, state = 0, exit_state = 0;
 	u64 exec = 0;
-	long failed = probe_read(&pid, sizeof(pid), &prev->pid) | probe_read(&r.prev_prio, sizeof(r.prev_prio), &prev->prio) |
-		      probe_read(&exit_state, sizeof(exit_state), &prev->exit_state) |
-		      probe_read(&exec, sizeof(exec), &prev->se.sum_exec_runtime) |
-		      probe_read(&state, sizeof(state), &prev->__state);
-	u64 ran = at - own->in, charged = exec - own->exec;
-	u64 slack = ran / 50 > SLACK_NS ? ran / 50 : SLACK_NS;
-	/* Charged too little: somebody else ran meanwhile. Far too much: it ran again since. A little too much is usual, since
-	 * the charge counts from the clock's last reading before the switch. The idle task is charged nothing. */
-	bool proved = !failed && own->tid && pid == own->tid && charged + slack >= ran && charged <= ran + 5 * slack;
-	r.head.kind = KIND_RARE;
-	r.head.type = SWITCHED;
-	r.head.cpu = this_cpu();
-	r.head.tid = came->pid;
+	long failed = READ(pid, prev->pid) | READ(r.prev_prio, prev->prio) | READ(exit_state, prev->exit_state) |
+		      READ(exec, prev->se.sum_exec_runtime) | READ(state, prev->__state);
+	u64 charged = (own->left ? own->left : exec) - own->exec, away = task_clock - own->away;
+	/* The idle task is charged nothing. */
+	bool known = !failed && own->tid && pid == own->tid;
+	bool proved = known && explains(charged, away, at - own->in);
+	if (known && !proved && until)
+		read_stay(&last, stay_until(own->task, until, task_clock));
+	if (last.from) {
+		/* One more ran between, or two, of which one may be H again. */
+		u64 from = last.from + own->skew;
+		u64 again = last.tid == pid ? until - last.from : 0;
+		bool two = from > own->in && charged >= again && !explains(charged - again, away, from - own->in);
+		if (two)
+			read_stay(&second, stay_until(own->task, last.from, task_clock));
+		if (second.from) {
+			from = second.from + own->skew;
+			again += second.tid == pid ? last.from - second.from : 0;
+		}
+		if (from > own->in && from < at && charged >= again && explains(charged - again, away, from - own->in)) {
+			r.prev = pid;
+			r.exec = -1;
+			r.code = UNTOLD;
+			if (second.from) {
+				r.head.tid = second.tid;
+				r.head.at = from;
+				r.next_prio = second.prio;
+				tell_switch(&r);
+				r.prev = second.tid;
+				r.prev_prio = second.prio;
+				from = last.from + own->skew;
+			}
+			r.head.tid = last.tid;
+			r.head.at = from;
+			r.next_prio = last.prio;
+			tell_switch(&r);
+			own->by_next += 1 + (second.from != 0);
+			proved = 1;
+			pid = last.tid;
+			exec = -1;
+			r.prev_prio = last.prio;
+		}
+	}
+	r.head.tid = came_tid;
 	r.head.at = at;
-	r.next_prio = came->prio;
+	r.next_prio = came_prio;
 	r.prev = proved ? pid : -1;
 	r.exec = proved ? exec : -1;
 	/* Long after the switch it may have been woken. */
-	r.code = proved && now - at < SLACK_NS ? state_code(0, state, exit_state) : UNTOLD;
+	r.code = proved && !own->left && !last.from && now - at < SLACK_NS ? state_code(0, state, exit_state) : UNTOLD;
 	own->by_next++;
 	own->one_sided += !proved;
-	u32 *w = wait_of(came->pid);
-	/* Its arrival has wiped out when it was queued: a waking that was not told stays unknown. */
-	if (w && (*w & ~(BLOCKED | WOKEN_EARLY)) == came->pid)
-		*w = 0;
-	came_in(own, came, at);
-	if (ring_output(&ring, &r, sizeof(r), RB_NO_WAKEUP))
-		count_lost(this_cpu());
+	struct seen *s = seen_of(came_tid);
+	if (s && (s->wait & ~(BLOCKED | WOKEN_EARLY)) == came_tid) {
+		/* Its arrival has wiped out when it was queued, but not how long. */
+		if (s->wait & BLOCKED && QUEUE_TIME(came) && !READ(came_delay, came->sched_info.run_delay) &&
+		    !READ(came_count, came->sched_info.pcount)) {
+			u64 more = books(came_delay, came_count) - s->books;
+			if ((u16)more == 1)
+				woken_unseen(came_tid, at - (more >> 16));
+		}
+		s->wait = 0;
+	}
+	if (s && s->cpu != this_cpu()) {
+		left_unseen(s->cpu, task, came_exec);
+		s->cpu = this_cpu();
+	}
+	came_in(own, task, came_tid, came_exec, at);
+	own->away = task_clock;
+	tell_switch(&r);
 	return 0;
 }
 
 /* Anything that happens on a CPU shows who runs there. */
 INLINE void look_who_runs(struct block *own, struct task_struct *p, u64 now)
 {
-	if (unlikely(own->task != (u64)p) && own->in)
-		came_unseen(own, p, now);
+	if (unlikely(own->task != (u64)p) && own->in) {
+		own->came = (u64)p;
+		came_unseen(now, away_of(p));
+	}
 }
 
 INLINE int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
@@ -387,13 +554,15 @@ INLINE int on_switch(bool preempt, struct task_struct *prev, struct task_struct 
 	u64 now = ktime();
 	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
 	look_who_runs(own, prev, now);
-	own->skew = skew_of(own, next, now);
-	came_in(own, next, now);
+	read_clock(own, next, now);
+	came_in(own, (u64)next, next->pid, next->se.sum_exec_runtime, now);
 	bool to_wait = code && code < 9 && prev_state && !prev->exit_state;
 	if (QUEUE_TIME(prev) && to_wait) {
-		u32 *w = wait_of(prev->pid);
-		if (w)
-			*w = prev->pid | (*w == (prev->pid | WOKEN_EARLY) ? WOKEN : BLOCKED);
+		struct seen *s = seen_of(prev->pid);
+		if (s) {
+			s->wait = prev->pid | (s->wait == (prev->pid | WOKEN_EARLY) ? WOKEN : BLOCKED);
+			s->books = books_of(prev);
+		}
 	}
 	u32 tid = next->pid;
 	u64 told = wakeup_of(own, cpu, tid, now, next);
@@ -448,9 +617,9 @@ int sched_waking(u64 *ctx)
 {
 	struct task_struct *p = (void *)ctx[0];
 	if (QUEUE_TIME(p)) {
-		u32 *w = wait_of(p->pid);
-		if (w)
-			*w = p->pid | (p->on_cpu ? WOKEN_EARLY : WOKEN);
+		struct seen *s = seen_of(p->pid);
+		if (s)
+			s->wait = p->pid | (p->on_cpu ? WOKEN_EARLY : WOKEN);
 	}
 	return on_wake(p, WAKING);
 }
@@ -647,6 +816,12 @@ int all_threads(struct bpf_iter__task *ctx)
 	r.cgroup = cgroup_of(p);
 	probe_read(r.comm, sizeof(r.comm), &p->comm);
 	read_mask(p, &r.words, r.mask);
+	/* It began to wait before anybody looked. (Woken at this very instant, its waking is told twice: that changes nothing.) */
+	struct seen *s = seen_of(p->pid);
+	if (s && !s->wait && QUEUE_TIME(p) && r.state && !r.exit_state && !r.on_cpu && (!r.on_rq || r.delayed)) {
+		s->books = books_of(p);
+		s->wait = p->pid | BLOCKED;
+	}
 	seq_write(ctx->meta->seq, &r, sizeof(r));
 	return 0;
 }

@@ -33,6 +33,9 @@
 /* What a thread was charged may differ by this much from how long it ran, besides one part in fifty. */
 #define SLACK_NS 20000
 
+/* One switch reads the run queue's clock once, for who leaves and for who comes; what was charged may lag a little. */
+#define STAY_SLACK_NS 5000ll
+
 enum frequent {
 	SWITCH = 1,
 	SWITCH_TOLD,
@@ -82,10 +85,13 @@ struct block {
 	u32 one_sided; /* of these, those that leave open who left */
 	u32 tid;
 	u32 pad;
+	u64 left; /* what it had been charged when it came in on another CPU since; 0: it did not */
 	u64 in; /* when; 0: no switch seen yet */
 	u64 skew; /* our clock less the run queue's, by the last switch */
 	u64 exec; /* what it had been charged then */
+	u64 away; /* how much of this CPU's time had been no task's by then: the hypervisor's, or interrupts' */
 	u64 task; /* where it stands: to compare, and for probe_read */
+	u64 came; /* the one that runs instead, while that is looked into */
 	struct block_head head;
 	u8 data[BLOCK_DATA + RECORD_MAX];
 };
