@@ -106,6 +106,37 @@ pub fn duration(words: &str) -> Result<std::time::Duration, String> {
     }
 }
 
+/// A difference of times, with a sign: `-1.5ms`, `+20us`, `300ns`, `2s`.
+///
+/// # Errors
+/// A sentence.
+pub fn signed_duration(words: &str) -> Result<model::Ns, String> {
+    let split = words.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(words.len());
+    let (number, unit) = words.split_at(split);
+    let places = match unit {
+        "ns" => 0,
+        "us" => 3,
+        "ms" => 6,
+        "s" => 9,
+        _ => return Err("a number with its unit, as -1.5ms, 20us, 300ns, 2s".to_owned()),
+    };
+    // By digits, not by floats: clocks since boot have more of them than a double.
+    let (sign, digits) = match number.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, number.strip_prefix('+').unwrap_or(number)),
+    };
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let bad = || format!("{words} is no number of whole nanoseconds that fits");
+    if (whole.is_empty() && part.is_empty())
+        || part.len() > places
+        || !(whole.to_owned() + part).bytes().all(|b| b.is_ascii_digit())
+    {
+        return Err(bad());
+    }
+    let all = format!("{whole}{part:0<places$}");
+    all.parse::<i64>().map(|ns| model::Ns(sign * ns)).map_err(|_| bad())
+}
+
 impl Command {
     /// Does it; the exit code.
     ///
@@ -125,6 +156,18 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn differences_of_times_are_exact() {
+        use model::Ns;
+        assert_eq!(signed_duration("-1.5ms"), Ok(Ns(-1_500_000)));
+        assert_eq!(signed_duration("+20us"), Ok(Ns(20_000)));
+        assert_eq!(signed_duration("1700000000.123456789s"), Ok(Ns(1_700_000_000_123_456_789)));
+        assert_eq!(signed_duration("7ns"), Ok(Ns(7)));
+        for bad in ["", "5", "x", "1.2345us", "-ms", "1e3s", "9999999999999s", "- 1ms"] {
+            assert!(signed_duration(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -91,8 +91,8 @@ fn read(
         let machine = facts.machine.clone().unwrap_or_default();
         let machine = options.machine.as_ref().map_or_else(|| machine.clone(), |m| machine.clone().overlay(m.clone()));
         let writer = match target {
-            Target::New(path) => FolderWriter::create(path, Making { machine: &machine, imported: true }),
-            Target::InPlace(path) => FolderWriter::create_in_place(path, Making { machine: &machine, imported: false }),
+            Target::New(path) => FolderWriter::create(path, Making { machine: &machine, sources: source.parts() }),
+            Target::InPlace(path) => FolderWriter::create_in_place(path, Making { machine: &machine, sources: 0 }),
         };
         Writing { collector: Collector::default(), writer: Some(writer), events: 0 }
     };

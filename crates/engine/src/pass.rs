@@ -2,8 +2,8 @@
 
 use crate::{EngineError, Source};
 use account::{Accountant, Laws, LossIndex, Rules, Sink, Totals};
-use ingest::{Facts, Ingested, Limits};
-use model::Batch;
+use ingest::{Facts, Ingested, Limits, Ordered};
+use model::{Batch, WakeKind, What};
 use topology::Machine;
 
 /// How to account.
@@ -48,11 +48,19 @@ pub fn account_with<S: Sink>(
     mut sink: impl FnMut(&Facts) -> S,
     mut each: impl FnMut(&mut S, &Batch),
 ) -> Result<(Accounted, S), EngineError> {
-    let (mut sort_all, mut losses) = (false, None);
+    let (mut sort_all, mut losses, mut wakes) = (false, None, None);
     loop {
         let failed = |fatal| EngineError::Source { path: source.path().to_owned(), fatal };
         let opened = source.open().map_err(failed)?;
-        let facts = opened.facts.clone();
+        let mut facts = opened.facts.clone();
+        if facts.has_waking.is_none() {
+            let seen = match wakes {
+                Some(seen) => seen,
+                None => *wakes.insert(first_wakes(source).map_err(failed)?),
+            };
+            facts.has_waking = Some(seen.waking);
+            facts.has_wakeup = facts.has_wakeup.or(Some(seen.wakeup));
+        }
         let mut sink = sink(&facts);
         let mut accountant = Accountant::new(rules(&facts, losses.clone(), options.strict_loss));
         let ingested = ingest::run(opened, sort_all, Limits::default(), |batch| {
@@ -75,6 +83,33 @@ pub fn account_with<S: Sink>(
         let laws = Laws::of(&totals);
         return Ok((Accounted { facts, machine, totals, ingested, laws }, sink));
     }
+}
+
+/// So many wake events tell whether a source has wakings (ACCOUNTING.md).
+const FIRST_WAKES: usize = 10_000;
+
+/// Which wake events occur among the first of a source that does not say which it has.
+#[derive(Clone, Copy, Default)]
+struct Wakes {
+    waking: bool,
+    wakeup: bool,
+}
+
+fn first_wakes(source: &dyn Source) -> Result<Wakes, ingest::Fatal> {
+    let mut ordered = Ordered::new(source.open()?, false, Limits::default());
+    let (mut batch, mut seen, mut left) = (Batch::default(), Wakes::default(), FIRST_WAKES);
+    while left > 0 && ordered.next(&mut batch) {
+        let kinds = batch.events.iter().filter_map(|e| match &e.what {
+            What::Wake(wake) => Some(wake.kind),
+            _ => None,
+        });
+        for kind in kinds.filter(|k| matches!(k, WakeKind::Waking | WakeKind::Wakeup)).take(left) {
+            seen.waking |= kind == WakeKind::Waking;
+            seen.wakeup |= kind == WakeKind::Wakeup;
+            left -= 1;
+        }
+    }
+    Ok(seen)
 }
 
 fn rules(facts: &Facts, losses: Option<LossIndex>, strict: bool) -> Rules {

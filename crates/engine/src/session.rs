@@ -2,7 +2,7 @@
 
 use crate::import::{context, followed, of_totals, stretches};
 use crate::retype;
-use crate::{Accounted, EngineError, FileSource, PassOptions, Source, Summary, account, account_with};
+use crate::{Accounted, EngineError, PassOptions, Source, Summary, account, account_with, open_source};
 use account::Collector;
 use ingest::Facts;
 use model::{CpuStretch, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Value, tables};
@@ -36,10 +36,10 @@ impl Session {
     /// # Errors
     /// In a sentence with where and what to do.
     pub fn open(path: &Path, options: PassOptions) -> Result<Self, EngineError> {
-        if path.is_dir() {
+        if path.join(store::MANIFEST).exists() || path.join("spool").is_dir() {
             return Self::open_folder(path, options);
         }
-        Self::of_source(Box::new(FileSource::open(path)?), options)
+        Self::of_source(open_source(path)?, options)
     }
 
     /// Any other source.

@@ -119,6 +119,10 @@ pub trait Importer: Sync {
     fn id(&self) -> &'static str;
     /// What its recordings tell.
     fn offer(&self) -> Offer;
+    /// Whether its recordings are folders of files.
+    fn is_folder(&self) -> bool {
+        false
+    }
     /// Whether a folder that holds files of these names is of this format.
     fn sniff_folder(&self, _names: &[String]) -> Sniff {
         Sniff::No

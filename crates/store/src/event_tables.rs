@@ -21,10 +21,12 @@ const TID: Col = int("tid", "", "The kernel's number of the thread.");
 const PRIO_DOC: &str = "Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair).";
 
 /// Where in its source an event was read; only where the trace is imported.
-pub(crate) const ORIGIN: [Column; 2] = [
-    Column { col: int("source", "", "Which of the manifest's sources, counted from 0."), store: Store::Same(0) },
-    Column { col: int("offset", "byte", "Where in that source the event was read."), store: Store::Long },
-];
+pub(crate) const fn origin(sources: usize) -> [Column; 2] {
+    let source = int("source", "", "Which of the manifest's sources, counted from 0.");
+    let offset = int("offset", "byte", "Where in that source the event was read; of a folder, in its CPU's file.");
+    let store = if sources > 1 { Store::Int } else { Store::Same(0) };
+    [Column { col: source, store }, Column { col: offset, store: Store::Long }]
+}
 
 /// A kind of event: its table, and how each column is stored.
 pub(crate) struct EventTable {

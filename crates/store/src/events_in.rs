@@ -2,7 +2,7 @@
 
 use crate::chunk::{NO_WORD, Values};
 use crate::error::Error;
-use crate::event_tables::{EventKind, ORIGIN, STACK_STORES, STACKS, TABLES};
+use crate::event_tables::{EventKind, STACK_STORES, STACKS, TABLES, origin};
 use crate::folder::Folder;
 use crate::read::Reader;
 use crate::sheet::{Column, columns};
@@ -117,7 +117,7 @@ impl Folder {
             let own = table.def.cols.iter().zip(table.stores).map(|(c, s)| Column { col: *c, store: *s });
             let mut all: Vec<Column> = own.collect();
             if imported {
-                all.push(ORIGIN[1]);
+                all.push(origin(1)[1]);
             }
             let Some(reader) = self.reader(&name, &all)? else { continue };
             let (cols, event) = (Vec::new(), None);

@@ -7,10 +7,11 @@
 
 use crate::chunk::{Encoder, NO_WORD, Values};
 use crate::error::Error;
-use crate::event_tables::{EventKind, ORIGIN, STACK_STORES, STACKS, TABLES};
+use crate::event_tables::{EventKind, STACK_STORES, STACKS, TABLES, origin};
 use crate::sheet::{Done, Sheet, columns};
 use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS};
 use crate::words::{self as w, ThreadNote};
+use crate::writer::PART_SHIFT;
 use model::{Event, NameId, Ns, Pid, StackId, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
 use std::fs::File;
@@ -63,7 +64,7 @@ impl Note {
 /// The files of `events/`, made when their first row comes.
 pub(crate) struct EventSheets {
     folder: PathBuf,
-    imported: bool,
+    sources: usize,
     sheets: Vec<Option<Sheet<File>>>,
     /// Places in the batch of the events of each kind.
     picks: Vec<Vec<u32>>,
@@ -79,10 +80,10 @@ pub(crate) struct EventSheets {
 }
 
 impl EventSheets {
-    pub(crate) fn new(folder: &Path, imported: bool) -> Self {
+    pub(crate) fn new(folder: &Path, sources: usize) -> Self {
         Self {
             folder: folder.join("events"),
-            imported,
+            sources,
             sheets: TABLES.iter().map(|_| None).collect(),
             picks: TABLES.iter().map(|_| Vec::new()).collect(),
             notes: Vec::new(),
@@ -268,7 +269,8 @@ impl EventSheets {
         let mut sheet = match self.sheets[kind].take() {
             Some(sheet) => sheet,
             None => {
-                let more = if self.imported { &ORIGIN[..] } else { &[] };
+                let origin = origin(self.sources);
+                let more = if self.sources > 0 { &origin[..] } else { &[] };
                 let path = self.folder.join(format!("{}.parquet", table.def.name));
                 Sheet::create(&path, table.def, &columns(0, table.def, table.stores, more))?
             }
@@ -284,8 +286,10 @@ impl EventSheets {
             k if k == EventKind::Thread as usize => note_rows(to, notes),
             _ => own().for_each(|e| rare(to, e)),
         }
-        if self.imported {
-            to.longs(table.stores.len() + 1, own().map(|e| e.offset as i64));
+        if self.sources > 0 {
+            let place = (1u64 << PART_SHIFT) - 1;
+            to.ints(table.stores.len(), own().map(|e| (e.offset >> PART_SHIFT) as i32));
+            to.longs(table.stores.len() + 1, own().map(|e| (e.offset & place) as i64));
         }
         let span = match to.col(1) {
             Values::Long(at) => at.last().zip(at.first()).map_or(0, |(l, f)| l.saturating_sub(*f)),

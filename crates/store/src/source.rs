@@ -46,6 +46,14 @@ pub fn source_id_of(from: &mut dyn Read) -> std::io::Result<SourceId> {
     Ok(SourceId { sha256: hex(&hash.finalize()), bytes })
 }
 
+/// A folder's files as one source: the sha256 of their sha256s.
+#[must_use]
+pub fn source_id_of_files(files: &[SourceId]) -> SourceId {
+    let mut hash = Sha256::new();
+    files.iter().for_each(|f| hash.update(f.sha256.as_bytes()));
+    SourceId { sha256: hex(&hash.finalize()), bytes: files.iter().map(|f| f.bytes).sum() }
+}
+
 /// The id of a trace made from these sources, in their order: the same files have the same id everywhere.
 #[must_use]
 pub fn trace_id_of_sources(sources: &[SourceId]) -> i64 {

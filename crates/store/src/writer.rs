@@ -56,13 +56,17 @@ pub struct FolderWriter {
     finished: bool,
 }
 
+/// In an event's offset, the number of its source stands above so many bits of its place there.
+pub const PART_SHIFT: u32 = 48;
+
 /// What a folder is made for.
 #[derive(Clone, Copy, Debug)]
 pub struct Making<'a> {
     /// Tells the core types of the stretches.
     pub machine: &'a Machine,
-    /// Whether each event keeps its place in a source (imported traces, not corewise's own recordings).
-    pub imported: bool,
+    /// Of how many sources the events are: each keeps its place there. 0: corewise's own recording. Where there are more than
+    /// one, [`PART_SHIFT`] tells how an event's offset names its source.
+    pub sources: usize,
 }
 
 impl FolderWriter {
@@ -110,7 +114,7 @@ impl FolderWriter {
         // As many batches as can be under way, so that handing them back never waits.
         let (done, empty) = sync_channel(2 * WAITING);
         let desk = Desk {
-            events: EventSheets::new(&part, making.imported),
+            events: EventSheets::new(&part, making.sources),
             threads: StateSheets::threads(&part)?,
             cpus: StateSheets::cpus(&part)?,
             types: CoreTypes::of(making.machine),

@@ -212,7 +212,7 @@ fn threads_table() -> Table {
 
 fn write(at: &Path, events: &[Event], threads: &[ThreadStretch], cpus: &[CpuStretch], imported: bool) {
     let machine = Machine::default();
-    let mut w = FolderWriter::create(at, Making { machine: &machine, imported }).unwrap();
+    let mut w = FolderWriter::create(at, Making { machine: &machine, sources: usize::from(imported) }).unwrap();
     let all = names();
     w.names(&all[..7]).unwrap();
     w.names(&all[7..]).unwrap();
@@ -353,7 +353,7 @@ fn nothing_is_overwritten_and_nothing_half_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let at = small_folder(dir.path());
     let machine = Machine::default();
-    let making = Making { machine: &machine, imported: true };
+    let making = Making { machine: &machine, sources: 1 };
     let error = FolderWriter::create(&at, making).err().unwrap().to_string();
     assert!(error.contains("already and not empty"), "{error}");
     assert!(FolderWriter::create_in_place(&at, making).is_err());

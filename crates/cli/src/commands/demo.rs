@@ -8,7 +8,7 @@ use crate::failure::{Failure, OK};
 use crate::folder_name;
 use crate::output::{create, print, say};
 use capture::{CaptureError, RecordOptions, Target};
-use engine::{FileSource, PassOptions};
+use engine::{PassOptions, open_source};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -76,8 +76,8 @@ fn import_bundled(dir: &Path, pass: &PassOptions) -> Result<(), Failure> {
     let file = std::env::temp_dir().join(format!("corewise-demo-{}.data", std::process::id()));
     let imported = create(&file).and_then(|mut out| {
         out.write_all(demo::BUNDLED).and_then(|()| out.flush()).map_err(Failure::at(&file))?;
-        let source = FileSource::open(&file)?;
-        engine::import(&source, engine::Target::New(dir), pass, &mut |_| ())?;
+        let source = open_source(&file)?;
+        engine::import(source.as_ref(), engine::Target::New(dir), pass, &mut |_| ())?;
         // It is ours, and now in the folder.
         std::fs::remove_file(&file).map_err(Failure::at(&file))
     });

@@ -4,6 +4,7 @@ mod check;
 mod completions;
 mod demo;
 mod doctor;
+mod formats;
 mod import;
 mod man;
 mod record;
@@ -23,6 +24,7 @@ pub enum Command {
     Import(import::Args),
     Report(report::Args),
     Check(check::Args),
+    Formats(formats::Args),
     Tables(tables::Args),
     Table(table::Args),
     Topo(topo::Args),
@@ -43,6 +45,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Import(args) => import::run(&args, global),
         Command::Report(args) => report::run(&args, global),
         Command::Check(args) => check::run(&args, global),
+        Command::Formats(args) => formats::run(&args),
         Command::Tables(args) => tables::run(&args, global),
         Command::Table(args) => table::run(&args, global),
         Command::Topo(args) => topo::run(&args, global),

@@ -1,0 +1,123 @@
+//! One file.
+
+use super::{Identity, Source, head, unknown};
+use crate::EngineError;
+use ingest::{Fatal, Importer, Input, Opened};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use store::SourceFile;
+
+/// So long a FIFO may stay without a writer.
+const WRITER_MS: i32 = 10_000;
+
+/// A file of a format that an importer knows.
+pub struct FileSource {
+    path: PathBuf,
+    file: File,
+    importer: &'static dyn Importer,
+}
+
+impl FileSource {
+    /// A file, by the name that the user gave.
+    ///
+    /// # Errors
+    /// It cannot be read, or no importer knows it.
+    pub(super) fn of(path: &Path, file: File) -> Result<Self, EngineError> {
+        let importer = import::detect(&head(&file, path)?).ok_or_else(|| unknown(path))?;
+        Ok(Self { path: path.to_owned(), file, importer })
+    }
+}
+
+/// A file that can be read anywhere: a pipe (or `-`, standard input) is copied to a temporary file first, since it may have
+/// to be read twice.
+pub(super) fn whole(path: &Path) -> Result<File, EngineError> {
+    if path == Path::new("-") {
+        return spooled(&mut std::io::stdin().lock()).map_err(EngineError::temporary);
+    }
+    let kind = std::fs::metadata(path).map_err(EngineError::io(path))?.file_type();
+    if kind.is_file() {
+        return File::open(path).map_err(EngineError::io(path));
+    }
+    let mut pipe = if kind.is_fifo() { fifo(path)? } else { File::open(path).map_err(EngineError::io(path))? };
+    spooled(&mut pipe).map_err(EngineError::temporary)
+}
+
+/// Opens a FIFO, but does not wait for ever for somebody to write to it.
+fn fifo(path: &Path) -> Result<File, EngineError> {
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(EngineError::io(path))?;
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
+    let mut wait = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry, valid for the call; and the flags of a file that is open here.
+    let ready = unsafe {
+        let ready = libc::poll(&raw mut wait, 1, WRITER_MS);
+        libc::fcntl(fd, libc::F_SETFL, libc::fcntl(fd, libc::F_GETFL) & !libc::O_NONBLOCK);
+        ready
+    };
+    if ready > 0 {
+        return Ok(file);
+    }
+    let (path, seconds) = (path.display(), WRITER_MS / 1000);
+    Err(EngineError::Other(format!("{path}: nobody wrote to this FIFO within {seconds} s; start its writer first")))
+}
+
+fn spooled(from: &mut impl Read) -> std::io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    std::io::copy(from, &mut file)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(file)
+}
+
+impl Source for FileSource {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn format(&self) -> &'static str {
+        self.importer.id()
+    }
+
+    fn open(&self) -> Result<Opened<'static>, Fatal> {
+        let again = || -> std::io::Result<Positioned> { Ok(Positioned { file: self.file.try_clone()?, at: 0 }) };
+        let file = again().map_err(|e| Fatal::new(format!("cannot be read again: {e}"), 0))?;
+        self.importer.open(Input::File(Box::new(file)))
+    }
+
+    fn identity(&self) -> Result<Identity, EngineError> {
+        let mut whole =
+            self.file.try_clone().map(|file| Positioned { file, at: 0 }).map_err(EngineError::io(&self.path))?;
+        let id = store::source_id_of(&mut whole).map_err(EngineError::io(&self.path))?;
+        let trace = store::trace_id_of_sources(std::slice::from_ref(&id));
+        let path = self.path.display().to_string();
+        let format = self.importer.id().to_owned();
+        Ok(Identity { trace, files: vec![SourceFile { path, sha256: id.sha256, bytes: id.bytes, format }] })
+    }
+}
+
+/// A file with a place of its own in it: the same file is read by the importer and for its checksum at once.
+pub(super) struct Positioned {
+    pub(super) file: File,
+    pub(super) at: u64,
+}
+
+impl Read for Positioned {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let got = self.file.read_at(into, self.at)?;
+        self.at += got as u64;
+        Ok(got)
+    }
+}
+
+impl Seek for Positioned {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        let end = || -> std::io::Result<u64> { Ok(self.file.metadata()?.len()) };
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+            SeekFrom::End(by) => end()?.checked_add_signed(by),
+        };
+        self.at = at.ok_or(std::io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}
