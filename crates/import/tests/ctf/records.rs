@@ -41,7 +41,7 @@ fn discarded_events_are_lost_behind_the_last_with_room() {
 fn variants_sequences_and_bit_fields_are_stepped_over() {
     let odd = r#"event { name = "odd"; id = 2; stream_id = 0; fields := struct {
         enum : uint8_t { _a, _b = 5 ... 9 } kind;
-        variant <kind> { uint32_t _a; struct { uint16_t n; struct { string s; uint8_t x; } each[n]; } b; } v;
+        variant <kind> { uint32_t _a; struct { uint16_t n; struct { string s; uint8_t x; } each[n]; } _b; } v;
         integer { size = 3; align = 1; signed = true; } bits; integer { size = 7; align = 1; } more;
         uint8_t length; floating_point { exp_dig = 8; mant_dig = 24; align = 32; } floats[length];
         struct { uint8_t deep; uint16_t many[deep]; } inner[2]; string end; } align(8); };"#;
@@ -52,7 +52,7 @@ fn variants_sequences_and_bit_fields_are_stepped_over() {
     fields.extend([7, 2, 0]); // kind b, two elements
     fields.extend(b"one\0\x01two\0\x02");
     fields.extend([0xff, 0x01, 1]); // 3 and 7 bits, then aligned: a length of 1
-    while (head + fields.len()) % 4 != 0 {
+    while !(head + fields.len()).is_multiple_of(4) {
         fields.push(0);
     }
     fields.extend(1.5_f32.to_le_bytes());
@@ -61,7 +61,7 @@ fn variants_sequences_and_bit_fields_are_stepped_over() {
     let packet = Packet::default().event(2, 10, &fields).event(1, 20, &switch(0, 0, 7));
     let mut other = start;
     other.extend([0, 9, 9, 9, 9, 0, 0, 0]); // kind a; no floats
-    while (head + other.len()) % 4 != 0 {
+    while !(head + other.len()).is_multiple_of(4) {
         other.push(0);
     }
     other.extend(b"\0\0\0");

@@ -1,6 +1,6 @@
 //! From types to the steps that read them.
 
-use super::program::{Count, Get, How, Program, Slot, Step, aligned};
+use super::program::{Chosen, Count, Get, How, Program, Slot, Step, aligned, ordered};
 use super::types::{Int, Kind, Label, Type, plain};
 use crate::tracepoint::ByteOrder;
 use std::rc::Rc;
@@ -287,7 +287,7 @@ impl<'b> Compiler<'b> {
             self.field(&format!("{path}.{name}"), name, t)?;
             self.flush();
             let program = Program { steps: std::mem::take(&mut self.steps) };
-            chosen.push((label.from, label.to, program));
+            chosen.extend(chosen_by(label, met.signed, program));
             self.ints.iter_mut().skip(outer).for_each(|met| met.open = false);
         }
         self.steps = outside;
@@ -351,6 +351,14 @@ impl<'b> Compiler<'b> {
     }
 }
 
+/// What is read where the tag has one of the label's values; `None` where it never can.
+fn chosen_by(label: &Label, signed: bool, program: Program) -> Option<Chosen> {
+    let (least, most) = if signed { (i64::MIN.into(), i64::MAX.into()) } else { (0, i128::from(u64::MAX)) };
+    let (from, to) = (label.from.max(least), label.to.min(most));
+    let place = |n: i128| ordered(n as u64, signed);
+    (from <= to).then(|| Chosen { from: place(from), to: place(to), program })
+}
+
 /// Whether a field is one value: a number, or a text.
 fn is_value(t: &Type) -> bool {
     match &t.kind {
@@ -382,11 +390,12 @@ fn settle(program: &mut Program, slots: &[Option<Slot>]) {
             Step::Align(_) => {}
             Step::Block { gets, .. } => {
                 gets.retain(|get| of(get.slot).is_some());
+                gets.shrink_to_fit();
                 gets.iter_mut().for_each(|get| get.slot = of(get.slot).unwrap_or_default());
             }
             Step::Text { slot } | Step::Run { text: slot, .. } => *slot = slot.and_then(of),
             Step::Repeat { each, .. } => settle(each, slots),
-            Step::Choice { options, .. } => options.iter_mut().for_each(|(_, _, p)| settle(p, slots)),
+            Step::Choice { options, .. } => options.iter_mut().for_each(|o| settle(&mut o.program, slots)),
         }
     }
 }

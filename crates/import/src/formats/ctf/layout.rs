@@ -16,7 +16,7 @@ const MAGIC: u64 = 0xc1fc_1fc1;
 /// What LTTng subtracts from the kernel's priorities (`MAX_RT_PRIO`).
 const LTTNG_PRIO: i64 = 100;
 /// Ids up to which events are found by place.
-const DENSE: u64 = 1 << 16;
+const DENSE: u64 = 1 << 14;
 
 /// All of it.
 #[derive(Debug)]

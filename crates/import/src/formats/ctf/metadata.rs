@@ -5,7 +5,7 @@ use ingest::{Fatal, ReadSeek};
 use std::io::Read;
 
 /// The largest metadata that is read; LTTng with every system call writes 1 MB.
-const LARGEST: u64 = 16 << 20;
+const LARGEST: u64 = 8 << 20;
 /// The first bytes of each packet of metadata.
 const MAGIC: u32 = 0x75d1_1d57;
 /// A packet's header: magic, uuid, checksum, content and packet size in bits, three bytes of schemes, version.

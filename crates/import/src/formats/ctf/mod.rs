@@ -8,7 +8,7 @@
 //! What the format cannot tell: a text of what `prev_state` means (the kernel's release does); which CPUs a thread may use;
 //! which CPUs the events of a perf recording of single threads leave out; where within a full packet events were discarded.
 //!
-//! Our own reader: libbabeltrace2 is C under other terms, and its text takes 50 times as long as this (benches/ctf.py).
+//! Our own reader: libbabeltrace2 is C under other terms, and its text takes 50 times as long as this (benches/ctf_repeat.py).
 //!
 //! ```text
 //!   mod      open: the folder, the facts            metadata  packets of metadata → text
@@ -47,7 +47,7 @@ const METADATA: &str = "metadata";
 /// Files of a folder; a session of LTTng that rotates hourly on 256 CPUs writes 6,000 a day.
 const MOST_FILES: usize = 1 << 17;
 /// Channels read at once.
-const MOST_CHANNELS: usize = 1 << 13;
+const MOST_CHANNELS: usize = 1 << 11;
 /// What is read of a file to learn what it is.
 const PEEK: usize = 4 << 10;
 

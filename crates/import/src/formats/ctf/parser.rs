@@ -10,6 +10,9 @@ use std::rc::Rc;
 /// Kinds of events, streams and the like that a metadata may declare in all; LTTng with all system calls has 2,000.
 const MOST_DECLARED: usize = 1 << 16;
 
+/// Kinds of stream: LTTng has one for each channel of a session.
+const MOST_STREAMS: usize = 256;
+
 /// Reads metadata.
 pub(super) fn parse(text: &str) -> Result<Metadata, Fatal> {
     let mut parser = Parser { lexer: Lexer::new(text)?, scopes: vec![FxHashMap::default()], depth: 0 };
@@ -25,7 +28,8 @@ pub(super) fn parse(text: &str) -> Result<Metadata, Fatal> {
     let mut order = None;
     while *parser.lexer.peek() != Token::End {
         parser.top(&mut told, &mut order)?;
-        if told.env.len() + told.clocks.len() + told.streams.len() + told.events.len() > MOST_DECLARED {
+        let declared = told.env.len() + told.clocks.len() + told.events.len();
+        if declared > MOST_DECLARED || told.streams.len() > MOST_STREAMS {
             return Err(parser.lexer.error("more declarations than any tracer writes"));
         }
     }

@@ -35,7 +35,21 @@ pub(super) enum Step {
     /// So many elements of a size that they tell themselves.
     Repeat { count: Count, each: Program },
     /// What a slot's value says.
-    Choice { tag: Slot, signed: bool, options: Vec<(i128, i128, Program)> },
+    Choice { tag: Slot, signed: bool, options: Vec<Chosen> },
+}
+
+/// What is read where the tag is in a range, as [`ordered`] has it.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) program: Program,
+}
+
+/// A tag's value so that signed ones compare as they should.
+#[inline]
+pub(super) fn ordered(value: u64, signed: bool) -> u64 {
+    if signed { value ^ 1 << 63 } else { value }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -114,8 +128,9 @@ impl Step {
                 if behind > end {
                     return Err(Short);
                 }
+                let Some(block) = bytes.get(at / 8..) else { return Err(Short) };
                 for get in gets {
-                    let value = get.read(bytes, at).ok_or(Short)?;
+                    let value = get.read(block, at).ok_or(Short)?;
                     if let Some(place) = values.get_mut(get.slot) {
                         *place = value;
                     }
@@ -156,10 +171,9 @@ impl Step {
                 Ok(at)
             }
             Self::Choice { tag, signed, options } => {
-                let value = values.get(*tag).copied().unwrap_or(0);
-                let value = if *signed { i128::from(value as i64) } else { i128::from(value) };
-                match options.iter().find(|(from, to, _)| (*from..=*to).contains(&value)) {
-                    Some((_, _, program)) => program.run(bytes, at, end, values),
+                let value = ordered(values.get(*tag).copied().unwrap_or(0), *signed);
+                match options.iter().find(|o| o.from <= value && value <= o.to) {
+                    Some(option) => option.program.run(bytes, at, end, values),
                     None => Ok(at),
                 }
             }
@@ -182,9 +196,10 @@ fn nul(bytes: &[u8]) -> Option<usize> {
 
 impl Get {
     #[inline]
-    fn read(&self, bytes: &[u8], block: usize) -> Option<u64> {
-        let bit = block + self.at;
-        let from = bytes.get(bit / 8..)?;
+    fn read(&self, block: &[u8], start: usize) -> Option<u64> {
+        // The block may begin within a byte; the fields of whole bytes then do not stand in it.
+        let bit = start % 8 + self.at;
+        let from = block.get(bit / 8..)?;
         Some(match self.how {
             How::U8 => u64::from(*from.first()?),
             How::I8 => i64::from(*from.first()? as i8) as u64,
@@ -194,7 +209,7 @@ impl Get {
             How::I32(order) => i64::from(order.u32(*from.first_chunk()?) as i32) as u64,
             How::U64(order) => order.u64(*from.first_chunk()?),
             How::Bits { bits, signed, order } => bit_field(from, bit % 8, bits, signed, order)?,
-            How::Text(length) => text_value(bit / 8, nul(from.get(..length)?).unwrap_or(length)),
+            How::Text(length) => text_value(start / 8 + bit / 8, nul(from.get(..length)?).unwrap_or(length)),
             How::Known(value) => value,
         })
     }
@@ -202,7 +217,21 @@ impl Get {
 
 /// An integer that begins at a bit of the first byte. In little-endian bytes the first bit is the lowest, in big-endian ones
 /// the highest.
+#[inline]
 fn bit_field(from: &[u8], bit: usize, bits: usize, signed: bool, order: ByteOrder) -> Option<u64> {
+    if let Some(eight) = from.first_chunk().filter(|_| bit + bits <= 64) {
+        let unused = 64 - bits;
+        let high = match order {
+            ByteOrder::Little => u64::from_le_bytes(*eight) << (unused - bit),
+            ByteOrder::Big => u64::from_be_bytes(*eight) << bit,
+        };
+        return Some(if signed { (high as i64 >> unused) as u64 } else { high >> unused });
+    }
+    long_bit_field(from, bit, bits, signed, order)
+}
+
+/// The same at the end of the bytes, or of nine bytes.
+fn long_bit_field(from: &[u8], bit: usize, bits: usize, signed: bool, order: ByteOrder) -> Option<u64> {
     let bytes = (bit + bits).div_ceil(8);
     let from = from.get(..bytes)?;
     let shifted = match order {
@@ -225,8 +254,12 @@ mod tests {
         let little = (time << 5 | id).to_le_bytes();
         let big = (id << 27 | time).to_be_bytes();
         for (bytes, order) in [(little, ByteOrder::Little), (big, ByteOrder::Big)] {
-            assert_eq!(bit_field(&bytes, 0, 5, false, order), Some(17));
-            assert_eq!(bit_field(&bytes, 5, 27, false, order), Some(0x5ab_cdef));
+            let longer = [&bytes[..], &[0xff; 8]].concat();
+            for bytes in [&bytes[..], &longer] {
+                assert_eq!(bit_field(bytes, 0, 5, false, order), Some(17));
+                assert_eq!(bit_field(bytes, 0, 5, true, order), Some(-15_i64 as u64));
+                assert_eq!(bit_field(bytes, 5, 27, false, order), Some(0x5ab_cdef));
+            }
             assert_eq!(bit_field(&bytes, 5, 28, false, order), None);
         }
         assert_eq!(bit_field(&[0b1111_0110], 1, 3, true, ByteOrder::Little), Some(3));
