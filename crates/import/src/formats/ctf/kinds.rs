@@ -233,13 +233,17 @@ impl Record<'_> {
     #[inline]
     pub(super) fn comm(&self, tid: Tid, slot: Slot, names: &mut Names, out: &mut Batch) -> model::NameId {
         let name = text(self.bytes, self.value(slot));
+        if let Ok(field) = name.try_into() {
+            return names.comm(tid, field, out); // the kernel's field as it is
+        }
+        let name = self.text(slot);
         let mut field = [0; 16];
         match field.get_mut(..name.len()) {
-            Some(place) if name.len() < 16 => {
+            Some(place) => {
                 place.copy_from_slice(name);
                 names.comm(tid, field, out)
             }
-            _ => names.id(name, out),
+            None => names.id(name, out),
         }
     }
 

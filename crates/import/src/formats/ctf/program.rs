@@ -82,7 +82,7 @@ pub(super) enum How {
         signed: bool,
         order: ByteOrder,
     },
-    /// A text of so many bytes, or up to its NUL.
+    /// So many bytes, in which a text may end earlier by a NUL.
     Text(usize),
     /// Not read: what is known of the field.
     Known(u64),
@@ -209,7 +209,7 @@ impl Get {
             How::I32(order) => i64::from(order.u32(*from.first_chunk()?) as i32) as u64,
             How::U64(order) => order.u64(*from.first_chunk()?),
             How::Bits { bits, signed, order } => bit_field(from, bit % 8, bits, signed, order)?,
-            How::Text(length) => text_value(start / 8 + bit / 8, nul(from.get(..length)?).unwrap_or(length)),
+            How::Text(length) => text_value(start / 8 + bit / 8, from.get(..length)?.len()),
             How::Known(value) => value,
         })
     }
