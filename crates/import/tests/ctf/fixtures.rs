@@ -133,10 +133,15 @@ fn babeltrace2_writes_the_same() {
 /// perf's own conversion of our recordings tells what the recordings tell.
 #[test]
 fn perf_converts_to_the_same() {
-    for name in ["sched", "sched-zstd"] {
+    for (name, more) in [("sched", None), ("sched-zstd", None), ("sched", Some("--all"))] {
         let folder = std::env::temp_dir().join(format!("corewise-ctf-{}-{name}", std::process::id()));
         let data = format!("{PERF_DATA}/{name}.data");
-        let perf = Command::new("perf").args(["data", "convert", "-i", &data, "--to-ctf"]).arg(&folder).output();
+        let perf = Command::new("perf")
+            .args(["data", "convert", "-i", &data])
+            .args(more)
+            .arg("--to-ctf")
+            .arg(&folder)
+            .output();
         if !perf.is_ok_and(|out| out.status.success()) {
             return eprintln!("skipped: no perf on this machine that converts to CTF");
         }

@@ -66,6 +66,12 @@ fn tells(event: &str) -> bool {
     Kind::of(event, &|_| Some(0), 0).is_some()
 }
 
+/// Whether it is a record that perf writes beside the events of CPUs (`perf data convert --all`): it does not show that the
+/// recording ran, and what was there before has the time 0.
+pub(super) fn is_side_band(event: &str) -> bool {
+    matches!(event, "perf_comm" | "perf_fork" | "perf_exit" | "perf_mmap" | "perf_mmap2")
+}
+
 /// Whether these events have one of this kernel name.
 pub(super) fn has<'n>(mut events: impl Iterator<Item = &'n str>, name: &str) -> bool {
     events.any(|e| kernel_name(e) == name)

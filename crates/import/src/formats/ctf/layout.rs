@@ -72,6 +72,7 @@ pub(super) struct EventLayout {
     pub(super) pid: Option<Slot>,
     pub(super) name: Option<Slot>,
     pub(super) cpu: Option<Slot>,
+    pub(super) side_band: bool,
 }
 
 /// What a packet says of itself.
@@ -256,7 +257,15 @@ impl EventLayout {
         ];
         for (part, t) in parts {
             if compiler.part(part, t, &|field| kinds::wants(&event.name, part, field)).is_err() {
-                return Self { program: None, kind: None, tid: None, pid: None, name: None, cpu: None };
+                return Self {
+                    program: None,
+                    kind: None,
+                    tid: None,
+                    pid: None,
+                    name: None,
+                    cpu: None,
+                    side_band: false,
+                };
             }
         }
         let compiled = compiler.finish();
@@ -272,6 +281,7 @@ impl EventLayout {
             pid: beside("pid").or_else(|| field("perf_pid")),
             name: beside("procname"),
             cpu: field("perf_cpu"),
+            side_band: kinds::is_side_band(&event.name),
             program: Some(compiled.program),
         }
     }

@@ -8,7 +8,7 @@
 //! What the format cannot tell: a text of what `prev_state` means (the kernel's release does); which CPUs a thread may use;
 //! which CPUs the events of a perf recording of single threads leave out; where within a full packet events were discarded.
 //!
-//! Our own reader: libbabeltrace2 is C under other terms, and its text takes 50 times as long as this (benches/ctf_repeat.py).
+//! Our own reader: libbabeltrace2 is C under other terms, and its text takes 20 times the CPU time of this (benches/ctf_repeat.py).
 //!
 //! ```text
 //!   mod      open: the folder, the facts            metadata  packets of metadata → text
@@ -151,10 +151,7 @@ fn find(folder: &(dyn Folder + Send), layouts: &Layouts) -> Result<FoundFiles, F
         }
         match peek(folder, &name, layouts) {
             Peeked::Channel(head) => {
-                let channel = match (head.cpu, name.rsplit_once('_')) {
-                    (Some(_), Some((before, _))) => before.to_owned(),
-                    _ => name.clone(),
-                };
+                let channel = head.cpu.and_then(|cpu| rotated(&name, cpu)).unwrap_or(&name).to_owned();
                 found.channels.entry((channel, head.cpu)).or_default().push((head.begin.unwrap_or(0), name));
                 found.online.extend(head.cpu);
             }
@@ -168,6 +165,11 @@ fn find(folder: &(dyn Folder + Send), layouts: &Layouts) -> Result<FoundFiles, F
     found.online.sort_unstable();
     found.online.dedup();
     Ok(found)
+}
+
+/// `channel0_3` of `channel0_3_17`: LTTng numbers the files of a channel of a CPU behind the CPU's number.
+fn rotated(name: &str, cpu: CpuId) -> Option<&str> {
+    name.rsplit_once('_').map(|(before, _)| before).filter(|before| before.ends_with(&format!("_{}", cpu.0)))
 }
 
 enum Peeked {

@@ -114,6 +114,10 @@ impl Records {
         let now = class.clock.ns(clock).ok_or(Stop::Bad("a time that 64 bits of ns cannot tell"))?;
         (self.clock, self.now) = (clock, now);
         let offset = part.offset + at as u64 / 8;
+        if layout.side_band {
+            self.side_band(layout, bytes, offset, out);
+            return Ok(behind);
+        }
         let left = part.whole.saturating_sub(behind as u64);
         if let Some(loss) = self.losses.delivered(now, (behind - at) as u64, left) {
             self.running = (CpuId::UNKNOWN, Tid::UNKNOWN);
@@ -121,6 +125,17 @@ impl Records {
         }
         self.event(layout, bytes, offset, out);
         Ok(behind)
+    }
+
+    /// A name holds from the begin where its time is 0.
+    fn side_band(&mut self, layout: &EventLayout, bytes: &[u8], offset: u64, out: &mut Batch) {
+        let at = if self.clock == 0 { Ns::MIN } else { self.now };
+        let record = Record { bytes, values: &self.values, at, current: Tid::UNKNOWN };
+        if let Some(kind) = &layout.kind {
+            let what = record.what(kind, &self.layouts.states, &mut self.names, out);
+            let cpu = if self.cpu == CpuId::UNKNOWN { CpuId(0) } else { self.cpu };
+            out.events.push(Event { at, offset, cpu, what });
+        }
     }
 
     #[inline]
