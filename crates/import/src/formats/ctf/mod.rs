@@ -8,7 +8,8 @@
 //! What the format cannot tell: a text of what `prev_state` means (the kernel's release does); which CPUs a thread may use;
 //! which CPUs the events of a perf recording of single threads leave out; where within a full packet events were discarded.
 //!
-//! Our own reader: libbabeltrace2 is C under other terms, and its text takes 20 times the CPU time of this (benches/ctf_repeat.py).
+//! Our own reader: libbabeltrace2 is a C library that hands out an object for each field, and its text takes 20 times the CPU
+//! time of this (benches/ctf_repeat.py).
 //!
 //! ```text
 //!   mod      open: the folder, the facts            metadata  packets of metadata → text
