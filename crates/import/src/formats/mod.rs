@@ -1,3 +1,4 @@
 //! One file or folder a format.
 
+pub mod ctf;
 pub mod perf_data;

@@ -9,17 +9,20 @@ use rustc_hash::FxHashMap;
 const COMM: usize = 16;
 /// Texts that a source may define in all; a hostile one must not fill the memory.
 const MOST_NAMES: usize = 1 << 20;
+/// And their bytes, each text standing twice.
+const MOST_BYTES: usize = 32 << 20;
 
 /// Numbers texts in the order of their first use ([`Batch::names`]).
 pub(crate) struct Names {
     ids: FxHashMap<Box<str>, NameId>,
     /// Thread names by thread number: most events repeat the name that this thread had before.
     recent: Vec<([u8; COMM], NameId)>,
+    bytes: usize,
 }
 
 impl Names {
     pub(crate) fn new() -> Self {
-        Self { ids: FxHashMap::default(), recent: vec![([0; COMM], NameId::NONE); 4096] }
+        Self { ids: FxHashMap::default(), recent: vec![([0; COMM], NameId::NONE); 4096], bytes: 0 }
     }
 
     /// The number of a text.
@@ -31,9 +34,10 @@ impl Names {
         if let Some(id) = self.ids.get(text.as_ref()) {
             return *id;
         }
-        if self.ids.len() >= MOST_NAMES {
+        if self.ids.len() >= MOST_NAMES || self.bytes + text.len() > MOST_BYTES {
             return NameId::NONE;
         }
+        self.bytes += text.len();
         let id = NameId(u32::try_from(self.ids.len() + 1).unwrap_or(0));
         let text: Box<str> = text.into();
         out.names.push(text.clone());
@@ -43,7 +47,7 @@ impl Names {
 
     /// The number of a thread's name, as the kernel's fixed field of 16 bytes.
     #[inline]
-    fn comm(&mut self, tid: Tid, field: [u8; COMM], out: &mut Batch) -> NameId {
+    pub(crate) fn comm(&mut self, tid: Tid, field: [u8; COMM], out: &mut Batch) -> NameId {
         let slot = tid.0 as usize % 4096;
         if let Some((known, id)) = self.recent.get(slot)
             && *known == field

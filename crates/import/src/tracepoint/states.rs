@@ -33,6 +33,12 @@ impl States {
         Self { flags, preempted: preempted.unwrap_or(0), mask: known }
     }
 
+    /// Of a kernel that is known by other means: its flags in the order of their bits, and the bit that says "preempted".
+    pub(crate) fn of(flags: Vec<(u64, u8)>, preempted: u64) -> Self {
+        let mask = flags.iter().fold(0, |all, (bit, _)| all | bit);
+        Self { flags, preempted, mask }
+    }
+
     /// What a switch-out in this state makes of a thread, and the state's letter.
     #[inline]
     pub(crate) fn meaning(&self, state: u64) -> (SwitchOut, u8) {

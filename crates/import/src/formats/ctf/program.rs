@@ -1,0 +1,271 @@
+//! A type compiled to the few steps that read it, and the reading.
+//!
+//! Fields at fixed places stand together in a [`Step::Block`], whose bounds are checked once:
+//!
+//! ```text
+//!   string name; u32 tid; u32 prio; u64 xs[n]; u8 c
+//!   └─ Text ──┘ └───── Block ────┘ └─Repeat─┘ └Block
+//! ```
+
+use crate::tracepoint::ByteOrder;
+
+/// Where a value read is put; texts as [`text_at`] and [`text_length`].
+pub(super) type Slot = usize;
+
+/// The bytes end before the event does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Short;
+
+/// What reads a type.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Program {
+    pub(super) steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    /// Go on at the next multiple of so many bits.
+    Align(usize),
+    /// Fields at fixed places, and the bits of them all.
+    Block { bits: usize, gets: Vec<Get> },
+    /// A text up to its NUL.
+    Text { slot: Option<Slot> },
+    /// As many elements of a fixed size as a slot says.
+    Run { count: Slot, stride: usize, last: usize, text: Option<Slot> },
+    /// So many elements of a size that they tell themselves.
+    Repeat { count: Count, each: Program },
+    /// What a slot's value says.
+    Choice { tag: Slot, signed: bool, options: Vec<Chosen> },
+}
+
+/// What is read where the tag is in a range, as [`ordered`] has it.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) program: Program,
+}
+
+/// A tag's value so that signed ones compare as they should.
+#[inline]
+pub(super) fn ordered(value: u64, signed: bool) -> u64 {
+    if signed { value ^ 1 << 63 } else { value }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Count {
+    Always(u64),
+    Slot(Slot),
+}
+
+/// A field of a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Get {
+    /// In bits from the block's begin.
+    pub(super) at: usize,
+    pub(super) how: How,
+    pub(super) slot: Slot,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum How {
+    U8,
+    I8,
+    U16(ByteOrder),
+    I16(ByteOrder),
+    U32(ByteOrder),
+    I32(ByteOrder),
+    U64(ByteOrder),
+    /// Any other size or place.
+    Bits {
+        bits: usize,
+        signed: bool,
+        order: ByteOrder,
+    },
+    /// So many bytes, in which a text may end earlier by a NUL.
+    Text(usize),
+    /// Not read: what is known of the field.
+    Known(u64),
+}
+
+/// A text's place in the bytes, as a slot's value.
+fn text_value(at: usize, length: usize) -> u64 {
+    (at as u64) << 32 | length as u64 & 0xffff_ffff
+}
+
+/// The bytes of a slot's text.
+pub(super) fn text(bytes: &[u8], value: u64) -> &[u8] {
+    let (at, length) = ((value >> 32) as usize, (value & 0xffff_ffff) as usize);
+    bytes.get(at..at + length).unwrap_or_default()
+}
+
+/// `at` at the next multiple of `to`, which is a power of two.
+pub(super) fn aligned(at: usize, to: usize) -> usize {
+    (at + to - 1) & !(to - 1)
+}
+
+impl Program {
+    /// Reads from bit `at`; gives the bit behind. Nothing at or behind bit `end` may be read.
+    #[inline]
+    pub(super) fn run(&self, bytes: &[u8], mut at: usize, end: usize, values: &mut [u64]) -> Result<usize, Short> {
+        for step in &self.steps {
+            at = step.run(bytes, at, end, values)?;
+            if at > end {
+                return Err(Short);
+            }
+        }
+        Ok(at)
+    }
+}
+
+impl Step {
+    #[inline]
+    fn run(&self, bytes: &[u8], at: usize, end: usize, values: &mut [u64]) -> Result<usize, Short> {
+        match self {
+            Self::Align(to) => Ok(aligned(at, *to)),
+            Self::Block { bits, gets } => {
+                let behind = at + bits;
+                if behind > end {
+                    return Err(Short);
+                }
+                let Some(block) = bytes.get(at / 8..) else { return Err(Short) };
+                for get in gets {
+                    let value = get.read(block, at).ok_or(Short)?;
+                    if let Some(place) = values.get_mut(get.slot) {
+                        *place = value;
+                    }
+                }
+                Ok(behind)
+            }
+            Self::Text { slot } => {
+                let from = at / 8;
+                let rest = bytes.get(from..end / 8).ok_or(Short)?;
+                let length = nul(rest).ok_or(Short)?;
+                put(values, *slot, text_value(from, length));
+                Ok((from + length + 1) * 8)
+            }
+            Self::Run { count, stride, last, text } => {
+                let n = values.get(*count).copied().unwrap_or(0);
+                if n == 0 {
+                    put(values, *text, 0);
+                    return Ok(at);
+                }
+                let size = usize::try_from(n - 1).ok().and_then(|n| n.checked_mul(*stride)?.checked_add(*last));
+                let size = size.filter(|s| *s <= end.saturating_sub(at)).ok_or(Short)?;
+                put(values, *text, text_value(at / 8, size / 8));
+                Ok(at + size)
+            }
+            Self::Repeat { count, each } => {
+                let n = match count {
+                    Count::Always(n) => *n,
+                    Count::Slot(slot) => values.get(*slot).copied().unwrap_or(0),
+                };
+                let mut at = at;
+                for _ in 0..n {
+                    let behind = each.run(bytes, at, end, values)?;
+                    if behind == at {
+                        break; // elements of nothing, however many
+                    }
+                    at = behind;
+                }
+                Ok(at)
+            }
+            Self::Choice { tag, signed, options } => {
+                let value = ordered(values.get(*tag).copied().unwrap_or(0), *signed);
+                match options.iter().find(|o| o.from <= value && value <= o.to) {
+                    Some(option) => option.program.run(bytes, at, end, values),
+                    None => Ok(at),
+                }
+            }
+        }
+    }
+}
+
+#[inline]
+fn put(values: &mut [u64], slot: Option<Slot>, value: u64) {
+    if let Some(place) = slot.and_then(|s| values.get_mut(s)) {
+        *place = value;
+    }
+}
+
+/// Where the first NUL is.
+#[inline]
+fn nul(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|b| *b == 0)
+}
+
+impl Get {
+    #[inline]
+    fn read(&self, block: &[u8], start: usize) -> Option<u64> {
+        // The block may begin within a byte; the fields of whole bytes then do not stand in it.
+        let bit = start % 8 + self.at;
+        let from = block.get(bit / 8..)?;
+        Some(match self.how {
+            How::U8 => u64::from(*from.first()?),
+            How::I8 => i64::from(*from.first()? as i8) as u64,
+            How::U16(order) => u64::from(order.u16(*from.first_chunk()?)),
+            How::I16(order) => i64::from(order.u16(*from.first_chunk()?) as i16) as u64,
+            How::U32(order) => u64::from(order.u32(*from.first_chunk()?)),
+            How::I32(order) => i64::from(order.u32(*from.first_chunk()?) as i32) as u64,
+            How::U64(order) => order.u64(*from.first_chunk()?),
+            How::Bits { bits, signed, order } => bit_field(from, bit % 8, bits, signed, order)?,
+            How::Text(length) => text_value(start / 8 + bit / 8, from.get(..length)?.len()),
+            How::Known(value) => value,
+        })
+    }
+}
+
+/// An integer that begins at a bit of the first byte. In little-endian bytes the first bit is the lowest, in big-endian ones
+/// the highest.
+#[inline]
+fn bit_field(from: &[u8], bit: usize, bits: usize, signed: bool, order: ByteOrder) -> Option<u64> {
+    if let Some(eight) = from.first_chunk().filter(|_| bit + bits <= 64) {
+        let unused = 64 - bits;
+        let high = match order {
+            ByteOrder::Little => u64::from_le_bytes(*eight) << (unused - bit),
+            ByteOrder::Big => u64::from_be_bytes(*eight) << bit,
+        };
+        return Some(if signed { (high as i64 >> unused) as u64 } else { high >> unused });
+    }
+    long_bit_field(from, bit, bits, signed, order)
+}
+
+/// The same at the end of the bytes, or of nine bytes.
+fn long_bit_field(from: &[u8], bit: usize, bits: usize, signed: bool, order: ByteOrder) -> Option<u64> {
+    let bytes = (bit + bits).div_ceil(8);
+    let from = from.get(..bytes)?;
+    let shifted = match order {
+        ByteOrder::Little => from.iter().rev().fold(0_u128, |all, b| all << 8 | u128::from(*b)) >> bit,
+        ByteOrder::Big => from.iter().fold(0_u128, |all, b| all << 8 | u128::from(*b)) >> (bytes * 8 - bit - bits),
+    };
+    let unused = 64 - bits;
+    let value = (shifted as u64) << unused;
+    Some(if signed { (value as i64 >> unused) as u64 } else { value >> unused })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_of_both_orders() {
+        // 5 bits of value 17, then 27 bits of value 0x5abcdef.
+        let (id, time) = (17_u32, 0x5ab_cdef_u32);
+        let little = (time << 5 | id).to_le_bytes();
+        let big = (id << 27 | time).to_be_bytes();
+        for (bytes, order) in [(little, ByteOrder::Little), (big, ByteOrder::Big)] {
+            let longer = [&bytes[..], &[0xff; 8]].concat();
+            for bytes in [&bytes[..], &longer] {
+                assert_eq!(bit_field(bytes, 0, 5, false, order), Some(17));
+                assert_eq!(bit_field(bytes, 0, 5, true, order), Some(-15_i64 as u64));
+                assert_eq!(bit_field(bytes, 5, 27, false, order), Some(0x5ab_cdef));
+            }
+            assert_eq!(bit_field(&bytes, 5, 28, false, order), None);
+        }
+        assert_eq!(bit_field(&[0b1111_0110], 1, 3, true, ByteOrder::Little), Some(3));
+        assert_eq!(bit_field(&[0b1111_0110], 4, 4, true, ByteOrder::Little), Some(u64::MAX));
+        assert_eq!(bit_field(&[0b0111_0110], 1, 3, true, ByteOrder::Big), Some(u64::MAX));
+        let wide = [0xff; 9];
+        assert_eq!(bit_field(&wide, 7, 64, false, ByteOrder::Big), Some(u64::MAX));
+    }
+}

@@ -1,0 +1,186 @@
+//! From a packet's bytes to events.
+
+use super::clock::Clock;
+use super::compile::{CLOCK, CLOCK_BITS, ID};
+use super::kinds::{Kind, Record};
+use super::layout::{Class, EventLayout, Layouts};
+use super::losses::Losses;
+use super::program::Short;
+use crate::tracepoint::Names;
+use model::{Batch, CpuId, Event, NameId, Ns, Pid, Tid, What};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Threads of which is remembered what was told of them.
+const MOST_THREADS: usize = 1 << 20;
+
+/// What is known while a stream's records are read.
+pub(super) struct Records {
+    pub(super) layouts: Arc<Layouts>,
+    pub(super) values: Vec<u64>,
+    pub(super) names: Names,
+    pub(super) losses: Losses,
+    /// The clock's last reading, and its time.
+    pub(super) clock: u64,
+    pub(super) now: Ns,
+    /// The CPU of the packet.
+    pub(super) cpu: CpuId,
+    /// Who runs on which CPU, as the last switch said.
+    running: (CpuId, Tid),
+    /// Each thread's process and name, as far as contexts told them; and the last one, which its neighbours mostly have too.
+    told: FxHashMap<Tid, (Pid, NameId)>,
+    last_told: (Tid, Pid, NameId),
+}
+
+/// A part of a packet, as far as it is in the window.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    /// The bit behind its last one in the window.
+    pub(super) end: usize,
+    /// The bit behind its last one at all.
+    pub(super) whole: u64,
+    /// Where its first byte stands in the file.
+    pub(super) offset: u64,
+}
+
+/// Why reading records stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stop {
+    /// Enough for once.
+    Full,
+    /// The window ends here, or within the next record.
+    Short,
+    /// What follows in this packet cannot be read.
+    Bad(&'static str),
+}
+
+impl Records {
+    pub(super) fn new(layouts: Arc<Layouts>) -> Self {
+        Self {
+            values: vec![0; layouts.slots],
+            layouts,
+            names: Names::new(),
+            losses: Losses::new(),
+            clock: 0,
+            now: Ns::MIN,
+            cpu: CpuId::UNKNOWN,
+            running: (CpuId::UNKNOWN, Tid::UNKNOWN),
+            told: FxHashMap::default(),
+            last_told: (Tid::UNKNOWN, Pid::UNKNOWN, NameId::NONE),
+        }
+    }
+
+    /// Reads records from bit `at` on, which it moves, until `limit` events are there.
+    pub(super) fn read(
+        &mut self,
+        stream: u64,
+        bytes: &[u8],
+        at: &mut usize,
+        part: Part,
+        out: &mut Batch,
+        limit: usize,
+    ) -> Stop {
+        let layouts = self.layouts.clone();
+        let Some(class) = layouts.class(stream) else { return Stop::Bad("a packet of a stream that was not declared") };
+        while out.events.len() < limit {
+            if *at >= part.end {
+                return Stop::Short;
+            }
+            match self.record(class, bytes, *at, part, out) {
+                Ok(behind) => *at = behind,
+                Err(stop) => return stop,
+            }
+        }
+        Stop::Full
+    }
+
+    /// Reads one; gives the bit behind it.
+    #[inline]
+    fn record(&mut self, class: &Class, bytes: &[u8], at: usize, part: Part, out: &mut Batch) -> Result<usize, Stop> {
+        let short = |_: Short| Stop::Short;
+        if let Some(place) = self.values.get_mut(CLOCK_BITS) {
+            *place = 0;
+        }
+        let body = class.header.run(bytes, at, part.end, &mut self.values).map_err(short)?;
+        let value = |values: &[u64], slot: usize| values.get(slot).copied().unwrap_or(0);
+        let clock = Clock::wrapped(self.clock, value(&self.values, CLOCK), value(&self.values, CLOCK_BITS));
+        let id = value(&self.values, ID);
+        let layout = class.event(id).ok_or(Stop::Bad("an event that was not declared"))?;
+        let program = layout.program.as_ref().ok_or(Stop::Bad("an event whose types cannot be read"))?;
+        let behind = program.run(bytes, body, part.end, &mut self.values).map_err(short)?;
+        if behind == at {
+            return Err(Stop::Bad("an event without any bit"));
+        }
+        let now = class.clock.ns(clock).ok_or(Stop::Bad("a time that 64 bits of ns cannot tell"))?;
+        (self.clock, self.now) = (clock, now);
+        let offset = part.offset + at as u64 / 8;
+        if layout.side_band {
+            self.side_band(layout, bytes, offset, out);
+            return Ok(behind);
+        }
+        let left = part.whole.saturating_sub(behind as u64);
+        if let Some(loss) = self.losses.delivered(now, (behind - at) as u64, left) {
+            self.running = (CpuId::UNKNOWN, Tid::UNKNOWN);
+            out.events.push(loss);
+        }
+        self.event(layout, bytes, offset, out);
+        Ok(behind)
+    }
+
+    /// A name holds from the begin where its time is 0.
+    fn side_band(&mut self, layout: &EventLayout, bytes: &[u8], offset: u64, out: &mut Batch) {
+        let at = if self.clock == 0 { Ns::MIN } else { self.now };
+        let record = Record { bytes, values: &self.values, at, current: Tid::UNKNOWN };
+        if let Some(kind) = &layout.kind {
+            let what = record.what(kind, &self.layouts.states, &mut self.names, out);
+            let cpu = if self.cpu == CpuId::UNKNOWN { CpuId(0) } else { self.cpu };
+            out.events.push(Event { at, offset, cpu, what });
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, layout: &EventLayout, bytes: &[u8], offset: u64, out: &mut Batch) {
+        let mut record = Record { bytes, values: &self.values, at: self.now, current: Tid::UNKNOWN };
+        let cpu = layout.cpu.map_or(self.cpu, |slot| CpuId(record.value(slot) as u32));
+        let (at, mut event) = (self.now, Event { at: self.now, offset, cpu, what: What::Sample });
+        if let Some(slot) = layout.tid {
+            record.current = record.tid(slot);
+            let pid = layout.pid.map_or(Pid::UNKNOWN, |slot| Pid(record.value(slot) as i32));
+            let name = match layout.name {
+                Some(slot) => record.comm(record.current, slot, &mut self.names, out),
+                None => NameId::NONE,
+            };
+            let told = (record.current, pid, name);
+            if told != self.last_told {
+                self.last_told = told;
+                out.events.extend(fresh(&mut self.told, told).map(|what| Event { at, offset, cpu, what }));
+            }
+        } else if self.running.0 == cpu {
+            record.current = self.running.1;
+        }
+        if let Some(kind) = &layout.kind {
+            event.what = record.what(kind, &self.layouts.states, &mut self.names, out);
+            if let What::Switch(switch) = &event.what {
+                self.running = (cpu, switch.next);
+            }
+            if matches!(kind, Kind::Named { .. }) {
+                // A name is side-band, but a CPU wrote this record of it.
+                out.events.push(event);
+                event.what = What::Sample;
+            }
+        }
+        out.events.push(event);
+    }
+}
+
+/// What a context says of a thread, where it was not told before.
+fn fresh(known: &mut FxHashMap<Tid, (Pid, NameId)>, (tid, pid, name): (Tid, Pid, NameId)) -> Option<What> {
+    if tid.0 <= 0 || (pid.0 <= 0 && name == NameId::NONE) {
+        return None;
+    }
+    if known.len() >= MOST_THREADS {
+        known.clear();
+    }
+    let pid = if pid.0 > 0 { pid } else { Pid::UNKNOWN };
+    (known.insert(tid, (pid, name)) != Some((pid, name))).then_some(What::Name { tid, pid, name })
+}

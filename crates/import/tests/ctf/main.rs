@@ -1,0 +1,113 @@
+//! The CTF importer on traces written here, on recorded ones, and on damaged ones.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
+
+mod damaged;
+mod fixtures;
+mod records;
+mod speed;
+mod writer;
+
+use import::formats::ctf::Ctf;
+use ingest::{Facts, Fatal, Folder, Importer, Input, Limits, Ordered, ReadSeek, Troubles};
+use model::{Batch, Event, NameId, Ns, What};
+use std::collections::BTreeMap;
+use std::io::Cursor;
+use std::path::Path;
+
+/// A trace's files in memory.
+#[derive(Clone, Default)]
+pub(crate) struct Files(pub(crate) BTreeMap<String, Vec<u8>>);
+
+impl Folder for Files {
+    fn names(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
+    }
+    fn open(&self, name: &str) -> std::io::Result<Box<dyn ReadSeek + Send>> {
+        let bytes = self.0.get(name).ok_or(std::io::ErrorKind::NotFound)?;
+        Ok(Box::new(Cursor::new(bytes.clone())))
+    }
+}
+
+impl Files {
+    /// Those of a folder.
+    pub(crate) fn of(folder: &Path) -> Self {
+        let mut files = BTreeMap::new();
+        for entry in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap()).filter(|e| e.path().is_file()) {
+            files.insert(entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap());
+        }
+        Self(files)
+    }
+}
+
+/// What a source told.
+pub(crate) struct Read {
+    facts: Facts,
+    /// In the final order, times since the first sample.
+    events: Vec<Event>,
+    names: Vec<String>,
+    troubles: Troubles,
+    stopped: Option<Fatal>,
+    late: u64,
+}
+
+pub(crate) fn read(files: &Files) -> Result<Read, Fatal> {
+    let opened = Ctf.open(Input::Folder(Box::new(files.clone())))?;
+    let facts = opened.facts.clone();
+    let mut ordered = Ordered::new(opened, false, Limits::default());
+    let (mut batch, mut events, mut names) = (Batch::default(), vec![], vec![]);
+    while ordered.next(&mut batch) {
+        events.append(&mut batch.events);
+        names.extend(batch.names.drain(..).map(String::from));
+        batch.clear();
+    }
+    let late = ordered.late();
+    Ok(Read { facts, events, names, troubles: ordered.troubles, stopped: ordered.stopped, late })
+}
+
+impl Read {
+    fn name(&self, id: NameId) -> &str {
+        (id.0 as usize).checked_sub(1).and_then(|at| self.names.get(at)).map_or("", |n| n)
+    }
+
+    /// Each event but names in a few words.
+    fn told(&self) -> Vec<String> {
+        self.events.iter().filter(|e| !matches!(e.what, What::Name { .. })).map(|e| self.words(e)).collect()
+    }
+
+    fn words(&self, event: &Event) -> String {
+        let time = |t: Ns| match t {
+            Ns::MIN => "-∞".to_owned(),
+            Ns::MAX => "∞".to_owned(),
+            Ns(n) => n.to_string(),
+        };
+        let what = match &event.what {
+            What::Switch(s) => {
+                let (prev, next) = (self.name(s.prev_name), self.name(s.next_name));
+                let (from, to) = (s.prev_prio, s.next_prio);
+                format!(
+                    "{prev}:{} ({from}) {:?} {} → {next}:{} ({to})",
+                    s.prev.0,
+                    s.out,
+                    char::from(s.letter),
+                    s.next.0
+                )
+            }
+            What::Wake(w) => {
+                let target = w.target.map(|c| c.0);
+                format!("{:?} {}:{} for {target:?} by {}", w.kind, self.name(w.name), w.tid.0, w.waker.0)
+            }
+            What::Name { tid, pid, name } => format!("{} of {} is {:?}", tid.0, pid.0, self.name(*name)),
+            What::Fork { parent, tid, pid, name } => {
+                format!("fork {}:{} of {} by {}", self.name(*name), tid.0, pid.0, parent.0)
+            }
+            What::Irq { kind, number, begins, name } => {
+                format!("{kind:?} {number} {} {:?}", if *begins { "begins" } else { "ends" }, self.name(*name))
+            }
+            What::Loss(l) => {
+                format!("lost {} of {:?}: {}–{}", l.events, l.cpu.map(|c| c.0), time(l.from), time(l.to))
+            }
+            other => format!("{other:?}"),
+        };
+        format!("{} cpu{} {what}", time(event.at), event.cpu.0 as i32)
+    }
+}

@@ -1,0 +1,138 @@
+//! Single points of the format.
+
+use crate::writer::{CONTEXT, HEADER, Packet, SWITCH, preamble, switch, trace};
+use crate::{Files, read};
+use import::formats::ctf::Ctf;
+use ingest::{Importer, Input, Sniff};
+use std::io::Cursor;
+
+fn usual() -> String {
+    preamble(CONTEXT, HEADER) + SWITCH
+}
+
+#[test]
+fn a_folder_is_known_by_its_metadata() {
+    let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+    assert_eq!(Ctf.sniff_folder(&names(&["channel0_0", "metadata"])), Sniff::Yes);
+    assert_eq!(Ctf.sniff_folder(&names(&["kernel", "metadata.txt"])), Sniff::No);
+    for head in [&b"\x75\xd1\x1d\x57...."[..], b"\x57\x1d\xd1\x75....", b"/* CTF 1.8 */ trace {"] {
+        assert_eq!(Ctf.sniff(head), Sniff::Yes);
+        let Err(fatal) = Ctf.open(Input::File(Box::new(Cursor::new(head.to_vec())))) else { panic!("opened") };
+        assert!(fatal.what.contains("open the folder"), "{fatal}");
+    }
+    assert_eq!(Ctf.sniff(b"PERFILE2"), Sniff::No);
+}
+
+#[test]
+fn discarded_events_are_lost_behind_the_last_with_room() {
+    // Packet 0 ends with 10 bytes of room, which its records do not fit in; three were lost before packet 1 began.
+    let first = Packet { discarded: 3, room: 10, ..Packet::default() };
+    let first = first.event(1, 100, &switch(0, 0, 7)).event(1, 200, &switch(7, 1, 0));
+    let second = Packet { sequence: 1, discarded: 3, ..Packet::default() }.event(1, 900, &switch(0, 0, 7));
+    // Packet 2 is missing, and so nobody knows how many events.
+    let fourth = Packet { sequence: 3, discarded: 3, ..Packet::default() }.event(1, 1_200, &switch(7, 1, 0));
+    let told = read(&trace(&usual(), &[first, second, fourth])).unwrap();
+    let lost: Vec<String> = told.told().into_iter().filter(|t| t.contains("lost")).collect();
+    // Times count from the first event: 100.
+    assert_eq!(lost, ["800 cpu0 lost 3 of Some(0): 0–800", "1100 cpu0 lost -1 of Some(0): 800–1100"]);
+}
+
+#[test]
+fn variants_sequences_and_bit_fields_are_stepped_over() {
+    let odd = r#"event { name = "odd"; id = 2; stream_id = 0; fields := struct {
+        enum : uint8_t { _a, _b = 5 ... 9 } kind;
+        variant <kind> { uint32_t _a; struct { uint16_t n; struct { string s; uint8_t x; } each[n]; } _b; } v;
+        integer { size = 3; align = 1; signed = true; } bits; integer { size = 7; align = 1; } more;
+        uint8_t length; floating_point { exp_dig = 8; mant_dig = 24; align = 32; } floats[length];
+        struct { uint8_t deep; uint16_t many[deep]; } inner[2]; string end; } align(8); };"#;
+    let metadata = usual() + odd;
+    let head: usize = 8 + 5 * 8 + 4 + 9;
+    let start = vec![0; head.next_multiple_of(4) - head]; // the floats' alignment is that of all fields
+    let mut fields = start.clone();
+    fields.extend([7, 2, 0]); // kind b, two elements
+    fields.extend(b"one\0\x01two\0\x02");
+    fields.extend([0xff, 0x01, 1]); // 3 and 7 bits, then aligned: a length of 1
+    while !(head + fields.len()).is_multiple_of(4) {
+        fields.push(0);
+    }
+    fields.extend(1.5_f32.to_le_bytes());
+    fields.extend([2, 1, 0, 2, 0, 0]); // two elements in the first of inner, none in the second
+    fields.extend(b"end\0");
+    let packet = Packet::default().event(2, 10, &fields).event(1, 20, &switch(0, 0, 7));
+    let mut other = start;
+    other.extend([0, 9, 9, 9, 9, 0, 0, 0]); // kind a; no floats
+    while !(head + other.len()).is_multiple_of(4) {
+        other.push(0);
+    }
+    other.extend(b"\0\0\0");
+    let again = Packet { sequence: 1, ..Packet::default() }.event(2, 30, &other).event(1, 40, &switch(7, 64, 0));
+    let told = read(&trace(&metadata, &[packet, again])).unwrap();
+    let expected = [
+        "0 cpu0 Sample",
+        "10 cpu0 t0:0 (20) Runnable R → t7:7 (20)",
+        "20 cpu0 Sample",
+        "30 cpu0 t7:7 (20) Blocked P → t0:0 (20)",
+    ];
+    assert_eq!((told.told(), told.troubles.0.len()), (expected.map(str::to_owned).to_vec(), 0), "{:?}", told.troubles);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_next_packet_is_read() {
+    let packet = |n: u64| Packet { sequence: n, ..Packet::default() }.event(1, 100 * n, &switch(0, 0, 7));
+    let unknown = packet(1).event(9, 150, &[1, 2, 3]);
+    let mut torn = packet(2).bytes();
+    torn[0] ^= 1; // no magic number
+    let mut files = trace(&usual(), &[packet(0), unknown]);
+    let stream = files.0.get_mut("channel_0").unwrap();
+    stream.extend(torn);
+    stream.extend(packet(3).bytes());
+    stream.extend(&packet(4).bytes()[..60]);
+    files.0.insert("notes.txt".to_owned(), b"nothing of a trace is in here, but its bytes are many enough".to_vec());
+    let told = read(&files).unwrap();
+    let switches = told.told().iter().filter(|t| t.contains("→")).count();
+    assert_eq!(switches, 3);
+    let troubles: Vec<_> = told.troubles.0.keys().copied().collect();
+    let all = [
+        "a file beside the channels that is none",
+        "a packet cut off by the end of the file",
+        "a packet without its magic number",
+        "an event that was not declared",
+    ];
+    assert_eq!(troubles, all);
+    let lost: Vec<String> = told.told().into_iter().filter(|t| t.contains("lost")).collect();
+    assert_eq!(lost, ["300 cpu0 lost -1 of Some(0): 100–300", "300 cpu0 lost -1 of Some(0): 300–∞"]);
+}
+
+#[test]
+fn files_of_a_rotated_channel_are_one_stream() {
+    let packet = |n: u64| Packet { sequence: n, ..Packet::default() }.event(1, 100 * n, &switch(0, 0, 7)).bytes();
+    let mut files = Files::default();
+    files.0.insert("metadata".to_owned(), usual().into_bytes());
+    // The beginning of each packet is told as 0 by this writer, so that the names order them.
+    for (name, n) in [("channel0_0_0", 0), ("channel0_0_1", 1), ("channel0_0_2", 2)] {
+        files.0.insert(name.to_owned(), packet(n));
+    }
+    // Another channel of this CPU is another stream, whatever its name.
+    files.0.insert("channel0_9".to_owned(), packet(0));
+    let told = read(&files).unwrap();
+    assert_eq!((told.told().len(), told.late), (4, 0));
+    assert!(told.told().iter().all(|t| !t.contains("lost")), "{:?}", told.told());
+}
+
+#[test]
+fn metadata_that_cannot_be_read_says_where() {
+    for (text, what) in [
+        ("trace { major = 1; }", "byte order"),
+        ("trace { byte_order = le; ", "name expected"),
+        ("trace { byte_order = le; packet.header := struct { nothing_t x; }; };", "not declared"),
+        ("integer { size = 900; } x;", "64 bits"),
+        ("typealias integer { size = 8; align = 3; } := x;", "alignment"),
+        ("\u{1e}{\"type\":\"preamble\"}", "CTF 2"),
+        ("trace { major = 2; };", "other than 1.8"),
+        (&("struct {".repeat(5_000)), "deeper"),
+    ] {
+        let files = Files([("metadata".to_owned(), text.as_bytes().to_vec())].into());
+        let Err(fatal) = read(&files) else { panic!("{text} was read") };
+        assert!(fatal.what.contains(what), "{fatal} does not contain {what}");
+    }
+}
