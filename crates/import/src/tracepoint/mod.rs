@@ -3,7 +3,9 @@
 
 mod decode;
 mod format;
+mod marker;
 mod states;
 
 pub(crate) use decode::{Decoder, Names, Place};
 pub(crate) use format::{ByteOrder, EventFormat};
+pub(crate) use marker::marker;
