@@ -26,9 +26,11 @@ pub(super) struct Region {
 }
 
 impl Region {
-    pub(super) fn new(data: &CpuData, length: u64) -> Self {
+    pub(super) fn new(data: &CpuData, length: u64, packed: bool) -> Self {
         let end = data.at.saturating_add(data.size);
-        Self { at: data.at, end: end.min(length), cut: end > length, chunks: None }
+        // The size of packed data leaves out the count of chunks that stands before them.
+        let count = if packed { 4 } else { 0 };
+        Self { at: data.at, end: end.saturating_add(count).min(length), cut: end > length, chunks: None }
     }
 }
 
@@ -68,7 +70,7 @@ impl<'a> Blocks<'a> {
 
     /// Whether an event's own place in the file is known.
     pub(super) fn is_plain(&self) -> bool {
-        matches!(self.codec, Codec::Plain)
+        self.codec.is_plain()
     }
 
     /// Reads the next pages of a region.

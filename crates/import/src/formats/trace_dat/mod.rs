@@ -88,7 +88,8 @@ impl Importer for TraceDat {
         let page_size = page_size(&head, &chosen)?;
         check_places(&chosen)?;
         let facts = facts(&head, &chosen, &described);
-        let regions: Vec<_> = with_data(&chosen).map(|d| (d.cpu, Region::new(d, start.length))).collect();
+        let packed = !head.codec.is_plain();
+        let regions: Vec<_> = with_data(&chosen).map(|d| (d.cpu, Region::new(d, start.length, packed))).collect();
         let stream = DatStream::new(Parts {
             blocks: Blocks::new(file, start.order, head.codec, page_size, regions.len()),
             layout: head.layout,

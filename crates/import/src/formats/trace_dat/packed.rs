@@ -30,6 +30,10 @@ impl Codec {
         }
     }
 
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self, Self::Plain)
+    }
+
     /// Unpacks into `out` (emptied first) what must be `size` bytes; says whether it was.
     pub(super) fn unpack(&mut self, packed: &[u8], out: &mut Vec<u8>, size: usize) -> bool {
         out.clear();
