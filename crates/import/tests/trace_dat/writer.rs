@@ -168,9 +168,13 @@ impl Ring {
 
     /// A record that was given up again, after its time had been taken.
     pub fn discarded(&mut self, at: u64, size: usize) -> &mut Self {
-        self.room(size + 8, at);
-        let delta = (at - self.last).max(1);
-        self.head(29, delta).word(size as u32);
+        self.room(size + 16, at);
+        let mut delta = at - self.last;
+        if delta >= 1 << 27 {
+            self.head(30, delta).word((delta >> 27) as u32);
+            delta = 0;
+        }
+        self.head(29, delta.max(1)).word(size as u32);
         let filled = self.events.len() + size - 4;
         self.events.resize(filled, 0xee);
         self.last = at;
@@ -268,7 +272,8 @@ impl TraceDat {
 
     pub fn file(&self) -> Vec<u8> {
         let b = self.bytes().raw(b"\x17\x08\x44tracing").raw(self.shape.version.to_string().as_bytes());
-        let b = b.raw(&[0, u8::from(self.shape.order == Order::Big), self.shape.long as u8]).u32(self.shape.page as u32);
+        let b =
+            b.raw(&[0, u8::from(self.shape.order == Order::Big), self.shape.long as u8]).u32(self.shape.page as u32);
         if self.shape.version == 6 { self.version_6(b) } else { self.version_7(b) }
     }
 
@@ -285,7 +290,9 @@ impl TraceDat {
 
     fn ftrace_formats(&self) -> Vec<u8> {
         let (long, text) = (self.shape.long, 8 + self.shape.long);
-        let fields = format!("\tfield:unsigned long ip;\toffset:8;\tsize:{long};\tsigned:0;\n\tfield:char buf[];\toffset:{text};\tsize:0;\tsigned:0;\n");
+        let fields = format!(
+            "\tfield:unsigned long ip;\toffset:8;\tsize:{long};\tsigned:0;\n\tfield:char buf[];\toffset:{text};\tsize:0;\tsigned:0;\n"
+        );
         let format = format!("name: print\nID: {PRINT_ID}\nformat:\n{COMMON}{fields}\nprint fmt: \"%s\", REC->buf\n");
         self.bytes().u32(1).u64(format.len() as u64).raw(format.as_bytes()).1
     }
@@ -384,7 +391,8 @@ impl TraceDat {
             let flags = u16::from(self.shape.codec != "none");
             let (after, places) = self.pages(b.u16(3).u16(flags).u32(0).u64(0), cpus);
             b = after;
-            let option = self.bytes().u64(at as u64).raw(name.as_bytes()).raw(b"\0").raw(self.clock.as_bytes()).raw(b"\0");
+            let option =
+                self.bytes().u64(at as u64).raw(name.as_bytes()).raw(b"\0").raw(self.clock.as_bytes()).raw(b"\0");
             let option = option.u32(self.shape.page as u32).u32(cpus.len() as u32);
             let numbered = places.iter().enumerate();
             let option = numbered.fold(option, |o, (cpu, (at, size))| o.u32(cpu as u32).u64(*at).u64(*size)).1;

@@ -135,7 +135,8 @@ fn cpu_table<R: Read + Seek>(r: &mut Reader<R>, cpus: u32) -> Result<Vec<CpuData
 }
 
 fn text_only(at: u64) -> Fatal {
-    let what = "a latency tracer's recording holds text, not events: write it out with `trace-cmd report` and import that";
+    let what =
+        "a latency tracer's recording holds text, not events: write it out with `trace-cmd report` and import that";
     Fatal::new(what, at)
 }
 
@@ -227,7 +228,10 @@ fn version_7(
     for buffer in &buffers {
         let (id, flags, _) = file.head(buffer.at)?;
         if id != FLYRECORD {
-            return Err(Fatal::new(format!("an instance's events should stand here, but section {id} does"), buffer.at));
+            return Err(Fatal::new(
+                format!("an instance's events should stand here, but section {id} does"),
+                buffer.at,
+            ));
         }
         is_packed.push(flags & PACKED != 0);
     }

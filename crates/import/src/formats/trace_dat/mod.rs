@@ -23,8 +23,8 @@ mod page;
 mod reader;
 mod stream;
 
-use blocks::{Blocks, LARGEST_PAGE, Region};
 use crate::tracepoint::EventFormat;
+use blocks::{Blocks, LARGEST_PAGE, Region};
 use head::Head;
 use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
 use model::CpuId;
@@ -72,7 +72,8 @@ impl Importer for TraceDat {
 
     fn open<'a>(&self, from: Input<'a>) -> Result<Opened<'a>, Fatal> {
         let Input::File(mut file) = from else {
-            let what = "a trace.dat must be a file: its parts name each other's places, so it cannot be read from a pipe";
+            let what =
+                "a trace.dat must be a file: its parts name each other's places, so it cannot be read from a pipe";
             return Err(Fatal::new(what, 0));
         };
         let start = head::start(&mut *file)?;
@@ -150,7 +151,9 @@ fn scale(head: &Head, chosen: &Buffer) -> Result<Scale, Fatal> {
     let counts = match clock {
         "counter" => Some("events"),
         "uptime" => Some("the kernel's ticks"),
-        "x86-tsc" | "ppc-tb" if ticks.is_none() => Some("the processor's ticks, and the file does not say how long they are"),
+        "x86-tsc" | "ppc-tb" if ticks.is_none() => {
+            Some("the processor's ticks, and the file does not say how long they are")
+        }
         _ => None,
     };
     if let Some(what) = counts {
@@ -250,14 +253,18 @@ fn lacks(head: &Head, chosen: &Buffer, described: &Described) -> Vec<String> {
     if !described.switch {
         lacks.push("No context switches were recorded: record with `trace-cmd record -e sched`.".to_owned());
     } else if !described.waking && !described.wakeup {
-        lacks.push("Neither sched_waking nor sched_wakeup was recorded: ready time after a wait is unknown.".to_owned());
+        lacks
+            .push("Neither sched_waking nor sched_wakeup was recorded: ready time after a wait is unknown.".to_owned());
     }
     let name = |b: &Buffer| if b.name.is_empty() { "the top one".to_owned() } else { format!("\"{}\"", b.name) };
     let others: Vec<String> =
         head.buffers.iter().filter(|b| b.name != chosen.name && with_data(b).next().is_some()).map(name).collect();
     if !others.is_empty() {
         let read = if chosen.name.is_empty() { "top".to_owned() } else { name(chosen) };
-        lacks.push(format!("Only the {read} instance was read; its events stand beside others of {}.", others.join(", ")));
+        lacks.push(format!(
+            "Only the {read} instance was read; its events stand beside others of {}.",
+            others.join(", ")
+        ));
     }
     if head.options.shifted {
         lacks.push("It was recorded in a guest: times are the guest's own, not its host's.".to_owned());

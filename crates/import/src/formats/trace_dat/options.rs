@@ -98,7 +98,7 @@ impl Options {
                 break;
             }
             let size = u64::from(r.u32()?);
-            if !self.wants(id) {
+            if !Self::wants(id) {
                 r.skip(size)?;
                 continue;
             }
@@ -113,12 +113,26 @@ impl Options {
         Ok(0)
     }
 
-    fn wants(&self, id: u16) -> bool {
-        match id {
-            DONE | DATE | CPUSTAT | BUFFER | TRACECLOCK | UNAME | OFFSET | CPUCOUNT | VERSION => true,
-            TIME_SHIFT | TSC2NSEC | HEADER_INFO | FTRACE_EVENTS | EVENT_FORMATS | CMDLINES | BUFFER_TEXT => true,
-            _ => false,
-        }
+    fn wants(id: u16) -> bool {
+        const READ: [u16; 16] = [
+            DONE,
+            DATE,
+            CPUSTAT,
+            BUFFER,
+            TRACECLOCK,
+            UNAME,
+            OFFSET,
+            CPUCOUNT,
+            VERSION,
+            TIME_SHIFT,
+            TSC2NSEC,
+            HEADER_INFO,
+            FTRACE_EVENTS,
+            EVENT_FORMATS,
+            CMDLINES,
+            BUFFER_TEXT,
+        ];
+        READ.contains(&id)
     }
 
     fn option<R: Read + Seek>(&mut self, id: u16, data: &mut Reader<R>, version: u32) -> Result<(), Fatal> {
@@ -237,8 +251,7 @@ mod tests {
         options.statistics("CPU: 1\nentries: 0\noverrun: 7\ncommit overrun: 2\ndropped events: 3\n");
         options.statistics("\nBuffer: foo\n\n");
         options.statistics("CPU: 0\noverrun: 1\n");
-        let told: Vec<_> =
-            options.stats.iter().map(|s| (s.buffer.as_str(), s.cpu.0, s.overrun, s.dropped)).collect();
+        let told: Vec<_> = options.stats.iter().map(|s| (s.buffer.as_str(), s.cpu.0, s.overrun, s.dropped)).collect();
         assert_eq!(told, [("", 1, 7, 5), ("foo", 0, 1, 0)]);
     }
 }

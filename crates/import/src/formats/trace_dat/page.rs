@@ -49,6 +49,13 @@ pub(super) struct Page<'p> {
     pub(super) lost: Option<Option<u64>>,
 }
 
+/// A place on a page.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    at: usize,
+    time: u64,
+}
+
 /// What comes next on a page.
 pub(super) enum Step<'p> {
     /// A record, its time on the recording's clock, and where on the page it begins.
@@ -72,6 +79,16 @@ impl<'p> Page<'p> {
         let events = bytes.get(..end)?;
         let lost = (commit & LOST != 0).then(|| if commit & LOST_COUNTED != 0 { long(end) } else { None });
         Some(Self { bytes: events, order, at: layout.data, time, lost })
+    }
+
+    /// How far it was read.
+    pub(super) fn mark(&self) -> Mark {
+        Mark { at: self.at, time: self.time }
+    }
+
+    /// Goes on there.
+    pub(super) fn go_on(&mut self, mark: Mark) {
+        (self.at, self.time) = (mark.at, mark.time);
     }
 
     /// The next record.

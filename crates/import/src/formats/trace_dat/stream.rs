@@ -5,14 +5,17 @@
 
 use super::blocks::{Blocks, Got, Region};
 use super::options::Stats;
-use super::page::{Layout, Page, Step};
+use super::page::{Layout, Mark, Page, Step};
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, Place, marker};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, StackId, Tid, What};
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-/// Events handed out at once.
+/// Events handed out at once, if a page does not hold more; and at most.
 const BATCH: usize = 8192;
+const MOST: usize = 1 << 16;
 
 /// From a page's time to nanoseconds.
 #[derive(Clone, Copy)]
@@ -88,7 +91,6 @@ struct Buffer {
     region: Region,
     /// Its latest event; nothing earlier will come of it.
     last: Ns,
-    ended: bool,
     /// Events were lost since the last one: how many, −1 where nobody counted.
     lost: Option<i64>,
     /// Events that its pages say were lost, and whether some did not say how many.
@@ -114,6 +116,13 @@ impl Buffer {
     }
 }
 
+/// What a file tells of threads apart from its events.
+struct Aside {
+    /// "tid name", a line each.
+    cmdlines: Vec<u8>,
+    tgids: Vec<(Tid, Pid)>,
+}
+
 /// What a stream is made of.
 pub(super) struct Parts<'a> {
     pub(super) blocks: Blocks<'a>,
@@ -136,25 +145,22 @@ pub(super) struct DatStream<'a> {
     records: Records,
     told: Told,
     buffers: Vec<Buffer>,
+    /// Those that wait, the one that is furthest behind first.
+    waiting: BinaryHeap<Reverse<(Ns, usize)>>,
     /// Whose pages stand in `blocks`, and how far they were read.
-    of: usize,
+    of: Option<usize>,
     read: usize,
+    /// How far the page under way was read, where it holds more than is handed out at once.
+    within: Option<Mark>,
     stats: Vec<Stats>,
-    /// Names and processes that the file tells apart from its events.
-    aside: Option<(Vec<u8>, Vec<(Tid, Pid)>)>,
+    /// Until it was handed out.
+    aside: Option<Aside>,
 }
 
 impl<'a> DatStream<'a> {
     pub(super) fn new(parts: Parts<'a>) -> Self {
-        let buffer = |(cpu, region)| Buffer {
-            cpu,
-            region,
-            last: Ns::MIN,
-            ended: false,
-            lost: None,
-            counted: 0,
-            uncounted: false,
-        };
+        let buffer = |(cpu, region)| Buffer { cpu, region, last: Ns::MIN, lost: None, counted: 0, uncounted: false };
+        let waiting = (0..parts.regions.len()).map(|of| Reverse((Ns::MIN, of))).collect();
         Self {
             blocks: parts.blocks,
             layout: parts.layout,
@@ -163,16 +169,18 @@ impl<'a> DatStream<'a> {
             records: parts.records,
             told: Told { names: Names::new(), processes: parts.tgids.iter().copied().collect() },
             buffers: parts.regions.into_iter().map(buffer).collect(),
-            of: 0,
+            waiting,
+            of: None,
             read: 0,
+            within: None,
             stats: parts.stats,
-            aside: Some((parts.cmdlines, parts.tgids)),
+            aside: Some(Aside { cmdlines: parts.cmdlines, tgids: parts.tgids }),
         }
     }
 
     /// Hands out what the file tells of threads: before everything, since the events' own names are newer.
     fn tell_aside(&mut self, out: &mut Batch) {
-        let Some((cmdlines, tgids)) = self.aside.take() else { return };
+        let Some(Aside { cmdlines, tgids }) = self.aside.take() else { return };
         let event = |what| Event { at: Ns::MIN, offset: 0, cpu: CpuId::UNKNOWN, what };
         for line in cmdlines.split(|b| *b == b'\n') {
             let Some(blank) = line.iter().position(|b| *b == b' ') else { continue };
@@ -190,9 +198,11 @@ impl<'a> DatStream<'a> {
 
     /// Reads the next pages of the CPU that is furthest behind; `false` where all have ended.
     fn load(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<bool, Fatal> {
-        let going = (0..self.buffers.len()).filter(|i| !self.buffers[*i].ended);
-        let Some(of) = going.min_by_key(|i| self.buffers[*i].last) else { return Ok(false) };
-        (self.of, self.read) = (of, 0);
+        if let Some(of) = self.of.take() {
+            self.waiting.push(Reverse((self.buffers[of].last, of)));
+        }
+        let Some(Reverse((_, of))) = self.waiting.pop() else { return Ok(false) };
+        (self.of, self.read) = (Some(of), 0);
         let buffer = &mut self.buffers[of];
         match self.blocks.load(&mut buffer.region)? {
             Got::Pages => {}
@@ -201,7 +211,7 @@ impl<'a> DatStream<'a> {
                 buffer.lose(None);
             }
             Got::End => {
-                buffer.ended = true;
+                self.of = None;
                 let at = buffer.last;
                 out.events.extend(buffer.loss(at, Ns::MAX, self.blocks.place));
                 let told = self.stats.iter().find(|s| s.cpu == buffer.cpu);
@@ -213,23 +223,29 @@ impl<'a> DatStream<'a> {
 
     /// Reads a page of those loaded.
     fn page(&mut self, out: &mut Batch, bad: &mut dyn Ledger) {
-        let Some(buffer) = self.buffers.get_mut(self.of) else { return };
+        let Some(buffer) = self.of.and_then(|of| self.buffers.get_mut(of)) else { return };
         let end = (self.read + self.page_size).min(self.blocks.pages.len());
         let bytes = &self.blocks.pages[self.read..end];
         // Of a packed page only the chunk's place is known.
         let plain = self.blocks.is_plain();
         let place = if plain { self.blocks.place + self.read as u64 } else { self.blocks.place };
-        self.read = end;
+        let begin = std::mem::replace(&mut self.read, end);
         let Some(mut page) = Page::open(bytes, self.layout, self.records.order) else {
             bad.trouble("a page whose head says what cannot be", place, Trouble::Lost);
             return buffer.lose(None);
         };
-        if let Some(lost) = page.lost {
+        if let Some(mark) = self.within.take() {
+            page.go_on(mark);
+        } else if let Some(lost) = page.lost {
             buffer.lose(lost);
             buffer.counted = buffer.counted.saturating_add(lost.unwrap_or(0));
             buffer.uncounted |= lost.is_none();
         }
         loop {
+            if out.events.len() >= MOST {
+                (self.read, self.within) = (begin, Some(page.mark()));
+                return;
+            }
             let (raw, time, on_page) = match page.next() {
                 Step::Record(raw, time, on_page) => (raw, time, on_page),
                 Step::End => return,
@@ -278,7 +294,7 @@ impl Stream for DatStream<'_> {
                 return Ok(Reach::End);
             }
         }
-        let going = self.buffers.iter().filter(|b| !b.ended);
-        Ok(Reach::Until(going.map(|b| b.last).min().unwrap_or(Ns::MAX)))
+        let waits = self.waiting.peek().map_or(Ns::MAX, |Reverse((until, _))| *until);
+        Ok(Reach::Until(self.of.map_or(waits, |of| waits.min(self.buffers[of].last))))
     }
 }
