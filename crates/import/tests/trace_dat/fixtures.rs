@@ -134,7 +134,7 @@ fn compare(name: &str, read: &Read, answer: &Value) {
 }
 
 /// A source that does not say whether it has wakings has them where one is among its first 10,000 (ACCOUNTING.md).
-fn totals(read: &Read) -> account::Totals {
+pub(crate) fn totals(read: &Read) -> account::Totals {
     let kinds = || {
         let wakes = read.events.iter().filter_map(|e| if let What::Wake(w) = e.what { Some(w.kind) } else { None });
         wakes.filter(|k| matches!(k, WakeKind::Waking | WakeKind::Wakeup)).take(10_000)

@@ -33,8 +33,8 @@ impl Scale {
             None => i64::try_from(time).ok()?,
             Some((by, shift)) => i64::try_from((u128::from(time) * u128::from(by)).checked_shr(shift)?).ok()?,
         };
-        // The two ends of the scale mean "before" and "after everything".
-        ns.checked_add(self.offset).filter(|ns| !matches!(*ns, i64::MIN | i64::MAX)).map(Ns)
+        // The difference of any two must be a number too; this is 146 years.
+        ns.checked_add(self.offset).filter(|ns| ns.unsigned_abs() < 1 << 62).map(Ns)
     }
 }
 
