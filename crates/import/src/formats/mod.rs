@@ -2,3 +2,4 @@
 
 pub mod ctf;
 pub mod perf_data;
+pub mod trace_dat;

@@ -3,8 +3,10 @@
 
 mod decode;
 mod format;
+mod marker;
 mod states;
 
 pub(crate) use decode::{Decoder, Names, Place};
 pub(crate) use format::{ByteOrder, EventFormat};
 pub(crate) use states::States;
+pub(crate) use marker::marker;

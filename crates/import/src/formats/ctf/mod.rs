@@ -88,6 +88,10 @@ impl Importer for Ctf {
         }
     }
 
+    fn is_folder(&self) -> bool {
+        true
+    }
+
     fn sniff_folder(&self, names: &[String]) -> Sniff {
         if names.iter().any(|name| name == METADATA) { Sniff::Yes } else { Sniff::No }
     }

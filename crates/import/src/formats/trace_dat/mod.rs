@@ -1,0 +1,273 @@
+//! `trace.dat` of trace-cmd, versions 6 and 7.
+//!
+//! Spec: `trace-cmd.dat.v6(5)` and `trace-cmd.dat.v7(5)`; what a CPU's pages hold is the kernel's own ring buffer
+//! (`Documentation/trace/ring-buffer-map.rst`, `include/linux/ring_buffer.h`, and `events/header_page` in each file).
+//! Clock: the one that the recording chose (`trace_clock`; `local` if it did not), which the file says; x86-tsc is turned
+//! into ns by the file's own factor, and without one refused.
+//!
+//! What the format cannot tell: which events were enabled (it describes all that there were); which process a thread
+//! belongs to; which CPUs it may use; the machine. Of several instances one is read, the top one where it has events:
+//! two may hold the same switch, and a CPU's chain would be broken at each.
+//!
+//! ```text
+//!   mod      open: what the file says            head     both versions' heads      options  what both write alike
+//!   stream   pages → events, losses              blocks   a CPU's pages in turn     packed   zstd and zlib
+//!   page     the ring buffer's page              reader   numbers and texts, checked
+//! ```
+
+mod blocks;
+mod head;
+mod options;
+mod packed;
+mod page;
+mod reader;
+mod stream;
+
+use crate::tracepoint::EventFormat;
+use blocks::{Blocks, LARGEST_PAGE, Region};
+use head::Head;
+use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
+use model::CpuId;
+use options::{Buffer, CpuData};
+use stream::{DatStream, Parts, Records, Scale};
+
+/// The importer.
+pub struct TraceDat;
+
+impl Importer for TraceDat {
+    fn id(&self) -> &'static str {
+        "trace.dat"
+    }
+
+    fn offer(&self) -> Offer {
+        Offer {
+            made_by: "trace-cmd record, trace-cmd extract, KernelShark; versions 6 and 7, packed or not, of either byte order",
+            switches: Tells::If("-e sched:sched_switch"),
+            waking: Tells::If("-e sched:sched_waking"),
+            wakeup: Tells::If("-e sched:sched_wakeup"),
+            processes: Tells::No,
+            priority: Tells::If("with switches"),
+            idle: Tells::If("-e power:cpu_idle"),
+            frequency: Tells::If("-e power:cpu_frequency"),
+            irq: Tells::If("-e irq"),
+            charges: Tells::If("-e sched:sched_stat_runtime"),
+            marks: Tells::If("programs write to trace_marker in atrace's words"),
+            frames: Tells::No,
+            stacks: Tells::No,
+            losses: Tells::Yes,
+            topology: Tells::No,
+            cannot: &[
+                "which process a thread belongs to",
+                "which CPUs a thread may use",
+                "what the machine is like: core types, siblings",
+                "which events were enabled (it describes all that there were)",
+                "what other instances than the one read hold",
+            ],
+        }
+    }
+
+    fn sniff(&self, head: &[u8]) -> Sniff {
+        if head.starts_with(head::MAGIC) { Sniff::Yes } else { Sniff::No }
+    }
+
+    fn open<'a>(&self, from: Input<'a>) -> Result<Opened<'a>, Fatal> {
+        let Input::File(mut file) = from else {
+            let what =
+                "a trace.dat must be a file: its parts name each other's places, so it cannot be read from a pipe";
+            return Err(Fatal::new(what, 0));
+        };
+        let start = head::start(&mut *file)?;
+        let mut described = Described::default();
+        let mut records = Records::new(start.order);
+        let mut learn = |format: EventFormat| {
+            described.learn(&format);
+            records.learn(&format);
+        };
+        let head = head::read(&mut *file, start, &mut learn)?;
+        let chosen = choose(&head)?;
+        let scale = scale(&head, &chosen)?;
+        let page_size = page_size(&head, &chosen)?;
+        check_places(&chosen)?;
+        let facts = facts(&head, &chosen, &described);
+        let packed = !head.codec.is_plain();
+        let regions: Vec<_> = with_data(&chosen).map(|d| (d.cpu, Region::new(d, start.length, packed))).collect();
+        let stream = DatStream::new(Parts {
+            blocks: Blocks::new(file, start.order, head.codec, page_size, regions.len()),
+            layout: head.layout,
+            page_size: page_size as usize,
+            scale,
+            records,
+            regions,
+            stats: head.options.stats.into_iter().filter(|s| s.buffer == chosen.name).collect(),
+            cmdlines: head.cmdlines,
+            tgids: head.options.tgids,
+        });
+        Ok(Opened { facts, streams: vec![Box::new(stream)] })
+    }
+}
+
+/// Which of the events that tell of wakings a recording describes. One that it does not describe was not recorded; one that
+/// it does may have been.
+#[derive(Default)]
+struct Described {
+    switch: bool,
+    waking: bool,
+    wakeup: bool,
+    charges: bool,
+}
+
+impl Described {
+    fn learn(&mut self, format: &EventFormat) {
+        match format.name.as_str() {
+            "sched_switch" => self.switch = true,
+            "sched_waking" => self.waking = true,
+            "sched_wakeup" => self.wakeup = true,
+            "sched_stat_runtime" => self.charges = true,
+            _ => {}
+        }
+    }
+}
+
+fn with_data(buffer: &Buffer) -> impl Iterator<Item = &CpuData> {
+    buffer.cpus.iter().filter(|c| c.size > 0)
+}
+
+/// The instance to be read: the top one where it has events, else the one that has most.
+fn choose(head: &Head) -> Result<Buffer, Fatal> {
+    let size = |b: &Buffer| b.cpus.iter().fold(0_u64, |sum, c| sum.saturating_add(c.size));
+    let top = head.buffers.iter().find(|b| b.name.is_empty() && size(b) > 0);
+    let chosen = top.or_else(|| head.buffers.iter().rev().max_by_key(|b| size(b)));
+    chosen.cloned().ok_or_else(|| Fatal::new("a trace.dat without events: recording did not end as it should", 0))
+}
+
+fn clock_name<'h>(head: &'h Head, chosen: &'h Buffer) -> &'h str {
+    [chosen.clock.as_str(), head.options.clock.as_str()].into_iter().find(|c| !c.is_empty()).unwrap_or("")
+}
+
+/// How its times become nanoseconds.
+fn scale(head: &Head, chosen: &Buffer) -> Result<Scale, Fatal> {
+    let clock = clock_name(head, chosen);
+    let ticks = head.options.tsc.filter(|(by, _)| *by > 0);
+    let counts = match clock {
+        "counter" => Some("events"),
+        "uptime" => Some("the kernel's ticks"),
+        "x86-tsc" | "ppc-tb" if ticks.is_none() => {
+            Some("the processor's ticks, and the file does not say how long they are")
+        }
+        _ => None,
+    };
+    if let Some(what) = counts {
+        let what = format!("the clock \"{clock}\" counts {what}, no time: record with `trace-cmd record -C mono`");
+        return Err(Fatal::new(what, 0));
+    }
+    Ok(Scale { ticks, offset: head.options.offset })
+}
+
+/// Version 7 tells it of each instance. A kernel with larger sub-buffers says so itself.
+fn page_size(head: &Head, chosen: &Buffer) -> Result<u64, Fatal> {
+    let told = if chosen.page_size > 0 { chosen.page_size } else { head.page_size.max(head.layout.size) };
+    if !(64..=LARGEST_PAGE).contains(&told) {
+        return Err(Fatal::new(format!("pages of {told} bytes: no kernel has such"), 0));
+    }
+    Ok(told)
+}
+
+/// No two CPUs share data; a file that says so would be read over and over.
+fn check_places(chosen: &Buffer) -> Result<(), Fatal> {
+    let mut places: Vec<_> = with_data(chosen).collect();
+    places.sort_by_key(|c| c.at);
+    for (a, b) in places.iter().zip(places.iter().skip(1)) {
+        if a.at.saturating_add(a.size) > b.at {
+            let what = format!("the events of CPU {} and CPU {} should both stand here", a.cpu.0, b.cpu.0);
+            return Err(Fatal::new(what, b.at));
+        }
+    }
+    Ok(())
+}
+
+fn facts(head: &Head, chosen: &Buffer, described: &Described) -> Facts {
+    let mut online: Vec<CpuId> = with_data(chosen).map(|c| c.cpu).collect();
+    online.sort_unstable();
+    online.dedup();
+    // Where nothing at all is described, that says nothing of what was recorded.
+    let has = |is_described| if is_described || !described.switch { None } else { Some(false) };
+    Facts {
+        format: TraceDat.id().to_owned(),
+        clock: clock(head, chosen),
+        has_waking: has(described.waking),
+        has_wakeup: has(described.wakeup),
+        has_charges: described.charges,
+        whole_machine: true,
+        online,
+        about: about(head, chosen),
+        lacks: lacks(head, chosen, described),
+        ..Facts::default()
+    }
+}
+
+fn clock(head: &Head, chosen: &Buffer) -> String {
+    let mut clock = match clock_name(head, chosen) {
+        "" => "ftrace (not told which)".to_owned(),
+        "mono" => "CLOCK_MONOTONIC (mono)".to_owned(),
+        "mono_raw" => "CLOCK_MONOTONIC_RAW (mono_raw)".to_owned(),
+        "boot" => "CLOCK_BOOTTIME (boot)".to_owned(),
+        "tai" => "CLOCK_TAI (tai)".to_owned(),
+        name => format!("ftrace {name}"),
+    };
+    if head.options.tsc.is_some() {
+        clock += ", as ns";
+    }
+    if head.options.dated {
+        clock += ", shifted to the time of day";
+    } else if head.options.offset != 0 {
+        clock += ", shifted by the file's own offset";
+    }
+    clock
+}
+
+fn about(head: &Head, chosen: &Buffer) -> Vec<(String, String)> {
+    let mut about = Vec::new();
+    let mut tell = |name: &str, value: &str| {
+        if !value.is_empty() {
+            about.push((name.to_owned(), value.to_owned()));
+        }
+    };
+    // "Linux host 6.12.1 x86_64"
+    let words: Vec<&str> = head.options.uname.split_whitespace().collect();
+    if let [_, host, release, .., arch] = words.as_slice() {
+        tell("hostname", host);
+        tell("kernel_release", release);
+        tell("arch", arch);
+    }
+    tell("trace_cmd_version", &head.options.version);
+    tell("file_version", &head.version.to_string());
+    tell("instance", &chosen.name);
+    about
+}
+
+fn lacks(head: &Head, chosen: &Buffer, described: &Described) -> Vec<String> {
+    let mut lacks = vec!["Which CPUs a thread may use is not in a trace.dat.".to_owned()];
+    if head.options.tgids.is_empty() {
+        lacks.push("Which process a thread belongs to is not in a trace.dat.".to_owned());
+    }
+    if !described.switch {
+        lacks.push("No context switches were recorded: record with `trace-cmd record -e sched`.".to_owned());
+    } else if !described.waking && !described.wakeup {
+        lacks
+            .push("Neither sched_waking nor sched_wakeup was recorded: ready time after a wait is unknown.".to_owned());
+    }
+    let name = |b: &Buffer| if b.name.is_empty() { "the top one".to_owned() } else { format!("\"{}\"", b.name) };
+    let others: Vec<String> =
+        head.buffers.iter().filter(|b| b.name != chosen.name && with_data(b).next().is_some()).map(name).collect();
+    if !others.is_empty() {
+        let read = if chosen.name.is_empty() { "top".to_owned() } else { name(chosen) };
+        lacks.push(format!(
+            "Only the {read} instance was read; its events stand beside others of {}.",
+            others.join(", ")
+        ));
+    }
+    if head.options.shifted {
+        lacks.push("It was recorded in a guest: times are the guest's own, not its host's.".to_owned());
+    }
+    lacks
+}

@@ -1,0 +1,160 @@
+//! What programs write into `trace_marker`, in the words that Android's atrace began and others took over:
+//!
+//! ```text
+//!   B|pid|name    E|pid              a stretch of the writing thread: begin, end (the last one begun)
+//!   S|pid|name|cookie   F|pid|name|cookie   a stretch of the process, which may end on another thread
+//!   G|pid|track|name|cookie   H|pid|track|cookie   the same on a track of its own
+//!   I|pid|name    N|pid|track|name   a moment
+//!   C|pid|name|value                 a value
+//!   trace_event_clock_sync: parent_ts=1.5 | realtime_ts=1500000000000      another clock's reading
+//! ```
+
+use super::Names;
+use model::{Batch, Clock, Mark, MarkEdge, NameId, Pid, Tid, What};
+
+/// What a text written into `trace_marker` by thread `tid` says; `None` where it is in none of the known words.
+/// `pid_default` is the thread's process, for texts that do not name it.
+pub(crate) fn marker(text: &[u8], tid: Tid, pid_default: Pid, names: &mut Names, out: &mut Batch) -> Option<What> {
+    let text = text.split(|b| *b == 0).next().unwrap_or_default().trim_ascii_end();
+    let (kind, rest) = text.split_first()?;
+    let rest = match rest.split_first() {
+        None if *kind == b'E' => &[],
+        Some((b'|', rest)) => rest,
+        _ => return clock(text),
+    };
+    let (pid, rest) = part(rest);
+    let pid = match integer(pid) {
+        Some(pid) => Pid(i32::try_from(pid).ok()?),
+        None if pid.is_empty() => pid_default,
+        None => return None,
+    };
+    let of_thread = |name, edge| What::Mark(Mark { tid, pid, track: 0, name, edge });
+    let of_process = |track, name, edge| What::Mark(Mark { tid: Tid::UNKNOWN, pid, track, name, edge });
+    Some(match kind {
+        b'B' => of_thread(names.id(rest, out), MarkEdge::Begin),
+        b'E' => of_thread(NameId::NONE, MarkEdge::End),
+        b'I' => of_thread(names.id(rest, out), MarkEdge::Instant),
+        b'S' | b'F' => {
+            let (name, cookie) = last_part(rest)?;
+            let edge = if *kind == b'S' { MarkEdge::Begin } else { MarkEdge::End };
+            of_process(integer(cookie)?, names.id(name, out), edge)
+        }
+        b'G' => {
+            let (track, rest) = part(rest);
+            let (name, cookie) = last_part(rest)?;
+            of_process(track_of(track, integer(cookie)?), names.id(name, out), MarkEdge::Begin)
+        }
+        b'H' => {
+            let (track, rest) = part(rest);
+            let cookie = last_part(rest).map_or(rest, |(_, cookie)| cookie);
+            of_process(track_of(track, integer(cookie)?), NameId::NONE, MarkEdge::End)
+        }
+        b'N' => {
+            let (track, name) = part(rest);
+            of_process(track_of(track, 0), names.id(name, out), MarkEdge::Instant)
+        }
+        b'C' => {
+            let (name, rest) = part(rest);
+            let value = std::str::from_utf8(part(rest).0).ok()?.trim().parse::<f64>().ok()?;
+            What::Value { pid, name: names.id(name, out), value }
+        }
+        _ => return None,
+    })
+}
+
+/// Up to the next bar, and what is behind it.
+fn part(text: &[u8]) -> (&[u8], &[u8]) {
+    match text.iter().position(|b| *b == b'|') {
+        Some(bar) => (&text[..bar], &text[bar + 1..]),
+        None => (text, &[]),
+    }
+}
+
+/// Up to the last bar, and what is behind it: names may hold bars themselves.
+fn last_part(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let bar = text.iter().rposition(|b| *b == b'|')?;
+    Some((&text[..bar], &text[bar + 1..]))
+}
+
+fn integer(text: &[u8]) -> Option<i64> {
+    std::str::from_utf8(text).ok()?.trim().parse().ok()
+}
+
+/// A number for a track that has a name and a cookie, the same in every stream (FNV-1a).
+fn track_of(name: &[u8], cookie: i64) -> i64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    name.iter().chain(&cookie.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, step) as i64
+}
+
+/// What atrace writes to tell other clocks: seconds with a fraction, or milliseconds since 1970.
+fn clock(text: &[u8]) -> Option<What> {
+    let text = std::str::from_utf8(text.strip_prefix(b"trace_event_clock_sync: ")?).ok()?;
+    if let Some(seconds) = text.strip_prefix("parent_ts=") {
+        let (whole, fraction) = seconds.trim().split_once('.').unwrap_or((seconds.trim(), ""));
+        let fraction = fraction.get(..fraction.len().min(9))?;
+        let nanos = format!("{fraction:0<9}").parse::<i64>().ok()?;
+        let reading = whole.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos)?;
+        return Some(What::Clock { which: Clock::Monotonic, reading });
+    }
+    let reading = text.strip_prefix("realtime_ts=")?.trim().parse::<i64>().ok()?.checked_mul(1_000_000)?;
+    Some(What::Clock { which: Clock::Realtime, reading })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> (Option<What>, Vec<String>) {
+        let (mut names, mut out) = (Names::new(), Batch::default());
+        let what = marker(text.as_bytes(), Tid(7), Pid(5), &mut names, &mut out);
+        (what, out.names.into_iter().map(String::from).collect())
+    }
+
+    fn mark(tid: Tid, pid: i32, track: i64, name: u32, edge: MarkEdge) -> Option<What> {
+        Some(What::Mark(Mark { tid, pid: Pid(pid), track, name: NameId(name), edge }))
+    }
+
+    #[test]
+    fn stretches_of_the_thread() {
+        let names = vec!["draw | frame".to_owned()];
+        assert_eq!(told("B|42|draw | frame\n"), (mark(Tid(7), 42, 0, 1, MarkEdge::Begin), names));
+        assert_eq!(told("E|42\n").0, mark(Tid(7), 42, 0, 0, MarkEdge::End));
+        assert_eq!(told("E").0, mark(Tid(7), 5, 0, 0, MarkEdge::End));
+        assert_eq!(told("E|").0, mark(Tid(7), 5, 0, 0, MarkEdge::End));
+        assert_eq!(told("I|42|vsync").0, mark(Tid(7), 42, 0, 1, MarkEdge::Instant));
+    }
+
+    #[test]
+    fn stretches_of_the_process() {
+        let names = vec!["a|b".to_owned()];
+        assert_eq!(told("S|42|a|b|-9").0, mark(Tid::UNKNOWN, 42, -9, 1, MarkEdge::Begin));
+        assert_eq!(told("F|42|a|b|-9"), (mark(Tid::UNKNOWN, 42, -9, 1, MarkEdge::End), names));
+        let track = |what| match what {
+            Some(What::Mark(m)) => (m.track, m.edge),
+            other => (0, if other.is_none() { MarkEdge::Instant } else { MarkEdge::Begin }),
+        };
+        let (begun, edge) = track(told("G|42|Track|step|3").0);
+        assert_eq!(edge, MarkEdge::Begin);
+        assert_eq!(track(told("H|42|Track|3").0), (begun, MarkEdge::End));
+        assert_eq!(track(told("H|42|Track|step|3").0), (begun, MarkEdge::End));
+        assert_ne!(track(told("G|42|Other|step|3").0).0, begun);
+        assert_eq!(told("N|42|Track|now").1, ["now"]);
+    }
+
+    #[test]
+    fn values_and_clocks() {
+        let value = |value| Some(What::Value { pid: Pid(42), name: NameId(1), value });
+        assert_eq!(told("C|42|queue|17\n").0, value(17.0));
+        assert_eq!(told("C|42|queue|-0.5|category").0, value(-0.5));
+        let reading = |which, reading| Some(What::Clock { which, reading });
+        assert_eq!(told("trace_event_clock_sync: parent_ts=14.25\n").0, reading(Clock::Monotonic, 14_250_000_000));
+        assert_eq!(told("trace_event_clock_sync: realtime_ts=1500").0, reading(Clock::Realtime, 1_500_000_000));
+    }
+
+    #[test]
+    fn other_words_say_nothing() {
+        for text in ["", "hello", "B", "Z|1|x", "B|pid|x", "S|1|x", "C|1|x|much", "E|99999999999", "\0B|1|x"] {
+            assert_eq!(told(text), (None, vec![]), "{text:?}");
+        }
+    }
+}
