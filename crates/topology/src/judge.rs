@@ -55,12 +55,38 @@ impl Partition {
     }
 }
 
+/// Classes by a source that knows the kinds of core, and need not conclude them from numbers.
+pub(crate) struct Ranked {
+    pub(crate) source: Source,
+    /// By place; 0 = slowest.
+    pub(crate) rank: Vec<Option<u32>>,
+    pub(crate) classes: u32,
+    /// Whether the slowest class is a low-power one.
+    pub(crate) low_power: bool,
+}
+
 impl Machine {
     /// Fills `class`, `class_names` and the notes about them from the facts of `cpus`; `pmu` is by place, or empty.
     #[must_use]
-    pub(crate) fn judged(mut self, pmu: &[Option<Pmu>]) -> Self {
+    pub(crate) fn judged(self, pmu: &[Option<Pmu>]) -> Self {
+        let ranked = by_pmu(&self.cpus, pmu);
+        self.judged_by(ranked)
+    }
+
+    /// The same, with the ranks that a source tells.
+    #[must_use]
+    pub(crate) fn judged_by(mut self, ranked: Option<Ranked>) -> Self {
         let mut found: Vec<Partition> = Vec::new();
-        found.extend(by_pmu(&self.cpus, pmu));
+        match ranked {
+            Some(told) if told.classes as usize > MAX_CLASSES => {
+                let (source, classes) = (told.source.as_str(), told.classes);
+                self.notes.push(format!("{source} tells {classes} kinds: too many to be core types, set aside"));
+            }
+            Some(Ranked { source, rank, classes, low_power }) => {
+                found.push(Partition { source, class: rank, classes, low_power });
+            }
+            None => {}
+        }
         let x86 =
             self.arch.as_deref().is_some_and(|a| a.starts_with("x86") || (a.starts_with('i') && a.ends_with("86")));
         for (source, value) in NUMBERS {
@@ -131,12 +157,12 @@ pub(crate) fn names(classes: u32, low_power: bool) -> Vec<CoreType> {
     (0..classes).map(name).collect()
 }
 
-fn by_pmu(cpus: &[Cpu], pmu: &[Option<Pmu>]) -> Option<Partition> {
+fn by_pmu(cpus: &[Cpu], pmu: &[Option<Pmu>]) -> Option<Ranked> {
     let kinds: Vec<Pmu> = pmu.iter().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect();
     let rank = |p: Pmu| kinds.iter().position(|k| *k == p).and_then(|r| u32::try_from(r).ok());
-    let class = (0..cpus.len()).map(|i| rank(pmu.get(i).copied().flatten()?)).collect();
+    let rank = (0..cpus.len()).map(|i| rank(pmu.get(i).copied().flatten()?)).collect();
     let classes = u32::try_from(kinds.len()).ok().filter(|n| *n > 1)?;
-    Some(Partition { source: Source::PmuCpuList, class, classes, low_power: kinds.contains(&Pmu::LowPower) })
+    Some(Ranked { source: Source::PmuCpuList, rank, classes, low_power: kinds.contains(&Pmu::LowPower) })
 }
 
 type Value = fn(&Cpu) -> Option<u32>;
