@@ -3,7 +3,10 @@
 
 mod decode;
 mod format;
+mod pages;
 mod states;
 
 pub(crate) use decode::{Decoder, Names, Place};
 pub(crate) use format::{ByteOrder, EventFormat};
+pub(crate) use pages::PageLayout;
+pub(crate) use states::States;
