@@ -55,8 +55,10 @@ impl Partition {
     }
 }
 
-/// Classes by a source that knows the kinds of core, and need not conclude them from numbers.
+/// Classes by a source that tells kinds of core, and not numbers of each.
 pub(crate) struct Ranked {
+    /// Whether it knows the kinds, or itself concluded them from numbers: then it is heard behind these.
+    pub(crate) known: bool,
     pub(crate) source: Source,
     /// By place; 0 = slowest.
     pub(crate) rank: Vec<Option<u32>>,
@@ -77,13 +79,15 @@ impl Machine {
     #[must_use]
     pub(crate) fn judged_by(mut self, ranked: Option<Ranked>) -> Self {
         let mut found: Vec<Partition> = Vec::new();
+        let mut concluded = None;
         match ranked {
             Some(told) if told.classes as usize > MAX_CLASSES => {
                 let (source, classes) = (told.source.as_str(), told.classes);
                 self.notes.push(format!("{source} tells {classes} kinds: too many to be core types, set aside"));
             }
-            Some(Ranked { source, rank, classes, low_power }) => {
-                found.push(Partition { source, class: rank, classes, low_power });
+            Some(Ranked { source, rank, classes, low_power, known }) => {
+                let told = Partition { source, class: rank, classes, low_power };
+                if known { found.push(told) } else { concluded = Some(told) }
             }
             None => {}
         }
@@ -95,6 +99,7 @@ impl Machine {
             let values: Vec<Option<u32>> = self.cpus.iter().map(value).collect();
             found.extend(by_numbers(source, &self.cpus, &values, direct, &mut self.notes));
         }
+        found.extend(concluded);
         let decides = found.iter().position(|p| p.covers_online(&self.cpus)).or((!found.is_empty()).then_some(0));
         let Some(decides) = decides else {
             let none = Judged { best: Claim { value: 0, source: Source::Assumed }, against: Vec::new() };
@@ -162,7 +167,7 @@ fn by_pmu(cpus: &[Cpu], pmu: &[Option<Pmu>]) -> Option<Ranked> {
     let rank = |p: Pmu| kinds.iter().position(|k| *k == p).and_then(|r| u32::try_from(r).ok());
     let rank = (0..cpus.len()).map(|i| rank(pmu.get(i).copied().flatten()?)).collect();
     let classes = u32::try_from(kinds.len()).ok().filter(|n| *n > 1)?;
-    Some(Ranked { source: Source::PmuCpuList, rank, classes, low_power: kinds.contains(&Pmu::LowPower) })
+    Some(Ranked { known: true, source: Source::PmuCpuList, rank, classes, low_power: kinds.contains(&Pmu::LowPower) })
 }
 
 type Value = fn(&Cpu) -> Option<u32>;

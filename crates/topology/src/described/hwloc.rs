@@ -2,8 +2,9 @@
 //!
 //! The groups are taken from the objects' `cpuset`s rather than from the nesting, which changed between the versions (a NUMA
 //! node was a parent and is now a child). A kind of core is told by hwloc's `cpukind`s: the vendor's words `IntelCore` and
-//! `IntelAtom`, or else the efficiency that the operating system or the user gave (`forced_efficiency`, higher is faster);
-//! capacities and frequencies of a kind are facts of its CPUs and are judged as those of a kernel are.
+//! `IntelAtom` decide; capacities and frequencies of a kind are facts of its CPUs and are judged as those of a kernel are.
+//! `forced_efficiency` (higher is faster) may be what an operating system or a user said, but also what hwloc concluded from
+//! frequencies when it exported, where favoured cores look like a kind of their own: it decides where nothing else does.
 //!
 //! A document with a DTD of its own is refused, so that no entity can multiply; nodes are counted.
 
@@ -200,15 +201,15 @@ fn x86(vendor: &str) -> bool {
     matches!(vendor.trim(), "GenuineIntel" | "AuthenticAMD" | "HygonGenuine" | "CentaurHauls" | "Shanghai")
 }
 
-/// The rank of each CPU's kind, by the vendor's words or else by efficiencies that were given.
+/// The rank of each CPU's kind, by the vendor's words or else by efficiency.
 fn ranks(cpus: &[Cpu], kinds: &[Kind], notes: &mut Vec<String>) -> Option<Ranked> {
     let intel = |kind: &Kind| match kind.word.as_deref() {
         Some("IntelAtom") => Some(0),
         Some("IntelCore") => Some(1),
         _ => None,
     };
-    let by_words = rank_by(cpus, kinds, &intel);
-    let by_efficiency = rank_by(cpus, kinds, &|k: &Kind| k.efficiency);
+    let by_words = rank_by(cpus, kinds, true, &intel);
+    let by_efficiency = rank_by(cpus, kinds, false, &|k: &Kind| k.efficiency);
     if let (Some(words), Some(told)) = (&by_words, &by_efficiency) {
         // As far as the words say that one CPU is faster, the efficiency must not say the contrary.
         let pairs: Vec<(u32, u32)> = words.rank.iter().zip(&told.rank).filter_map(|(a, b)| a.zip(*b)).collect();
@@ -223,7 +224,7 @@ fn ranks(cpus: &[Cpu], kinds: &[Kind], notes: &mut Vec<String>) -> Option<Ranked
 }
 
 /// Silent unless every kind has a rank and at least two differ.
-fn rank_by(cpus: &[Cpu], kinds: &[Kind], of: &dyn Fn(&Kind) -> Option<u32>) -> Option<Ranked> {
+fn rank_by(cpus: &[Cpu], kinds: &[Kind], known: bool, of: &dyn Fn(&Kind) -> Option<u32>) -> Option<Ranked> {
     let values: Vec<u32> = kinds.iter().map(of).collect::<Option<_>>()?;
     let distinct: Vec<u32> = values.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
     let mut rank: Vec<Option<u32>> = vec![None; cpus.len()];
@@ -238,7 +239,7 @@ fn rank_by(cpus: &[Cpu], kinds: &[Kind], of: &dyn Fn(&Kind) -> Option<u32>) -> O
         }
     }
     let classes = u32::try_from(distinct.len()).ok().filter(|n| *n > 1)?;
-    Some(Ranked { source: Source::Hwloc, rank, classes, low_power: false })
+    Some(Ranked { known, source: Source::Hwloc, rank, classes, low_power: false })
 }
 
 /// hwloc's sets: words of 32 bits, the highest first, `0x000000ff,0xffffffff`. The infinite ones (`0xf...f`) say nothing of

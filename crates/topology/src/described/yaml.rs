@@ -1,22 +1,26 @@
-//! YAML as a small tree of texts: tags are not obeyed and aliases not followed, so that nothing can multiply; what stands
-//! deeper or is more than a description needs is refused.
+//! YAML as a small tree of texts: tags are not obeyed, and of aliases only those of texts and of plain lists of texts are
+//! followed, counted as if they were written out, so that nothing can multiply; what stands deeper or is more than a
+//! description needs is refused.
 
 use super::bad;
 use crate::user::BadMachine;
 use saphyr_parser::{Event, Parser};
+use std::collections::HashMap;
 
 /// How deep values may stand; LISA's platform files, whose energy model refers to itself, stand 20 deep.
 const DEEPEST: usize = 128;
 /// Values in all; LISA's file of a board of 6 CPUs has 500.
 const MOST_NODES: usize = 1 << 18;
+/// Bytes of a text that aliases may repeat.
+const LONGEST: usize = 64;
 
 /// A value.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
     Text(String),
     List(Vec<Node>),
     Map(Vec<(Node, Node)>),
-    /// A value that stands elsewhere in the document.
+    /// A value that stands elsewhere in the document and is more than a list of texts.
     Alias,
 }
 
@@ -41,18 +45,29 @@ impl Node {
     pub(super) fn number(&self) -> Option<u32> {
         self.text()?.parse().ok()
     }
+
+    /// How many values a plain text or list of texts is.
+    fn plain(&self) -> Option<usize> {
+        let short = |node: &Self| node.text().is_some_and(|text| text.len() <= LONGEST);
+        match self {
+            Self::Text(_) if short(self) => Some(1),
+            Self::List(items) if items.iter().all(short) => Some(items.len() + 1),
+            _ => None,
+        }
+    }
 }
 
 /// A list or map that is not yet closed.
 enum Open {
-    List(Vec<Node>),
+    /// With the number by which aliases name it; 0 for none.
+    List(Vec<Node>, usize),
     Map(Vec<(Node, Node)>, Option<Node>),
 }
 
 impl Open {
     fn push(&mut self, node: Node) {
         match self {
-            Self::List(items) => items.push(node),
+            Self::List(items, _) => items.push(node),
             Self::Map(entries, key) => match key.take() {
                 Some(key) => entries.push((key, node)),
                 None => *key = Some(node),
@@ -60,10 +75,10 @@ impl Open {
         }
     }
 
-    fn close(self) -> Node {
+    fn close(self) -> (Node, usize) {
         match self {
-            Self::List(items) => Node::List(items),
-            Self::Map(entries, _) => Node::Map(entries),
+            Self::List(items, anchor) => (Node::List(items), anchor),
+            Self::Map(entries, _) => (Node::Map(entries), 0),
         }
     }
 }
@@ -71,25 +86,32 @@ impl Open {
 /// The first document of a text.
 pub(super) fn read(text: &str) -> Result<Node, BadMachine> {
     let mut open: Vec<Open> = Vec::new();
-    for (count, event) in Parser::new_from_str(text).enumerate() {
+    let mut anchors: HashMap<usize, Node> = HashMap::new();
+    let mut count = 0;
+    for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|why| BadMachine {
             line: Some(why.marker().line()),
             what: format!("not YAML as LISA writes it: {}", why.info()),
         })?;
+        count += 1;
         if count > MOST_NODES || open.len() > DEEPEST {
             return Err(BadMachine { line: Some(span.start.line()), what: "more YAML than a platform needs".into() });
         }
         let node = match event {
-            Event::SequenceStart(..) => {
-                open.push(Open::List(Vec::new()));
+            Event::SequenceStart(anchor, _) => {
+                open.push(Open::List(Vec::new(), anchor));
                 continue;
             }
             Event::MappingStart(..) => {
                 open.push(Open::Map(Vec::new(), None));
                 continue;
             }
-            Event::Scalar(text, ..) => Node::Text(text.into_owned()),
-            Event::Alias(_) => Node::Alias,
+            Event::Scalar(text, _, anchor, _) => (Node::Text(text.into_owned()), anchor),
+            Event::Alias(of) => {
+                let node = anchors.get(&of).cloned().unwrap_or(Node::Alias);
+                count += node.plain().unwrap_or(0);
+                (node, 0)
+            }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
                 Some(done) => done.close(),
                 None => continue,
@@ -97,6 +119,11 @@ pub(super) fn read(text: &str) -> Result<Node, BadMachine> {
             Event::DocumentEnd | Event::StreamEnd => break,
             Event::Nothing | Event::StreamStart | Event::DocumentStart(_) => continue,
         };
+        let (node, anchor) = node;
+        if let Some(size) = node.plain().filter(|_| anchor != 0) {
+            count += size;
+            anchors.insert(anchor, node.clone());
+        }
         match open.last_mut() {
             Some(parent) => parent.push(node),
             None => return Ok(node),
@@ -111,11 +138,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_and_aliases_are_no_more_than_text() {
-        let tree = read("a: !!python/object:x.Y\n  b: &id [1, 2]\n  c: *id\n0: null\n").unwrap();
+    fn tags_are_not_obeyed_and_aliases_hardly_followed() {
+        let tree = read("a: &me !!python/object:x.Y\n  b: &id [1, 2]\n  c: *id\n  d: *me\n0: null\n").unwrap();
         let a = tree.get("a").unwrap();
         assert_eq!(a.get("b").unwrap().items().len(), 2);
-        assert_eq!(a.get("c"), Some(&Node::Alias));
+        assert_eq!(a.get("c"), a.get("b"));
+        assert_eq!(a.get("d"), Some(&Node::Alias));
         assert_eq!(tree.get("0").unwrap().text(), Some("null"));
     }
 
