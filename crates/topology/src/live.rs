@@ -87,7 +87,7 @@ pub fn machine_file(path: &Path) -> Result<Machine, BadMachine> {
     if path.is_dir() {
         return folder(path);
     }
-    let bytes = beginning(path, MAX_BYTES).map_err(|why| bad(format!("{}: {why}", path.display())))?;
+    let bytes = bytes(path, MAX_BYTES).map_err(|why| bad(format!("{}: {why}", path.display())))?;
     if packed(&bytes) {
         return Err(bad(format!(
             "{} is an archive: unpack it (`mkdir machine && tar -xf FILE -C machine`) and name the folder",
@@ -143,11 +143,16 @@ fn bad(what: String) -> BadMachine {
     BadMachine { line: None, what }
 }
 
+/// The beginning of a plain file; a pipe in a recorded tree would be waited on for ever, and one that is only looked at
+/// would be empty afterwards.
 fn beginning(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    // A pipe would be waited on for ever.
     if !path.metadata()?.is_file() {
         return Err(io::Error::other("not a plain file"));
     }
+    bytes(path, most)
+}
+
+fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -70,7 +70,8 @@ impl PageLayout {
 
     /// Whether a buffer that begins with these bytes is of this layout: its first page does not hold more than it can.
     pub(crate) fn is_first(&self, head: &[u8]) -> bool {
-        let used = self.long_at(head, self.commit).map(|commit| commit & USED);
+        let commit = self.long_at(head, self.commit);
+        let used = commit.filter(|commit| commit & !(USED | MISSED | MISSED_STORED) == 0).map(|commit| commit & USED);
         used.is_some_and(|used| used <= (self.size - self.data) as u64)
     }
 

@@ -15,7 +15,8 @@ fn survives(files: &Files, what: &str) {
     let before = Instant::now();
     if let Ok(read) = folder(files) {
         assert!(read.events.len() < 100_000, "{what}: {} events", read.events.len());
-        assert_eq!(read.late, 0, "{what}: what was handed out too late was told as too late");
+        // Only where sched.bt prints all bits may a line be later than it may; then the file is read again, sorted.
+        assert!(read.late == 0 || what.contains("ebpf"), "{what}: {} events were late", read.late);
     }
     assert!(before.elapsed() < Duration::from_secs(10), "{what} took {:?}", before.elapsed());
 }
@@ -53,7 +54,8 @@ fn flipped_bytes() {
                     bytes[at] = [0, 0xff, 0x80, rng.any() as u8][rng.below(4)];
                 }
             }
-            survives(&files, &format!("turn {turn}"));
+            let flavour = if files.0.contains_key("ebpf_trace") { "ebpf" } else { "ftrace" };
+            survives(&files, &format!("{flavour}, turn {turn}"));
         }
     }
 }

@@ -64,7 +64,7 @@ fn losses_reach_back_to_the_longest_silence() {
 #[test]
 fn lines_that_cannot_be_read_are_told() {
     let told = lines(
-        "S:1:0:0:0:8\nST:0:0\nS:1:0:0:0:8\nS:0:0:8:1:0\nS:2:ffff:0:0:8\nS:2:0:x:0:8\nhello\nS:2:0:8:1:0:7\nS:3:0:8:1:0",
+        "S:1:0:0:0:8\nST:0:0\nS:1:0:0:0:8\nS:0:0:8:1:0\nS:2:ffff:0:0:8\nS:2:0:x:0:8\nhello\nS:2:0:8:1:0:7\nST:0:9\nS:3:0:8:1:0",
     );
     let troubles: Vec<(&str, u64)> = told.troubles.0.iter().map(|(code, t)| (*code, t.count)).collect();
     let expected = [
@@ -75,6 +75,7 @@ fn lines_that_cannot_be_read_are_told() {
         ("a line that sched.bt does not write", 1),
         ("a line whose numbers cannot be read", 1),
         ("a line with more numbers than sched.bt writes", 1),
+        ("a second start: two recordings in one text, of which the first is read", 1),
     ];
     assert_eq!(troubles, expected);
     assert_eq!(told.events.len(), 1);
@@ -123,4 +124,61 @@ fn a_page_that_is_cut_off_keeps_what_came_and_is_a_loss() {
     assert_eq!(read.troubles.0.keys().collect::<Vec<_>>(), [&"a page cut off by the end of the file"]);
     let samples = |of: &crate::Read| of.events.iter().filter(|e| Event::is_sample(e)).count();
     assert!(samples(&read) < samples(&whole) && samples(&read) > 100);
+}
+
+/// A page of one `sched_switch` by the fixture's format, 64 bytes: the machine's own byte order and `long`.
+fn page(big: bool, long: usize, at: u64, (prev, state, next): (u32, u64, u32)) -> Vec<u8> {
+    let u16s = |n: u16| if big { n.to_be_bytes() } else { n.to_le_bytes() };
+    let u32s = |n: u32| if big { n.to_be_bytes() } else { n.to_le_bytes() };
+    let u64s = |n: u64| if big { n.to_be_bytes() } else { n.to_le_bytes() };
+    let number = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/fixtures/schedviz/ftrace/formats/sched/sched_switch/format"
+    ));
+    let number: u16 = number.unwrap().split("ID: ").nth(1).unwrap().lines().next().unwrap().parse().unwrap();
+    let mut record = vec![];
+    record.extend(u16s(number));
+    record.extend([0, 0]);
+    record.extend(u32s(prev));
+    for (name, tid) in [("from", prev), ("to", next)] {
+        record.extend(name.bytes().chain(std::iter::repeat(0)).take(16));
+        record.extend(u32s(tid));
+        record.extend(u32s(120));
+        if name == "from" {
+            record.extend(u64s(state));
+        }
+    }
+    assert_eq!(record.len(), 64);
+    let mut page = u64s(at).to_vec();
+    let used = 4 + record.len();
+    page.extend(if long == 8 { u64s(used as u64).to_vec() } else { u32s(used as u32).to_vec() });
+    page.extend(u32s(if big { 16 << 27 | 5 } else { 16 | 5 << 5 }));
+    page.extend(record);
+    page.resize(4096, 0);
+    page
+}
+
+#[test]
+fn pages_of_other_machines() {
+    for (big, long) in [(false, 8), (true, 8), (false, 4), (true, 4)] {
+        let mut files = collection("FTRACE");
+        let data = 8 + long;
+        let head = format!(
+            "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:{long};\tsigned:1;\n\
+             \tfield: char data;\toffset:{data};\tsize:{};\tsigned:1;\n",
+            4096 - data
+        );
+        files.0.insert("formats/header_page".into(), head.into_bytes());
+        let first = page(big, long, 1_000, (0, 0, 11));
+        files.0.insert("traces/cpu0".into(), [first, page(big, long, 3_000, (11, 256, 0))].concat());
+        files.0.insert("traces/cpu1".into(), page(big, long, 2_000, (12, 1, 0)));
+        let read = folder(&files).unwrap();
+        let said = [
+            "0 cpu0 from:0 Runnable → to:11",
+            "1000 cpu1 from:12 Blocked → to:0",
+            "2000 cpu0 from:11 Preempted → to:0",
+        ];
+        assert_eq!(read.told(), said, "big: {big}, long: {long}");
+        assert!(read.troubles.0.is_empty(), "{:?}", read.troubles.0);
+    }
 }

@@ -12,8 +12,10 @@
 //! those printed before it, so the nearest time that it can mean is meant; a machine on which nothing at all happened for two
 //! seconds would be misread. Newer versions that print all bits are recognised by that.
 //!
-//! bpftrace empties the CPUs' buffers in turn, without a mark between the rounds: each CPU's lines
-//! are in order, those of two CPUs are not, so nothing is final before the end.
+//! bpftrace empties the CPUs' buffers in turn, without a mark between the rounds: each CPU's lines are in order, those of two
+//! CPUs are not. What lies more than the same two seconds behind the latest line is taken as final. Where all bits are
+//! printed that may be wrong, of a bpftrace that was starved: a file is then read again by who asks, and of a pipe nothing is
+//! final before the end.
 
 use crate::tracepoint::{Names, States};
 use ingest::{Facts, Fatal, Importer, Ledger, Opened, Reach, Stream, Trouble};
@@ -42,7 +44,8 @@ pub(super) fn is_output(head: &[u8]) -> bool {
     })
 }
 
-pub(super) fn open<'a>(from: Box<dyn Read + Send + 'a>) -> Opened<'a> {
+/// `again`: whether it can be read a second time.
+pub(super) fn open<'a>(from: Box<dyn Read + Send + 'a>, again: bool) -> Opened<'a> {
     let facts = Facts {
         format: super::SchedViz.id().to_owned(),
         clock: "bpftrace nsecs (CLOCK_MONOTONIC, or CLOCK_BOOTTIME in newer versions)".to_owned(),
@@ -58,7 +61,7 @@ pub(super) fn open<'a>(from: Box<dyn Read + Send + 'a>) -> Opened<'a> {
         ],
         ..Facts::default()
     };
-    Opened { facts, streams: vec![Box::new(EbpfStream::new(from))] }
+    Opened { facts, streams: vec![Box::new(EbpfStream::new(from, again))] }
 }
 
 struct EbpfStream<'a> {
@@ -68,11 +71,12 @@ struct EbpfStream<'a> {
     taken: usize,
     begin: u64,
     ended: bool,
+    again: bool,
     lines: Lines,
 }
 
 impl<'a> EbpfStream<'a> {
-    fn new(from: Box<dyn Read + Send + 'a>) -> Self {
+    fn new(from: Box<dyn Read + Send + 'a>, again: bool) -> Self {
         let lines = Lines {
             start: None,
             wide: false,
@@ -84,7 +88,7 @@ impl<'a> EbpfStream<'a> {
             latest: Ns::MIN,
             lost: None,
         };
-        Self { from, chunk: Vec::new(), taken: 0, begin: 0, ended: false, lines }
+        Self { from, chunk: Vec::new(), taken: 0, begin: 0, ended: false, again, lines }
     }
 
     /// Reads on behind what is left of the chunk.
@@ -129,7 +133,7 @@ impl Stream for EbpfStream<'_> {
                 self.fill()?;
             }
         }
-        Ok(Reach::Until(Ns::MIN))
+        Ok(Reach::Until(if self.again || !self.lines.wide { self.lines.horizon() } else { Ns::MIN }))
     }
 }
 
@@ -177,8 +181,17 @@ impl Lines {
         if zero != 0 || !fields.0.is_empty() {
             return Err(Odd("a start that sched.bt does not write"));
         }
+        if self.start.is_some() {
+            return Err(Odd("a second start: two recordings in one text, of which the first is read"));
+        }
         self.start = Some(i64::try_from(start).map_err(|_| BEYOND)?);
         Ok(())
+    }
+
+    /// Nothing earlier will come.
+    fn horizon(&self) -> Ns {
+        let since = self.since.checked_sub(TURN / 2).and_then(|t| i64::try_from(t).ok());
+        since.zip(self.start).and_then(|(since, start)| start.checked_add(since)).map_or(Ns::MIN, Ns)
     }
 
     fn time(&mut self, fields: &mut Fields<'_>) -> Result<Ns, Odd> {

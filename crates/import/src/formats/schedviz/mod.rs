@@ -92,8 +92,8 @@ impl Importer for SchedViz {
 
     fn open<'a>(&self, from: Input<'a>) -> Result<Opened<'a>, Fatal> {
         match from {
-            Input::File(file) => Ok(ebpf::open(Box::new(file))),
-            Input::Pipe(pipe) => Ok(ebpf::open(pipe)),
+            Input::File(file) => Ok(ebpf::open(Box::new(file), true)),
+            Input::Pipe(pipe) => Ok(ebpf::open(pipe, false)),
             Input::Folder(folder) => open_folder(folder.as_ref()),
         }
     }
@@ -139,7 +139,7 @@ fn trace_type(metadata: &str) -> Option<String> {
 }
 
 fn open_ebpf<'a>(folder: &dyn Folder) -> Result<Opened<'a>, Fatal> {
-    Ok(ebpf::open(Box::new(file(folder, EBPF)?)))
+    Ok(ebpf::open(Box::new(file(folder, EBPF)?), true))
 }
 
 fn open_ring<'a>(folder: &dyn Folder, names: &[String]) -> Result<Opened<'a>, Fatal> {
