@@ -104,7 +104,8 @@ impl Table {
         cpu.node = number("node");
         cpu.package = number("socket");
         cpu.cluster = number("cluster");
-        cpu.core = number("core");
+        // lscpu numbers cores anew (unless asked for physical ones with -y), so its number is not the kernel's `core_id`; it
+        // still tells whose threads are of one core.
         cpu.max_khz = self.cell(row, "maxmhz").and_then(khz);
         cpu
     }
