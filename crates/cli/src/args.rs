@@ -42,7 +42,8 @@ pub struct Cli {
 /// What all commands take.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Global {
-    /// What you know of the machine that the trace does not say: a small TOML file, or a recorded sysfs tree
+    /// What you know of the machine that the trace does not say: a small TOML file, hwloc's XML, lscpu's output, a sysfs
+    /// tree, … (see `corewise topo --help`)
     #[arg(long, global = true, value_name = "FILE", help_heading = "Options of all commands")]
     pub machine: Option<PathBuf>,
     /// Count time in which the source reports lost events as unknown
@@ -67,13 +68,18 @@ impl Global {
     /// # Errors
     /// The file cannot be read.
     pub fn machine(&self) -> Result<Option<engine::Machine>, Failure> {
-        let read = |path: &PathBuf| {
-            engine::machine_file(path).map_err(|why| {
-                let (why, path) = (why.to_string(), path.display().to_string());
-                Failure::new(if why.contains(&path) { why } else { format!("{path}: {why}") })
-            })
-        };
-        self.machine.as_ref().map(read).transpose()
+        self.machine.as_deref().map(Self::machine_of).transpose()
+    }
+
+    /// The machine that a file or folder describes.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn machine_of(path: &std::path::Path) -> Result<engine::Machine, Failure> {
+        engine::machine_file(path).map_err(|why| {
+            let (why, path) = (why.to_string(), path.display().to_string());
+            Failure::new(if why.contains(&path) { why } else { format!("{path}: {why}") })
+        })
     }
 
     /// Opens a trace folder, or a file that stands in its place.

@@ -132,5 +132,6 @@ fn the_machine_is_drawn() {
     )
     .unwrap();
     let drawn = good(["topo", "--machine", &told.display().to_string()]);
+    assert_eq!(good(["topo", &told.display().to_string()]), drawn, "a file that describes a machine is no trace");
     assert!(drawn.contains("performance") && drawn.contains("efficient"), "{drawn}");
 }

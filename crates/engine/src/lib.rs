@@ -19,4 +19,4 @@ pub use source::{FileSource, FolderSource, Identity, JoinedSource, Part, Source,
 pub use store::{Format, SourceFile, trace_id_of_recording};
 pub use summary::{LawRow, Summary, TroubleRow};
 /// The machine: read from the one that runs, from what the user names, and drawn.
-pub use topology::{BadMachine, Machine, draw, live, machine_file};
+pub use topology::{BadMachine, Machine, draw, is_machine, live, machine_file};

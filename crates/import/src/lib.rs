@@ -6,11 +6,8 @@ pub(crate) mod tracepoint;
 use ingest::{Importer, Sniff};
 
 /// Every format, in the order in which they are asked whether a file is theirs: those with a magic number first.
-pub const FORMATS: &[&dyn Importer] = &[
-    &formats::perf_data::PerfData,
-    &formats::trace_dat::TraceDat,
-    &formats::ctf::Ctf,
-];
+pub const FORMATS: &[&dyn Importer] =
+    &[&formats::perf_data::PerfData, &formats::trace_dat::TraceDat, &formats::ctf::Ctf, &formats::schedviz::SchedViz];
 
 /// The format of a folder that holds files of these names.
 #[must_use]

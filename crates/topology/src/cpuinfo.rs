@@ -1,4 +1,4 @@
-//! `/proc/cpuinfo`: the model, the architecture and, on Arm, the name of each CPU's core.
+//! `/proc/cpuinfo`: the model, the architecture; on x86 each CPU's package and core, on Arm the name of its core.
 
 use crate::cpulist::MAX_CPUS;
 use model::CpuId;
@@ -9,8 +9,53 @@ use std::collections::BTreeMap;
 pub(crate) struct Told {
     pub model_name: Option<String>,
     pub arch: Option<String>,
-    /// The CPUs it lists (the online ones), each with the vendor's word for its core.
-    pub cpus: BTreeMap<CpuId, Option<String>>,
+    /// The CPUs it lists: the online ones.
+    pub cpus: BTreeMap<CpuId, ToldCpu>,
+    /// Why the threads of a core are not concluded from `cpus`, where they are not.
+    pub unknown: Option<String>,
+}
+
+/// What it tells of a CPU.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ToldCpu {
+    /// The vendor's word for its core.
+    pub core_name: Option<String>,
+    /// `physical id`.
+    pub package: Option<u32>,
+    /// `core id`.
+    pub core: Option<u32>,
+    /// `cpu cores`: how many cores its package has.
+    pub cores: Option<u32>,
+}
+
+impl Told {
+    fn cpu(&mut self, id: Option<CpuId>) -> Option<&mut ToldCpu> {
+        self.cpus.get_mut(&id?)
+    }
+
+    /// The threads of each core: CPUs of one package and one core number. Core numbers may be used again within a package
+    /// (by its dies, on older kernels); then the package has more cores than there are numbers, and nothing is concluded.
+    pub(crate) fn siblings(&mut self) -> Vec<Vec<CpuId>> {
+        let mut cores: BTreeMap<(u32, u32), Vec<CpuId>> = BTreeMap::new();
+        let mut counts: BTreeMap<u32, (usize, u32)> = BTreeMap::new();
+        for (id, cpu) in &self.cpus {
+            let (Some(package), Some(core)) = (cpu.package, cpu.core) else { return Vec::new() };
+            let threads = cores.entry((package, core)).or_default();
+            let count = counts.entry(package).or_insert((0, cpu.cores.unwrap_or(0)));
+            count.0 += usize::from(threads.is_empty());
+            threads.push(*id);
+        }
+        for (package, (numbers, cores)) in counts {
+            if numbers < cores as usize {
+                self.unknown = Some(format!(
+                    "/proc/cpuinfo: package {package} has {cores} cores with {numbers} numbers, so whose threads are of one \
+                     core is not known"
+                ));
+                return Vec::new();
+            }
+        }
+        cores.into_values().collect()
+    }
 }
 
 /// Part numbers of Arm Ltd's own cores (implementer 0x41): MIDR_EL1.PartNum as listed in each core's Technical Reference
@@ -70,14 +115,66 @@ const ARM_PARTS: [(u32, &str); 52] = [
     (0xd90, "C1-Premium"),
 ];
 
-/// Implementers whose own parts are named by their number alone: `Apple 0x032`.
-const IMPLEMENTERS: [(u32, &str); 8] = [
+/// Parts of other implementers, by the names that util-linux's `lscpu` prints for them.
+const OTHER_PARTS: [(u32, u32, &str); 47] = [
+    (0x42, 0x0516, "Vulcan"),
+    (0x43, 0x0a1, "ThunderX-88XX"),
+    (0x43, 0x0af, "ThunderX2-99xx"),
+    (0x46, 0x001, "A64FX"),
+    (0x46, 0x003, "MONAKA"),
+    (0x48, 0xd01, "TaiShan-v110"),
+    (0x48, 0xd02, "TaiShan-v120"),
+    (0x48, 0xd40, "Cortex-A76"),
+    (0x48, 0xd41, "Cortex-A77"),
+    (0x4e, 0x000, "Denver"),
+    (0x4e, 0x003, "Denver 2"),
+    (0x4e, 0x004, "Carmel"),
+    (0x51, 0x001, "Oryon"),
+    (0x51, 0x201, "Kryo"),
+    (0x51, 0x205, "Kryo"),
+    (0x51, 0x211, "Kryo"),
+    (0x51, 0x800, "Falkor-V1/Kryo"),
+    (0x51, 0x801, "Kryo-V2"),
+    (0x51, 0x802, "Kryo-3XX-Gold"),
+    (0x51, 0x803, "Kryo-3XX-Silver"),
+    (0x51, 0x804, "Kryo-4XX-Gold"),
+    (0x51, 0x805, "Kryo-4XX-Silver"),
+    (0x51, 0xc00, "Falkor"),
+    (0x51, 0xc01, "Saphira"),
+    (0x53, 0x001, "exynos-m1"),
+    (0x53, 0x002, "exynos-m3"),
+    (0x53, 0x003, "exynos-m4"),
+    (0x53, 0x004, "exynos-m5"),
+    (0x61, 0x020, "Icestorm-A14"),
+    (0x61, 0x021, "Firestorm-A14"),
+    (0x61, 0x022, "Icestorm-M1"),
+    (0x61, 0x023, "Firestorm-M1"),
+    (0x61, 0x024, "Icestorm-M1-Pro"),
+    (0x61, 0x025, "Firestorm-M1-Pro"),
+    (0x61, 0x028, "Icestorm-M1-Max"),
+    (0x61, 0x029, "Firestorm-M1-Max"),
+    (0x61, 0x030, "Blizzard-A15"),
+    (0x61, 0x031, "Avalanche-A15"),
+    (0x61, 0x032, "Blizzard-M2"),
+    (0x61, 0x033, "Avalanche-M2"),
+    (0x61, 0x034, "Blizzard-M2-Pro"),
+    (0x61, 0x035, "Avalanche-M2-Pro"),
+    (0x61, 0x036, "Sawtooth-A16"),
+    (0x61, 0x037, "Everest-A16"),
+    (0x61, 0x038, "Blizzard-M2-Max"),
+    (0x61, 0x039, "Avalanche-M2-Max"),
+    (0xc0, 0xac3, "Ampere-1"),
+];
+
+/// Implementers whose other parts are named by their number alone: `Apple 0x050`.
+const IMPLEMENTERS: [(u32, &str); 9] = [
     (0x42, "Broadcom"),
     (0x43, "Cavium"),
     (0x46, "Fujitsu"),
     (0x48, "HiSilicon"),
     (0x4e, "NVIDIA"),
     (0x51, "Qualcomm"),
+    (0x53, "Samsung"),
     (0x61, "Apple"),
     (0xc0, "Ampere"),
 ];
@@ -93,7 +190,8 @@ pub(crate) fn read(text: &str) -> Told {
         let (key, value) = (key.trim(), value.trim());
         match key {
             "processor" => {
-                cpu = value.parse().ok().filter(|n| *n < MAX_CPUS).map(CpuId);
+                // 32-bit Arm kernels also say `Processor : ARMv7 …`, which is no number.
+                cpu = processor(line).filter(|n| *n < MAX_CPUS).map(CpuId);
                 implementer = None;
                 if let Some(id) = cpu {
                     told.cpus.entry(id).or_default();
@@ -118,15 +216,25 @@ pub(crate) fn read(text: &str) -> Told {
             "CPU part" => {
                 // An emulated CPU has implementer 0, "reserved for software use".
                 let implementer = implementer.filter(|n| *n != 0);
-                if let (Some(id), Some(implementer), Some(part)) = (cpu, implementer, hex(value)) {
-                    told.cpus.insert(id, Some(core_name(implementer, part)));
+                if let (Some(cpu), Some(implementer), Some(part)) = (told.cpu(cpu), implementer, hex(value)) {
+                    cpu.core_name = Some(core_name(implementer, part));
                 }
             }
+            "physical id" => told.cpu(cpu).into_iter().for_each(|c| c.package = value.parse().ok()),
+            "core id" => told.cpu(cpu).into_iter().for_each(|c| c.core = value.parse().ok()),
+            "cpu cores" => told.cpu(cpu).into_iter().for_each(|c| c.cores = value.parse().ok()),
             _ => {}
         }
     }
     told.model_name = told.model_name.or(hardware);
     told
+}
+
+/// The number of a line `processor : 3`.
+pub(crate) fn processor(line: &str) -> Option<u32> {
+    let (key, value) = line.split_once(':')?;
+    (key.trim() == "processor").then_some(())?;
+    value.trim().parse().ok()
 }
 
 fn hex(text: &str) -> Option<u32> {
@@ -135,6 +243,9 @@ fn hex(text: &str) -> Option<u32> {
 
 fn core_name(implementer: u32, part: u32) -> String {
     let of = |list: &[(u32, &'static str)], number| list.iter().find(|(n, _)| *n == number).map(|(_, name)| *name);
+    if let Some((.., name)) = OTHER_PARTS.iter().find(|(i, p, _)| (*i, *p) == (implementer, part)) {
+        return (*name).to_owned();
+    }
     match (implementer, of(&ARM_PARTS, part), of(&IMPLEMENTERS, implementer)) {
         (0x41, Some(name), _) => name.to_owned(),
         (_, _, Some(vendor)) => format!("{vendor} {part:#05x}"),
@@ -153,8 +264,8 @@ mod tests {
             CPU implementer : 0x61\nCPU part : 0x032\nprocessor : 2\nCPU implementer : 0xff\nCPU part : 0x1\n",
         );
         assert_eq!(told.arch.as_deref(), Some("aarch64"));
-        let names: Vec<_> = told.cpus.values().flatten().cloned().collect();
-        assert_eq!(names, ["Cortex-A55", "Apple 0x032", "0xff/0x001"]);
+        let names: Vec<_> = told.cpus.values().filter_map(|c| c.core_name.clone()).collect();
+        assert_eq!(names, ["Cortex-A55", "Blizzard-M2", "0xff/0x001"]);
     }
 
     #[test]
@@ -162,6 +273,20 @@ mod tests {
         let told = read("processor : 0\nvendor_id : GenuineIntel\nmodel name : A CPU\nflags : fpu lm\n");
         assert_eq!((told.model_name.as_deref(), told.arch.as_deref()), (Some("A CPU"), Some("x86_64")));
         assert_eq!(told.cpus.len(), 1);
+    }
+
+    #[test]
+    fn threads_of_x86_cores() {
+        let cpu = |id, core, cores| {
+            format!(
+                "processor : {id}\nvendor_id : AuthenticAMD\nphysical id : 0\ncore id : {core}\ncpu cores : {cores}\n"
+            )
+        };
+        let mut told = read(&[cpu(0, 0, 2), cpu(1, 4, 2), cpu(2, 0, 2), cpu(3, 4, 2)].concat());
+        assert_eq!(told.siblings(), [[CpuId(0), CpuId(2)], [CpuId(1), CpuId(3)]]);
+        // Two dies that number their cores alike: four cores with two numbers.
+        let mut told = read(&[cpu(0, 0, 4), cpu(1, 4, 4), cpu(2, 0, 4), cpu(3, 4, 4)].concat());
+        assert!(told.siblings().is_empty() && told.unknown.is_some());
     }
 
     #[test]

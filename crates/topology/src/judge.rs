@@ -55,12 +55,42 @@ impl Partition {
     }
 }
 
+/// Classes by a source that tells kinds of core, and not numbers of each.
+pub(crate) struct Ranked {
+    /// Whether it knows the kinds, or itself concluded them from numbers: then it is heard behind these.
+    pub(crate) known: bool,
+    pub(crate) source: Source,
+    /// By place; 0 = slowest.
+    pub(crate) rank: Vec<Option<u32>>,
+    pub(crate) classes: u32,
+    /// Whether the slowest class is a low-power one.
+    pub(crate) low_power: bool,
+}
+
 impl Machine {
     /// Fills `class`, `class_names` and the notes about them from the facts of `cpus`; `pmu` is by place, or empty.
     #[must_use]
-    pub(crate) fn judged(mut self, pmu: &[Option<Pmu>]) -> Self {
+    pub(crate) fn judged(self, pmu: &[Option<Pmu>]) -> Self {
+        let ranked = by_pmu(&self.cpus, pmu);
+        self.judged_by(ranked)
+    }
+
+    /// The same, with the ranks that a source tells.
+    #[must_use]
+    pub(crate) fn judged_by(mut self, ranked: Option<Ranked>) -> Self {
         let mut found: Vec<Partition> = Vec::new();
-        found.extend(by_pmu(&self.cpus, pmu));
+        let mut concluded = None;
+        match ranked {
+            Some(told) if told.classes as usize > MAX_CLASSES => {
+                let (source, classes) = (told.source.as_str(), told.classes);
+                self.notes.push(format!("{source} tells {classes} kinds: too many to be core types, set aside"));
+            }
+            Some(Ranked { source, rank, classes, low_power, known }) => {
+                let told = Partition { source, class: rank, classes, low_power };
+                if known { found.push(told) } else { concluded = Some(told) }
+            }
+            None => {}
+        }
         let x86 =
             self.arch.as_deref().is_some_and(|a| a.starts_with("x86") || (a.starts_with('i') && a.ends_with("86")));
         for (source, value) in NUMBERS {
@@ -69,6 +99,7 @@ impl Machine {
             let values: Vec<Option<u32>> = self.cpus.iter().map(value).collect();
             found.extend(by_numbers(source, &self.cpus, &values, direct, &mut self.notes));
         }
+        found.extend(concluded);
         let decides = found.iter().position(|p| p.covers_online(&self.cpus)).or((!found.is_empty()).then_some(0));
         let Some(decides) = decides else {
             let none = Judged { best: Claim { value: 0, source: Source::Assumed }, against: Vec::new() };
@@ -131,12 +162,12 @@ pub(crate) fn names(classes: u32, low_power: bool) -> Vec<CoreType> {
     (0..classes).map(name).collect()
 }
 
-fn by_pmu(cpus: &[Cpu], pmu: &[Option<Pmu>]) -> Option<Partition> {
+fn by_pmu(cpus: &[Cpu], pmu: &[Option<Pmu>]) -> Option<Ranked> {
     let kinds: Vec<Pmu> = pmu.iter().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect();
     let rank = |p: Pmu| kinds.iter().position(|k| *k == p).and_then(|r| u32::try_from(r).ok());
-    let class = (0..cpus.len()).map(|i| rank(pmu.get(i).copied().flatten()?)).collect();
+    let rank = (0..cpus.len()).map(|i| rank(pmu.get(i).copied().flatten()?)).collect();
     let classes = u32::try_from(kinds.len()).ok().filter(|n| *n > 1)?;
-    Some(Partition { source: Source::PmuCpuList, class, classes, low_power: kinds.contains(&Pmu::LowPower) })
+    Some(Ranked { known: true, source: Source::PmuCpuList, rank, classes, low_power: kinds.contains(&Pmu::LowPower) })
 }
 
 type Value = fn(&Cpu) -> Option<u32>;

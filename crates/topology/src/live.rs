@@ -78,23 +78,88 @@ pub fn live() -> Machine {
     machine
 }
 
-/// What the user names with `--machine`: a TOML file (see [`Machine::from_user`]) or a folder with a sysfs tree.
+/// What the user names with `--machine`: a file that describes a machine ([`Machine::from_text`]), or a folder with a sysfs
+/// tree, or one of pepc's emulated machines.
 ///
 /// # Errors
 /// With the line and what to write instead, or what the folder lacks.
 pub fn machine_file(path: &Path) -> Result<Machine, BadMachine> {
     if path.is_dir() {
-        let root = Root::recorded(path).ok_or_else(|| BadMachine {
-            line: None,
-            what: format!(
-                "{} is a folder without sys/devices/system/cpu or devices/system/cpu: give a sysfs tree or a TOML file",
-                path.display()
-            ),
-        })?;
+        return folder(path);
+    }
+    let bytes = bytes(path, MAX_BYTES).map_err(|why| bad(format!("{}: {why}", path.display())))?;
+    if packed(&bytes) {
+        return Err(bad(format!(
+            "{} is an archive: unpack it (`mkdir machine && tar -xf FILE -C machine`) and name the folder",
+            path.display()
+        )));
+    }
+    let text = String::from_utf8(bytes).map_err(|why| {
+        bad(format!("{} is no text (byte {} is not UTF-8)", path.display(), why.utf8_error().valid_up_to()))
+    })?;
+    Machine::from_text(&text)
+}
+
+/// Whether a path names a description of a machine rather than a trace, by its content: see [`machine_file`].
+#[must_use]
+pub fn is_machine(path: &Path) -> bool {
+    if path.is_dir() {
+        return recorded(path).is_some() || path.join(PEPC).is_file();
+    }
+    beginning(path, 64 << 10)
+        .is_ok_and(|head| !head.contains(&0) && crate::is_description(&String::from_utf8_lossy(&head)))
+}
+
+/// Where pepc's emulated machines keep their sysfs.
+const PEPC: &str = "sys/inlinefiles.txt";
+
+/// A tree, also where it is the only folder in the one named, as archives of trees unpack.
+fn recorded(dir: &Path) -> Option<Root> {
+    let below = || {
+        let entries = std::fs::read_dir(dir).ok()?.take(1000);
+        let mut found = entries.filter_map(|e| Root::recorded(&e.ok()?.path()));
+        found.next().filter(|_| found.next().is_none())
+    };
+    Root::recorded(dir).or_else(below)
+}
+
+fn folder(dir: &Path) -> Result<Machine, BadMachine> {
+    if let Some(root) = recorded(dir) {
         return Ok(Machine::from_sysfs(&root));
     }
-    let unreadable = |why: io::Error| BadMachine { line: None, what: format!("{}: {why}", path.display()) };
-    let mut text = String::new();
-    std::fs::File::open(path).map_err(unreadable)?.take(MAX_BYTES).read_to_string(&mut text).map_err(unreadable)?;
-    Machine::from_user(&text)
+    if let Ok(inline) = beginning(&dir.join(PEPC), MAX_BYTES) {
+        let cpuinfo = beginning(&dir.join("proc/cpuinfo"), MAX_BYTES).ok();
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        return Ok(Machine::from_sysfs(&crate::described::pepc_files(&text(inline), cpuinfo.map(text))));
+    }
+    Err(bad(format!(
+        "{} is a folder without sys/devices/system/cpu or devices/system/cpu: give a sysfs tree, or a file that describes a \
+         machine",
+        dir.display()
+    )))
+}
+
+fn bad(what: String) -> BadMachine {
+    BadMachine { line: None, what }
+}
+
+/// The beginning of a plain file; a pipe in a recorded tree would be waited on for ever, and one that is only looked at
+/// would be empty afterwards.
+fn beginning(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::other("not a plain file"));
+    }
+    bytes(path, most)
+}
+
+fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// gzip, bzip2, xz, zstd, zip, or a tar of any kind.
+fn packed(bytes: &[u8]) -> bool {
+    let magic: [&[u8]; 5] = [b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"];
+    magic.iter().any(|m| bytes.starts_with(m)) || bytes.get(257..262) == Some(b"ustar")
 }

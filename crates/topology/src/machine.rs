@@ -24,6 +24,12 @@ pub enum Source {
     Sysfs,
     /// `/proc/cpuinfo`.
     CpuInfo,
+    /// An XML that hwloc exported.
+    Hwloc,
+    /// What `lscpu` printed.
+    Lscpu,
+    /// LISA's `plat_info.yml`.
+    PlatInfo,
     /// No source says anything; the neutral value is assumed.
     Assumed,
 }
@@ -41,6 +47,9 @@ impl Source {
             Self::TraceHeader => "trace_header",
             Self::Sysfs => "sysfs",
             Self::CpuInfo => "cpu_info",
+            Self::Hwloc => "hwloc",
+            Self::Lscpu => "lscpu",
+            Self::PlatInfo => "plat_info",
             Self::Assumed => "assumed",
         }
     }

@@ -6,6 +6,7 @@
 use crate::cpuinfo;
 use crate::cpulist;
 use crate::files::Files;
+use crate::header::spread;
 use crate::judge::Pmu;
 use crate::machine::{Cpu, Fact, Machine, Source};
 use model::CpuId;
@@ -33,7 +34,7 @@ impl Machine {
         if ids.is_empty() {
             ids.extend(reader.numbered(CPUS, "cpu").into_iter().map(CpuId));
         }
-        let told = cpuinfo::read(&reader.text("/proc/cpuinfo").unwrap_or_default());
+        let mut told = cpuinfo::read(&reader.text("/proc/cpuinfo").unwrap_or_default());
         if ids.is_empty() {
             ids.extend(told.cpus.keys());
         }
@@ -42,12 +43,13 @@ impl Machine {
         reader.policies(&mut cpus);
         reader.nodes(&mut cpus);
         let pmu = reader.pmus(&mut cpus, &told);
-        let arch = reader.text("/proc/sys/kernel/arch").or(told.arch).filter(|a| !a.is_empty());
+        let arch = reader.text("/proc/sys/kernel/arch").or_else(|| told.arch.take()).filter(|a| !a.is_empty());
         let board =
             || reader.text("/proc/device-tree/model").or_else(|| reader.text("/sys/firmware/devicetree/base/model"));
-        let model_name = told.model_name.or_else(board).filter(|m| !m.is_empty());
+        let model_name = told.model_name.take().or_else(board).filter(|m| !m.is_empty());
         let mut machine = Self { model_name, arch, cpus, unknown: reader.unknown(), ..Self::default() };
         machine.sources = sources(&machine.cpus, !pmu.is_empty());
+        machine.complete_from(&mut told);
         if pmu.iter().any(Option::is_none) && !pmu.is_empty() {
             let none = machine.cpus.iter().zip(&pmu).filter(|(c, p)| c.online && p.is_none()).map(|(c, _)| c.id);
             let none = cpulist::format(none);
@@ -56,6 +58,51 @@ impl Machine {
             }
         }
         machine.judged(&pmu)
+    }
+}
+
+impl Machine {
+    /// Packages, cores and threads from `/proc/cpuinfo`, each where no file of sysfs tells it of any CPU; where both do and
+    /// differ, that is noted.
+    fn complete_from(&mut self, told: &mut cpuinfo::Told) {
+        let threads = told.siblings();
+        let mut by_info: Vec<Cpu> = told.cpus.keys().map(|id| Cpu::new(*id)).collect();
+        spread(&mut by_info, &threads, |c| &mut c.siblings);
+        for (cpu, told) in by_info.iter_mut().zip(told.cpus.values()) {
+            (cpu.package, cpu.core) = (told.package, told.core);
+        }
+        for fact in [Fact::Package, Fact::Core, Fact::Siblings] {
+            if !by_info.iter().any(|c| c.knows(fact)) {
+                continue;
+            }
+            let known = self.sources.contains_key(&fact);
+            let mut differ = Vec::new();
+            for theirs in &by_info {
+                let Ok(at) = self.cpus.binary_search_by_key(&theirs.id, |c| c.id) else { continue };
+                let Some(cpu) = self.cpus.get_mut(at) else { continue };
+                let was = (cpu.package, cpu.core, cpu.siblings.clone());
+                let mut with = cpu.clone();
+                match fact {
+                    Fact::Package => with.package = theirs.package,
+                    Fact::Core => with.core = theirs.core,
+                    _ => with.siblings.clone_from(&theirs.siblings),
+                }
+                if !known {
+                    *cpu = with;
+                } else if cpu.knows(fact) && with.knows(fact) && was != (with.package, with.core, with.siblings) {
+                    differ.push(cpu.id);
+                }
+            }
+            if !known {
+                self.sources.insert(fact, Source::CpuInfo);
+            } else if !differ.is_empty() {
+                let of = cpulist::format(differ);
+                self.notes.push(format!("{} of CPU {of}: cpu_info differs from sysfs, which counts", fact.as_str()));
+            }
+        }
+        if !self.sources.contains_key(&Fact::Siblings) {
+            self.unknown.extend(told.unknown.take());
+        }
     }
 }
 
@@ -261,7 +308,7 @@ impl<'a> Reader<'a> {
             pmus.clear();
         }
         for cpu in cpus.iter_mut().filter(|c| c.vendor_type.is_none()) {
-            cpu.vendor_type = told.cpus.get(&cpu.id).cloned().flatten();
+            cpu.vendor_type = told.cpus.get(&cpu.id).and_then(|c| c.core_name.clone());
         }
         pmus
     }

@@ -9,8 +9,14 @@ const AFTER: &str = "\
 Examples:
   corewise topo                        this machine
   corewise topo run.cw                 the machine of a trace
-  corewise topo --machine laptop.toml  a machine that you describe
+  corewise topo laptop.toml            a machine that you describe
+  lstopo --of xml > laptop.xml; corewise topo laptop.xml
+  ssh board cat /proc/cpuinfo > board; corewise topo board
   corewise topo --json | jq .class_names
+
+Machines are read from hwloc's XML, from lscpu (its summary, -e, -p, with or without -J), /proc/cpuinfo, a folder with a \
+sysfs tree, LISA's plat_info.yml, pepc's emulated machines, what --json printed, and TOML of your own. What a file is is told \
+by its content. --machine takes the same; with both, --machine wins and what it displaces is told.
 
 Every fact says who told it. Which cores are fast and which are slow is judged from the kernel's CPU lists, capacities, CPPC \
 and maximum frequencies; where nothing tells, all are `uniform`.";
@@ -19,7 +25,7 @@ and maximum frequencies; where nothing tells, all are `uniform`.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A trace folder or a perf.data: the machine that it was recorded on [default: this machine]
+    /// A trace, for the machine that it was recorded on; or a file or folder that describes one [default: this machine]
     trace: Option<PathBuf>,
     /// As JSON, with the sources of every fact
     #[arg(long)]
@@ -32,6 +38,13 @@ pub struct Args {
 /// The trace or the machine file cannot be read.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let machine = match (&args.trace, global.machine()?) {
+        (Some(path), told) if engine::is_machine(path) => {
+            let machine = Global::machine_of(path)?;
+            match told {
+                Some(told) => machine.overlay(told),
+                None => machine,
+            }
+        }
         (Some(trace), _) => global.open(trace)?.machine().clone(),
         (None, Some(told)) => told,
         (None, None) => engine::live(),

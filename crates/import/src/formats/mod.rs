@@ -2,4 +2,5 @@
 
 pub mod ctf;
 pub mod perf_data;
+pub mod schedviz;
 pub mod trace_dat;

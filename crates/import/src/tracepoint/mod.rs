@@ -4,9 +4,11 @@
 mod decode;
 mod format;
 mod marker;
+mod pages;
 mod states;
 
 pub(crate) use decode::{Decoder, Names, Place};
-pub(crate) use format::{ByteOrder, EventFormat};
-pub(crate) use states::States;
+pub(crate) use format::{ByteOrder, EventFormat, FormatError};
 pub(crate) use marker::marker;
+pub(crate) use pages::{BadPage, Mark, PageLayout};
+pub(crate) use states::States;

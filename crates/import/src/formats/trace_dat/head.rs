@@ -2,9 +2,8 @@
 
 use super::options::{self, Buffer, CpuData, Options};
 use super::packed::Codec;
-use super::page::Layout;
 use super::reader::{Reader, unreadable};
-use crate::tracepoint::{ByteOrder, EventFormat};
+use crate::tracepoint::{ByteOrder, EventFormat, FormatError, PageLayout};
 use ingest::{Fatal, ReadSeek};
 use model::CpuId;
 use std::io::{Cursor, Read, Seek, SeekFrom};
@@ -38,7 +37,7 @@ pub(super) struct Start {
 pub(super) struct Head {
     pub(super) version: u32,
     pub(super) page_size: u64,
-    pub(super) layout: Layout,
+    pub(super) layout: PageLayout,
     pub(super) codec: Codec,
     pub(super) options: Options,
     /// The names of threads when recording ended, a line each.
@@ -244,7 +243,7 @@ fn version_7(
 }
 
 /// "header_page", then how the kernel describes a page; the same for "header_event", which never changed.
-fn header_info<R: Read + Seek>(r: &mut Reader<R>) -> Result<Layout, Fatal> {
+fn header_info<R: Read + Seek>(r: &mut Reader<R>) -> Result<PageLayout, Fatal> {
     let mut layout = None;
     for name in ["header_page", "header_event"] {
         let place = r.place();
@@ -254,8 +253,8 @@ fn header_info<R: Read + Seek>(r: &mut Reader<R>) -> Result<Layout, Fatal> {
         let size = r.u64()?;
         let text = r.take(size, LARGEST_FORMAT)?;
         if name == "header_page" {
-            let unknown = || Fatal::new("the ring buffer's pages are laid out in a way that is not known", place);
-            layout = Some(Layout::parse(&text).ok_or_else(unknown)?);
+            let unknown = |why: FormatError| Fatal::new(why.0, place);
+            layout = Some(PageLayout::parse(&String::from_utf8_lossy(&text), r.order).map_err(unknown)?);
         }
     }
     layout.ok_or_else(|| r.fatal("no description of pages"))

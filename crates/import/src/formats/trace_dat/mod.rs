@@ -12,14 +12,13 @@
 //! ```text
 //!   mod      open: what the file says            head     both versions' heads      options  what both write alike
 //!   stream   pages → events, losses              blocks   a CPU's pages in turn     packed   zstd and zlib
-//!   page     the ring buffer's page              reader   numbers and texts, checked
+//!                                                reader   numbers and texts, checked
 //! ```
 
 mod blocks;
 mod head;
 mod options;
 mod packed;
-mod page;
 mod reader;
 mod stream;
 
@@ -165,7 +164,7 @@ fn scale(head: &Head, chosen: &Buffer) -> Result<Scale, Fatal> {
 
 /// Version 7 tells it of each instance. A kernel with larger sub-buffers says so itself.
 fn page_size(head: &Head, chosen: &Buffer) -> Result<u64, Fatal> {
-    let told = if chosen.page_size > 0 { chosen.page_size } else { head.page_size.max(head.layout.size) };
+    let told = if chosen.page_size > 0 { chosen.page_size } else { head.page_size.max(head.layout.size() as u64) };
     if !(64..=LARGEST_PAGE).contains(&told) {
         return Err(Fatal::new(format!("pages of {told} bytes: no kernel has such"), 0));
     }

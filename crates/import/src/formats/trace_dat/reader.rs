@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 /// Reads on from a place in the file, or in an unpacked section of it.
 pub(super) struct Reader<R> {
     from: BufReader<R>,
-    order: ByteOrder,
+    pub(super) order: ByteOrder,
     at: u64,
     end: u64,
     /// Where in the file this is: what [`Fatal`] tells. Of a packed section it stays its begin.

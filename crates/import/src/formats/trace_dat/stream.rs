@@ -5,8 +5,7 @@
 
 use super::blocks::{Blocks, Got, Region};
 use super::options::Stats;
-use super::page::{Layout, Mark, Page, Step};
-use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, Place, marker};
+use crate::tracepoint::{BadPage, ByteOrder, Decoder, EventFormat, Mark, Names, PageLayout, Place, marker};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, StackId, Tid, What};
 use rustc_hash::FxHashMap;
@@ -99,8 +98,7 @@ struct Buffer {
 }
 
 impl Buffer {
-    fn lose(&mut self, events: Option<u64>) {
-        let events = events.and_then(|n| i64::try_from(n).ok());
+    fn lose(&mut self, events: Option<i64>) {
         self.lost = Some(match (self.lost, events) {
             (None, Some(n)) => n,
             (Some(before), Some(n)) if before >= 0 => before.saturating_add(n),
@@ -126,7 +124,7 @@ struct Aside {
 /// What a stream is made of.
 pub(super) struct Parts<'a> {
     pub(super) blocks: Blocks<'a>,
-    pub(super) layout: Layout,
+    pub(super) layout: PageLayout,
     pub(super) page_size: usize,
     pub(super) scale: Scale,
     pub(super) records: Records,
@@ -139,7 +137,7 @@ pub(super) struct Parts<'a> {
 /// A trace.dat's events.
 pub(super) struct DatStream<'a> {
     blocks: Blocks<'a>,
-    layout: Layout,
+    layout: PageLayout,
     page_size: usize,
     scale: Scale,
     records: Records,
@@ -230,36 +228,39 @@ impl<'a> DatStream<'a> {
         let plain = self.blocks.is_plain();
         let place = if plain { self.blocks.place + self.read as u64 } else { self.blocks.place };
         let begin = std::mem::replace(&mut self.read, end);
-        let Some(mut page) = Page::open(bytes, self.layout, self.records.order) else {
-            bad.trouble("a page whose head says what cannot be", place, Trouble::Lost);
-            return buffer.lose(None);
+        let mut page = match self.layout.open(bytes) {
+            Ok(page) => page,
+            Err(BadPage(why)) => {
+                bad.trouble(why, place, Trouble::Lost);
+                return buffer.lose(None);
+            }
         };
         if let Some(mark) = self.within.take() {
-            page.go_on(mark);
-        } else if let Some(lost) = page.lost {
-            buffer.lose(lost);
-            buffer.counted = buffer.counted.saturating_add(lost.unwrap_or(0));
-            buffer.uncounted |= lost.is_none();
+            page.records.go_on(mark);
+        } else if let Some(lost) = page.missed {
+            buffer.lose(Some(lost).filter(|n| *n >= 0));
+            buffer.counted = buffer.counted.saturating_add(u64::try_from(lost).unwrap_or(0));
+            buffer.uncounted |= lost < 0;
         }
         loop {
             if out.events.len() >= MOST {
-                (self.read, self.within) = (begin, Some(page.mark()));
+                (self.read, self.within) = (begin, Some(page.records.mark()));
                 return;
             }
-            let (raw, time, on_page) = match page.next() {
-                Step::Record(raw, time, on_page) => (raw, time, on_page),
-                Step::End => return,
-                Step::Torn(on_page) => {
-                    bad.trouble("the rest of a page cannot be read", place + on_page as u64, Trouble::Lost);
+            let record = match page.records.next() {
+                Some(Ok(record)) => record,
+                None => return,
+                Some(Err(BadPage(why))) => {
+                    bad.trouble(why, place, Trouble::Lost);
                     return buffer.lose(None);
                 }
             };
-            let offset = if plain { place + on_page as u64 } else { place };
-            let Some(at) = self.scale.ns(time) else {
+            let offset = if plain { place + (self.layout.data() + record.at) as u64 } else { place };
+            let Some(at) = self.scale.ns(record.time) else {
                 bad.trouble("a page with a time that no clock has", offset, Trouble::Lost);
                 return buffer.lose(None);
             };
-            match self.records.read(raw, at, &mut self.told, out) {
+            match self.records.read(record.raw, at, &mut self.told, out) {
                 Some(what) => {
                     if buffer.lost.is_some() {
                         out.events.extend(buffer.loss(at, at, offset));

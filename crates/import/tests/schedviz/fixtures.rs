@@ -1,0 +1,133 @@
+//! Collections that were recorded: ours, and SchedViz's own.
+
+use crate::{Files, Read, folder};
+use model::{Batch, CpuState, ThreadState, What};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/schedviz");
+const OF_SCHEDVIZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces/schedviz");
+const READER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../acceptance/schedviz_text.py");
+
+/// What our collections tell: see `recorded.md`, whose `trace` blocks name their folders.
+#[test]
+fn ours() {
+    testkit::cases::run(Path::new(OURS), |name| {
+        let files = Files::of_folder(&Path::new(OURS).join(name.trim()));
+        assert!(import::detect_folder(&ingest::Folder::names(&files)).is_some_and(|f| f.id() == "schedviz"));
+        summary(&folder(&files).unwrap())
+    });
+}
+
+fn summary(read: &Read) -> String {
+    let mut text = String::new();
+    let f = &read.facts;
+    let _ = writeln!(text, "clock: {}; waking: {:?}, wakeup: {:?}", f.clock, f.has_waking, f.has_wakeup);
+    let _ = writeln!(text, "online: {:?}", f.online.iter().map(|c| c.0).collect::<Vec<_>>());
+    for (name, value) in &f.about {
+        let _ = writeln!(text, "{name}: {value}");
+    }
+    for lack in &f.lacks {
+        let _ = writeln!(text, "lacks: {lack}");
+    }
+    let _ = write!(text, "{}", topology::draw(f.machine.as_ref().unwrap()));
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    for event in &read.events {
+        let debug = format!("{:?}", event.what);
+        *kinds.entry(debug.split(['(', ' ']).next().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    let _ = writeln!(text, "events: {kinds:?}");
+    let _ = writeln!(text, "names: {}, trouble: {:?}, late: {}", read.names.len(), read.troubles.0, read.late);
+    for event in read.events.iter().filter(|e| matches!(e.what, What::Loss(_))) {
+        let _ = writeln!(text, "{}", read.words(event));
+    }
+    for line in read.told().iter().take(10) {
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+/// A slow reader in Python makes text of each collection, and the referee reads that.
+#[test]
+fn all_as_the_referee_has_them() {
+    let ours = ["ftrace", "ebpf"].map(|name| PathBuf::from(OURS).join(name));
+    let theirs = std::fs::read_dir(OF_SCHEDVIZ).into_iter().flatten().map(|e| e.unwrap().path());
+    for path in ours.into_iter().chain(theirs) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = match Command::new("python3").arg("-B").arg(READER).arg(&path).output() {
+            Ok(out) if out.status.success() => String::from_utf8(out.stdout).unwrap(),
+            Ok(out) => panic!("{name}: {}", String::from_utf8_lossy(&out.stderr)),
+            Err(why) => return eprintln!("skipped: python3: {why}"),
+        };
+        let lines = text.lines().count();
+        let files = if path.is_dir() { Files::of_folder(&path) } else { Files::of_archive(&path) };
+        let read = folder(&files).unwrap();
+        let sampled = read.events.iter().filter(|e| e.is_sample()).count();
+        assert_eq!(sampled, lines, "{name}: each event is a line of the other reader");
+        assert!(read.troubles.0.is_empty(), "{name}: {:?}", read.troubles.0);
+        match testkit::referee::ask(&[text]) {
+            Ok(answers) => compare(&name, &read, &answers[0]),
+            Err(why) => return eprintln!("skipped: {why}"),
+        }
+    }
+}
+
+fn compare(name: &str, read: &Read, answer: &Value) {
+    assert_eq!(answer["unparsed"], json!({}), "{name}");
+    let totals = totals(read);
+    let switches = read.events.iter().filter(|e| matches!(e.what, What::Switch(_))).count();
+    assert_eq!(json!(switches), answer["switches"], "{name}");
+    assert_eq!(json!([totals.broken(), totals.unwoken()]), json!([answer["broken"], answer["unwoken"]]), "{name}");
+    let threads = answer["threads"].as_array().unwrap();
+    for theirs in threads {
+        let tid = theirs["tid"].as_i64().unwrap();
+        let lives: Vec<_> = totals.threads.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
+        for state in ThreadState::ALL {
+            let column = format!("{}_ns", state.as_str());
+            let ours = lives.iter().map(|t| t.time(state).0).sum::<i64>();
+            assert_eq!(json!(ours), theirs[&column], "{column} of {tid} in {name}");
+        }
+        let ours = [
+            lives.iter().map(|t| t.involuntary).sum::<u64>(),
+            lives.iter().map(|t| t.voluntary).sum(),
+            lives.iter().map(|t| t.migrations).sum(),
+        ];
+        let counts = json!([theirs["involuntary"], theirs["voluntary"], theirs["migrations"]]);
+        assert_eq!(json!(ours), counts, "counts of {tid} in {name}");
+    }
+    let followed: Vec<_> = totals.cpus.iter().filter(|c| c.followed).collect();
+    for cpu in &followed {
+        let theirs = &answer["cpus"][cpu.cpu.0.to_string()];
+        for state in CpuState::ALL {
+            let column = format!("{}_ns", state.as_str());
+            assert_eq!(json!(cpu.time(state).0), theirs[&column], "{column} of CPU {} in {name}", cpu.cpu.0);
+        }
+    }
+    eprintln!("{name}: {switches} switches, {} threads, {} CPUs equal", threads.len(), followed.len());
+}
+
+fn totals(read: &Read) -> account::Totals {
+    let (has_waking, online) = (read.facts.has_waking.unwrap_or(true), read.facts.online.clone());
+    let rules = account::Rules { has_waking, has_wakes: true, online, ..account::Rules::default() };
+    let mut accountant = account::Accountant::new(rules);
+    accountant.push(&Batch { events: read.events.clone(), ..Batch::default() }, &mut ());
+    accountant.finish(&mut ())
+}
+
+/// The machine of a collection is that of its topology folder.
+#[test]
+fn siblings_of_schedviz_own_collection() {
+    let path = Path::new(OF_SCHEDVIZ).join("schedviz__ebpf_trace.tar.gz");
+    if !path.is_file() {
+        return eprintln!("skipped: {} is not here", path.display());
+    }
+    let read = folder(&Files::of_archive(&path)).unwrap();
+    let machine = read.facts.machine.unwrap();
+    let siblings: Vec<String> = machine.cpus.iter().map(|c| topology::cpulist::format(c.siblings.clone())).collect();
+    assert_eq!(siblings, ["0,2", "1,3", "0,2", "1,3"]);
+    assert!(machine.cpus.iter().all(|c| c.node == Some(0) && c.package == Some(0)));
+    assert_eq!(read.facts.online.len(), 4);
+}
