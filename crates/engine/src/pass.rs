@@ -53,12 +53,12 @@ pub fn account_with<S: Sink>(
         let failed = |fatal| EngineError::Source { path: source.path().to_owned(), fatal };
         let opened = source.open().map_err(failed)?;
         let mut facts = opened.facts.clone();
-        if facts.has_waking.is_none() {
+        if facts.has_waking.is_none() || facts.has_wakeup.is_none() {
             let seen = match wakes {
                 Some(seen) => seen,
                 None => *wakes.insert(first_wakes(source).map_err(failed)?),
             };
-            facts.has_waking = Some(seen.waking);
+            facts.has_waking = facts.has_waking.or(Some(seen.waking));
             facts.has_wakeup = facts.has_wakeup.or(Some(seen.wakeup));
         }
         let mut sink = sink(&facts);
