@@ -9,17 +9,21 @@ use rustc_hash::FxHashMap;
 const COMM: usize = 16;
 /// Texts that a source may define in all; a hostile one must not fill the memory.
 const MOST_NAMES: usize = 1 << 20;
+/// Bytes of these texts, likewise.
+const MOST_BYTES: usize = 32 << 20;
 
 /// Numbers texts in the order of their first use ([`Batch::names`]).
 pub(crate) struct Names {
     ids: FxHashMap<Box<str>, NameId>,
+    /// Bytes of the texts.
+    bytes: usize,
     /// Thread names by thread number: most events repeat the name that this thread had before.
     recent: Vec<([u8; COMM], NameId)>,
 }
 
 impl Names {
     pub(crate) fn new() -> Self {
-        Self { ids: FxHashMap::default(), recent: vec![([0; COMM], NameId::NONE); 4096] }
+        Self { ids: FxHashMap::default(), bytes: 0, recent: vec![([0; COMM], NameId::NONE); 4096] }
     }
 
     /// The number of a text.
@@ -31,14 +35,26 @@ impl Names {
         if let Some(id) = self.ids.get(text.as_ref()) {
             return *id;
         }
-        if self.ids.len() >= MOST_NAMES {
+        if self.ids.len() >= MOST_NAMES || self.bytes + text.len() > MOST_BYTES {
             return NameId::NONE;
         }
+        self.bytes += text.len();
         let id = NameId(u32::try_from(self.ids.len() + 1).unwrap_or(0));
         let text: Box<str> = text.into();
         out.names.push(text.clone());
         self.ids.insert(text, id);
         id
+    }
+
+    /// The number of a thread's name in a text.
+    #[inline]
+    pub(crate) fn comm_text(&mut self, tid: Tid, comm: &[u8], out: &mut Batch) -> NameId {
+        let mut field = [0; COMM];
+        match field.get_mut(..comm.len()) {
+            Some(place) if !comm.is_empty() && comm.len() < COMM => place.copy_from_slice(comm),
+            _ => return self.id(comm, out),
+        }
+        self.comm(tid, field, out)
     }
 
     /// The number of a thread's name, as the kernel's fixed field of 16 bytes.

@@ -3,7 +3,11 @@
 
 mod decode;
 mod format;
+mod marker;
 mod states;
+mod text;
 
 pub(crate) use decode::{Decoder, Names, Place};
 pub(crate) use format::{ByteOrder, EventFormat};
+pub(crate) use marker::marker;
+pub(crate) use text::{Arguments, frequency};
