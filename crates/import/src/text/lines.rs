@@ -45,16 +45,7 @@ struct Peeked {
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(from: Box<dyn Read + Send + 'a>) -> Self {
-        Self {
-            from,
-            buffer: vec![0; CHUNK],
-            start: 0,
-            end: 0,
-            offset: 0,
-            ended: false,
-            peeked: None,
-            in_cut: false,
-        }
+        Self { from, buffer: vec![0; CHUNK], start: 0, end: 0, offset: 0, ended: false, peeked: None, in_cut: false }
     }
 
     /// What comes next, up to a MiB of it, without going past it.

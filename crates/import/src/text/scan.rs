@@ -63,6 +63,8 @@ pub(crate) struct Stamp {
 
 /// Three centuries: what follows never overflows.
 const MOST_SECONDS: u64 = 9_000_000_000;
+/// A smaller bare number counts events, and is no time.
+const FEWEST_DIGITS: usize = 6;
 
 /// `seconds.fraction`, exact to the nanosecond.
 #[inline]
@@ -85,7 +87,7 @@ pub(crate) fn stamp(text: &[u8]) -> Option<(Stamp, &[u8])> {
     let (stamp, rest) = match seconds(text) {
         Some(found) => found,
         None => {
-            let (value, rest) = number(text)?;
+            let (value, rest) = number(text).filter(|(_, rest)| text.len() - rest.len() >= FEWEST_DIGITS)?;
             (Stamp { at: Ns(i64::try_from(value).ok()?), digits: None }, rest)
         }
     };
@@ -138,7 +140,9 @@ mod tests {
         assert_eq!(ns("0.0:"), Some((0, Some(1))));
         assert_eq!(ns("9000000000.999999999: x"), Some((9_000_000_000_999_999_999, Some(9))));
         assert_eq!(ns("2225260588988: x"), Some((2_225_260_588_988, None)));
-        for wrong in ["", "1.: x", ".5: x", "1.2 x", "1.2:x", "1.0000000001: x", "99999999999.0: x", "1e3: x"] {
+        for wrong in
+            ["", "1.: x", ".5: x", "1.2 x", "1.2:x", "1.0000000001: x", "99999999999.0: x", "1e3: x", "12345: x"]
+        {
             assert_eq!(ns(wrong), None, "{wrong}");
         }
         assert_eq!(ns("99999999999999999999999: x"), None);
@@ -146,7 +150,9 @@ mod tests {
 
     #[test]
     fn numbers_as_the_kernel_prints_them() {
-        for (text, value) in [("-1", -1), ("003", 3), ("0x100", 256), ("18446744073709551615", -1), ("4294967295", 4_294_967_295)] {
+        for (text, value) in
+            [("-1", -1), ("003", 3), ("0x100", 256), ("18446744073709551615", -1), ("4294967295", 4_294_967_295)]
+        {
             assert_eq!(integer(text.as_bytes()).map(|(v, _)| v), Some(value), "{text}");
         }
         for wrong in ["", "-", "x", "0x", "18446744073709551616", "0x11112222333344445"] {

@@ -50,7 +50,13 @@ fn process(text: &[u8]) -> (Pid, Option<&[u8]>) {
 }
 
 /// A stretch of a process, named by a number of its own.
-fn asynchronous(pid: Pid, (name, cookie): (&[u8], &[u8]), begins: bool, names: &mut Names, out: &mut Batch) -> Option<What> {
+fn asynchronous(
+    pid: Pid,
+    (name, cookie): (&[u8], &[u8]),
+    begins: bool,
+    names: &mut Names,
+    out: &mut Batch,
+) -> Option<What> {
     let (track, _) = integer(cookie)?;
     let edge = if begins { MarkEdge::Begin } else { MarkEdge::End };
     Some(What::Mark(Mark { tid: Tid::UNKNOWN, pid, track, name: names.id(name, out), edge }))

@@ -154,11 +154,7 @@ fn keyed_switch(args: &[u8]) -> Option<(Side<'_>, &[u8], Side<'_>)> {
         let (prio, _) = integer(expect!(rest, b" next_prio="))?;
         Some((next, prio))
     })?;
-    Some((
-        (prev_comm, Tid(prev as i32), prev_prio as i16),
-        state,
-        (next_comm, Tid(next as i32), next_prio as i16),
-    ))
+    Some(((prev_comm, Tid(prev as i32), prev_prio as i16), state, (next_comm, Tid(next as i32), next_prio as i16)))
 }
 
 /// A name, and what `then` makes of what follows `word`, at the first place where it makes something.
@@ -337,7 +333,8 @@ mod tests {
     fn switches_in_all_their_forms() {
         use SwitchOut::{Blocked, Exited, Preempted, Runnable};
         let keyed = |state: &str| {
-            let args = "prev_comm=a b prev_pid=7 prev_prio=120 prev_state=STATE ==> next_comm=c next_pid=0 next_prio=-1";
+            let args =
+                "prev_comm=a b prev_pid=7 prev_prio=120 prev_state=STATE ==> next_comm=c next_pid=0 next_prio=-1";
             let (_, _, out, letter, _, _) = switch(&args.replace("STATE", state));
             (out, letter)
         };

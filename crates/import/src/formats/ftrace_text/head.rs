@@ -39,7 +39,8 @@ pub(super) fn head(line: &[u8]) -> Option<Head<'_>> {
 fn around(line: &[u8], open: usize) -> Option<Head<'_>> {
     let (cpu, rest) = number(&line[open + 1..])?;
     let rest = rest.strip_prefix(b"]")?;
-    if cpu >= MOST_CPUS || !matches!(rest.first(), Some(b' ' | b'\t')) {
+    // trace-cmd leaves no blank before a long bare number.
+    if cpu >= MOST_CPUS || !matches!(rest.first(), Some(b' ' | b'\t' | b'0'..=b'9')) {
         return None;
     }
     let (comm, tid, pid) = task(&line[..open])?;
@@ -108,12 +109,22 @@ mod tests {
     #[test]
     fn lines_with_and_without_their_columns() {
         for (line, told) in [
-            ("          <idle>-0     [000] d..4  1212.465074: sched_wakeup: comm=x", "<idle>|0|-1|0|1212465074000|sched_wakeup|comm=x"),
-            ("           <...>-19161 (-----) [001] ...1 683201.354908: print: B|1|x", "|19161|-1|1|683201354908000|print|B|1|x"),
+            (
+                "          <idle>-0     [000] d..4  1212.465074: sched_wakeup: comm=x",
+                "<idle>|0|-1|0|1212465074000|sched_wakeup|comm=x",
+            ),
+            (
+                "           <...>-19161 (-----) [001] ...1 683201.354908: print: B|1|x",
+                "|19161|-1|1|683201354908000|print|B|1|x",
+            ),
             (" ndroid.systemui-13580 (13580) [001] d..3. 2.5: E: ", "ndroid.systemui|13580|13580|1|2500000000|E|"),
             ("a b-12 (    7) [12] dNh31 1.000000001: x:", "a b|12|7|12|1000000001|x|"),
-            ("(x) - [0]-5 [003]     76.211513: sched_switch:          prev", "(x) - [0]|5|-1|3|76211513000|sched_switch|prev"),
+            (
+                "(x) - [0]-5 [003]     76.211513: sched_switch:          prev",
+                "(x) - [0]|5|-1|3|76211513000|sched_switch|prev",
+            ),
             ("x-1-2     [001]  2225260588988: f <-g", "x-1|2|-1|1|2225260588988||f <-g"),
+            ("x-1     [001]2225260588988: e: a", "x|1|-1|1|2225260588988|e|a"),
             ("a [001] 1.0: x-7 [002] 3.0: y: z", "a [001] 1.0: x|7|-1|2|3000000000|y|z"),
         ] {
             assert_eq!(read(line).as_deref(), Some(told), "{line}");

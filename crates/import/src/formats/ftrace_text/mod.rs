@@ -168,7 +168,7 @@ fn facts(begin: &[u8], mut page: Page) -> Facts {
     };
     about.push(("resolution".to_owned(), unit.to_owned()));
     if unit == "1 µs" {
-        lacks.push("Times are rounded down to microseconds.".to_owned());
+        lacks.push("Times are rounded to microseconds.".to_owned());
     }
     Facts {
         format: FtraceText.id().to_owned(),

@@ -135,13 +135,22 @@ mod tests {
     #[test]
     fn lines_with_a_cpu() {
         for (line, told) in [
-            ("            :780   780 [000]  2568.581851: sched:sched_waking: comm=x", "|780|-1|0|2568581851000|sched:sched_waking: comm=x"),
-            ("my th[1] 2 780/781   [001]  2.000000001:          1 sched:x: y", "my th[1] 2|781|780|1|2000000001|sched:x: y"),
+            (
+                "            :780   780 [000]  2568.581851: sched:sched_waking: comm=x",
+                "|780|-1|0|2568581851000|sched:sched_waking: comm=x",
+            ),
+            (
+                "my th[1] 2 780/781   [001]  2.000000001:          1 sched:x: y",
+                "my th[1] 2|781|780|1|2000000001|sched:x: y",
+            ),
             ("comm1\t0/0\t\t[000] 0.0:\t\t\t1 cpu_clock:", "comm1|0|0|0|0|cpu_clock:"),
             ("   780 [001] 2.5: x: ", "|780|-1|1|2500000000|x: "),
             ("  :-1    -1 [001] 2.5: x:", "|-1|-1|1|2500000000|x:"),
             ("  a-7     8 [001] d..2. 2.5: x:", "a-7|8|-1|1|2500000000|x:"),
-            ("  stress 5/5 [006] 25717.333413767:   tr strt    _start", "stress|5|5|6|25717333413767|tr strt    _start"),
+            (
+                "  stress 5/5 [006] 25717.333413767:   tr strt    _start",
+                "stress|5|5|6|25717333413767|tr strt    _start",
+            ),
         ] {
             assert_eq!(words(with_cpu(line.as_bytes())).as_deref(), Some(told), "{line}");
         }

@@ -67,8 +67,7 @@ impl Importer for PerfScript {
         if lines().any(|line| with_cpu(line).is_some_and(|head| !head.rest.is_empty())) {
             return Sniff::Yes;
         }
-        let captured = lines().any(|line| line.starts_with(b"# captured on"));
-        if begin.starts_with(b"# ========") && captured {
+        if begin.starts_with(b"# ========") && lines().any(|line| line.starts_with(b"# hostname :")) {
             return Sniff::Yes;
         }
         let named = |head: Head<'_>| !event(head.rest).0.is_empty() || head.rest.starts_with(b"PERF_RECORD_");
@@ -85,7 +84,8 @@ impl Importer for PerfScript {
         let header = Header::read(begin);
         let seen = Seen::of(begin);
         if !seen.heads {
-            let what = "no line of this text has a time: run perf script with -F comm,pid,tid,cpu,time,event,trace --ns";
+            let what =
+                "no line of this text has a time: run perf script with -F comm,pid,tid,cpu,time,event,trace --ns";
             return Err(Fatal::new(what, 0));
         }
         let mut arguments = Arguments::new();
@@ -162,7 +162,7 @@ fn facts(header: Header, seen: &Seen) -> Facts {
     let mut lacks = vec!["Which CPUs a thread may use is not in perf script's text.".to_owned()];
     let mut lack = |what: &str| lacks.push(what.to_owned());
     if seen.digits <= 6 {
-        lack("Times are rounded down to microseconds: `perf script --ns` writes them whole.");
+        lack("Times are rounded to microseconds: `perf script --ns` writes them whole.");
     }
     if seen.switches == 0 && !header.events.iter().any(|e| e == "sched_switch") {
         lack(if seen.switch_records {

@@ -21,7 +21,8 @@ pub(super) enum Record<'l> {
 /// Reads what follows a line's time; `None`: it is no record of perf's own, or not readable.
 pub(super) fn record(text: &[u8]) -> Option<Record<'_>> {
     let text = text.strip_prefix(b"PERF_RECORD_")?;
-    let end = text.iter().position(|b| !(b.is_ascii_uppercase() || *b == b'_' || b.is_ascii_digit())).unwrap_or(text.len());
+    let end =
+        text.iter().position(|b| !(b.is_ascii_uppercase() || *b == b'_' || b.is_ascii_digit())).unwrap_or(text.len());
     let (kind, rest) = text.split_at(end);
     Some(match kind {
         b"SWITCH" | b"SWITCH_CPU_WIDE" => {
