@@ -88,7 +88,8 @@ pub(crate) fn stamp(text: &[u8]) -> Option<(Stamp, &[u8])> {
         Some(found) => found,
         None => {
             let (value, rest) = number(text).filter(|(_, rest)| text.len() - rest.len() >= FEWEST_DIGITS)?;
-            (Stamp { at: Ns(i64::try_from(value).ok()?), digits: None }, rest)
+            let at = Ns(i64::try_from(value).ok().filter(|at| *at <= MOST_SECONDS as i64 * 1_000_000_000)?);
+            (Stamp { at, digits: None }, rest)
         }
     };
     let rest = rest.strip_prefix(b":")?;

@@ -1,5 +1,7 @@
-//! Texts that are cut off or have wrong bytes: a result, or an error with a place; never a panic, a hang or much memory.
+//! Texts that are cut off or have wrong bytes: a result that keeps the laws, or an error with a place; never a panic, a
+//! hang or much memory.
 
+use crate::referee::totals;
 use crate::{file, pipe};
 use std::time::{Duration, Instant};
 use testkit::Rng;
@@ -26,6 +28,8 @@ fn survives(bytes: &[u8], what: &str) {
     let before = Instant::now();
     for read in [file(bytes), pipe(bytes)].iter().flatten() {
         assert!(read.events.len() < 100_000, "{what}: {} events", read.events.len());
+        let laws = account::Laws::of(&totals(read));
+        assert!(laws.hold(), "{what}: {laws:?}");
     }
     assert!(before.elapsed() < Duration::from_secs(10), "{what} took {:?}", before.elapsed());
 }

@@ -3,7 +3,7 @@
 use crate::{Read, file};
 use import::formats::ftrace_text::FtraceText;
 use import::formats::perf_script::PerfScript;
-use ingest::{Importer, Sniff};
+use ingest::{Importer, Input, Sniff};
 use model::{Batch, Event, NameId, Ns, SwitchOut, Wake, WakeKind, What};
 use testkit::{Mode, Random};
 
@@ -123,6 +123,34 @@ fn lines_that_come_late_are_sorted() {
     let read = file(far.as_bytes()).unwrap();
     assert!(read.events.windows(2).all(|w| w[0].at <= w[1].at));
     assert_eq!((read.late, read.events.len()), (0, 30_002));
+}
+
+/// Batches stay small though a callchain may follow each event, and no chain is torn between two of them.
+#[test]
+fn switches_with_and_without_callchains() {
+    let switch = |n: usize, chain: &str| {
+        let args = "prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=a next_pid=1 next_prio=120";
+        format!("a 1 [000] 1.{n:09}: sched:sched_switch: {args}\n{chain}")
+    };
+    let bare: String = (0..40_000).map(|n| switch(n, "")).collect();
+    let opened = PerfScript.open(Input::Pipe(Box::new(bare.as_bytes()))).unwrap();
+    let mut stream = opened.streams.into_iter().next().unwrap();
+    let (mut batch, mut all) = (Batch::default(), 0);
+    while stream.next(&mut batch, &mut ingest::Troubles::default()).unwrap() != ingest::Reach::End {
+        assert!(batch.events.len() < 9_000, "{} events at once", batch.events.len());
+        all += batch.events.len();
+        batch.clear();
+    }
+    assert_eq!(all + batch.events.len(), 40_001);
+    for end in ["", "\n"] {
+        let chained = |n| switch(n, &format!("\tffffffff81399a71 x\n\t    {n:08x} [unknown] (/x)\n{end}"));
+        let read = file((0..20_000).map(chained).collect::<String>().as_bytes()).unwrap();
+        let stacks = read.events.iter().filter_map(|e| match e.what {
+            What::Switch(s) => Some(read.stacks[s.stack.0 as usize - 1].clone()),
+            _ => None,
+        });
+        assert!(stacks.eq((0..20_000).map(|n| vec![0xffff_ffff_8139_9a71, n])));
+    }
 }
 
 #[test]

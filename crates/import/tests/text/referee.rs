@@ -51,7 +51,7 @@ pub(crate) fn compare(name: &str, read: &Read, answer: &Value) {
 }
 
 /// The tables, with the rule of ACCOUNTING.md where the text does not say which wakings were recorded.
-fn totals(read: &Read) -> account::Totals {
+pub(crate) fn totals(read: &Read) -> account::Totals {
     let wakes = read.events.iter().filter_map(|e| match e.what {
         model::What::Wake(w) if w.kind != model::WakeKind::New => Some(w.kind),
         _ => None,

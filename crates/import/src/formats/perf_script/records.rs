@@ -49,7 +49,7 @@ pub(super) fn record(text: &[u8]) -> Option<Record<'_>> {
             Record::Fork { pid: Pid(pid as i32), tid: Tid(tid as i32) }
         }
         b"LOST" | b"LOST_SAMPLES" => {
-            let (events, _) = number(&rest[find_last(rest, b"lost")? + "lost".len()..].trim_ascii_start())?;
+            let (events, _) = number(blanks(&rest[find_last(rest, b"lost")? + "lost".len()..]))?;
             Record::Lost { events }
         }
         _ => Record::Other,

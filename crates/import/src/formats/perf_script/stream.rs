@@ -49,17 +49,18 @@ impl<'a> ScriptStream<'a> {
 
 impl Stream for ScriptStream<'_> {
     fn next(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<Reach, Fatal> {
-        // A callchain stands behind its event, so a batch ends only where none can follow.
-        while out.events.len() < BATCH || self.events.switch.is_some() {
-            let Some(line) = self.lines.peek()? else {
+        while let Some(line) = self.lines.peek()? {
+            // A callchain stands behind its event, so a batch ends only where none goes on.
+            if out.events.len() >= BATCH && !self.events.in_chain(&line) {
                 self.events.close_chain(out);
-                self.events.told.end(out);
-                return Ok(Reach::End);
-            };
+                return Ok(Reach::Until(self.events.told.until()));
+            }
             self.events.read(&line, out, bad);
             self.lines.take();
         }
-        Ok(Reach::Until(self.events.told.until()))
+        self.events.close_chain(out);
+        self.events.told.end(out);
+        Ok(Reach::End)
     }
 }
 
@@ -69,8 +70,7 @@ impl Events {
         if line.cut {
             bad.trouble("a line longer than 256 KiB was cut", line.offset, Trouble::Odd);
         }
-        let head = if self.known.tells_cpu { with_cpu(line.bytes) } else { without_cpu(line.bytes) };
-        if let Some(head) = head {
+        if let Some(head) = self.head(line) {
             self.close_chain(out);
             self.line(&head, line.offset, out, bad);
         } else if line.bytes.trim_ascii().is_empty() {
@@ -159,6 +159,16 @@ impl Events {
             self.told.current((head.tid, head.pid, head.comm), &event, out);
         }
         self.told.push(event, out);
+    }
+
+    /// Whether a line belongs to the callchain of the last switch.
+    fn in_chain(&self, line: &Line<'_>) -> bool {
+        self.switch.is_some() && line.bytes.first().is_some_and(u8::is_ascii_whitespace) && self.head(line).is_none()
+    }
+
+    #[inline]
+    fn head<'l>(&self, line: &Line<'l>) -> Option<Head<'l>> {
+        if self.known.tells_cpu { with_cpu(line.bytes) } else { without_cpu(line.bytes) }
     }
 
     /// A line of a callchain: an address, a symbol, a file. `false`: it is none.
