@@ -5,6 +5,10 @@ use std::io::{ErrorKind, Read};
 
 /// Bytes held at once.
 const CHUNK: usize = 1 << 20;
+/// Bytes read at once: they are read again while they are still near.
+const PART: usize = 1 << 17;
+/// So much is moved to the front rather than go on behind it.
+const SMALL: usize = 1 << 12;
 /// A longer line is cut: marks of programs take some hundred bytes, the kernel's own lines fewer.
 const LONGEST: usize = 1 << 18;
 /// What editors of other systems put before a text.
@@ -121,14 +125,16 @@ impl<'a> Lines<'a> {
 
     /// Reads on, behind what is there.
     fn more(&mut self) -> Result<(), Fatal> {
-        if self.start > 0 && self.end == self.buffer.len() {
+        let full = self.end == self.buffer.len();
+        if self.start > 0 && (full || self.end - self.start <= SMALL) {
             self.buffer.copy_within(self.start..self.end, 0);
             self.offset += self.start as u64;
             self.end -= self.start;
             self.start = 0;
         }
         let read = loop {
-            match self.from.read(&mut self.buffer[self.end..]) {
+            let room = self.buffer.len().min(self.end + PART);
+            match self.from.read(&mut self.buffer[self.end..room]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 other => break other,
             }

@@ -2,6 +2,9 @@
 
 use model::Ns;
 
+/// Decimal digits that always fit in 64 bits.
+const ALWAYS_FITS: usize = 19;
+
 /// What stands behind blanks and tabs.
 #[inline]
 pub(crate) fn blanks(text: &[u8]) -> &[u8] {
@@ -12,33 +15,29 @@ pub(crate) fn blanks(text: &[u8]) -> &[u8] {
 /// A decimal number; `None` where there is none, or one beyond 64 bits.
 #[inline]
 pub(crate) fn number(text: &[u8]) -> Option<(u64, &[u8])> {
-    let mut value = 0_u64;
-    let mut at = 0;
-    while let Some(digit) = text.get(at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
-        // Up to 19 digits always fit.
-        value = if at < 19 {
-            value * 10 + u64::from(digit)
-        } else {
-            value.checked_mul(10)?.checked_add(u64::from(digit))?
-        };
+    let digit = |b: &u8| Some(u64::from(b.wrapping_sub(b'0'))).filter(|d| *d < 10);
+    let (mut value, mut at) = (0_u64, 0);
+    while let Some(digit) = text.get(at).and_then(digit) {
+        value = value.wrapping_mul(10).wrapping_add(digit);
         at += 1;
     }
-    (at > 0).then(|| (value, &text[at..]))
+    let (digits, rest) = text.split_at(at);
+    if at > ALWAYS_FITS {
+        let exact = |sum: u64, b: &u8| sum.checked_mul(10)?.checked_add(digit(b)?);
+        return Some((digits.iter().try_fold(0, exact)?, rest));
+    }
+    (at > 0).then_some((value, rest))
 }
 
 /// A number as the kernel prints fields: decimal, with a sign or not, or hexadecimal behind `0x`. Numbers that only fit in
 /// 64 bits without a sign keep their bits, as in a record.
 #[inline]
 pub(crate) fn integer(text: &[u8]) -> Option<(i64, &[u8])> {
-    if let Some(rest) = text.strip_prefix(b"-") {
-        let (value, rest) = number(rest)?;
-        return Some((0_i64.wrapping_sub(value as i64), rest));
+    match text {
+        [b'-', rest @ ..] => number(rest).map(|(value, rest)| (0_i64.wrapping_sub(value as i64), rest)),
+        [b'0', b'x', rest @ ..] => hexadecimal(rest).map(|(value, rest)| (value as i64, rest)),
+        _ => number(text).map(|(value, rest)| (value as i64, rest)),
     }
-    if let Some(rest) = text.strip_prefix(b"0x") {
-        let (value, rest) = hexadecimal(rest)?;
-        return Some((value as i64, rest));
-    }
-    number(text).map(|(value, rest)| (value as i64, rest))
 }
 
 /// A hexadecimal number of up to 16 digits, without a prefix.

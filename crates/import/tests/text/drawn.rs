@@ -171,6 +171,18 @@ a 7 [000] 1.000003: sched:sched_switch: prev_comm=a prev_pid=7 prev_prio=120 pre
 a 7 [001] 1.000005: sched:sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=c next_pid=9 next_prio=120
 ";
     assert!(!file(alone.as_bytes()).unwrap().facts.whole_machine);
+    // Two threads that take turns: each switch follows the other, but none comes from the idle task.
+    let turn = |at: usize, prev: usize, next: usize| {
+        let args = format!(
+            "prev_comm=a prev_pid={prev} prev_prio=120 prev_state=S ==> next_comm=b next_pid={next} next_prio=1"
+        );
+        format!("a {prev} [000] 1.{at:06}: sched:sched_switch: {args}\n")
+    };
+    let turns = (0..90).map(|n| [turn(3 * n, 7, 8), turn(3 * n + 1, 8, 0), turn(3 * n + 2, 0, 7)]);
+    let text: String = turns.clone().map(|t| t[..2].concat()).collect();
+    assert!(!file(text.as_bytes()).unwrap().facts.whole_machine);
+    let text: String = turns.map(|t| t.concat()).collect();
+    assert!(file(text.as_bytes()).unwrap().facts.whole_machine);
     let without_cpu: String = alone.replace("[000] ", "").replace("[001] ", "");
     let read = file(without_cpu.as_bytes()).unwrap();
     assert_eq!((read.format, read.events.len()), ("perf script", 4));

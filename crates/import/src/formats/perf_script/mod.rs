@@ -58,6 +58,7 @@ impl Importer for PerfScript {
                 "who ran where the kernel delivered no event (broken links are counted)",
                 "the order of what happened on two CPUs within a microsecond, without --ns",
                 "which events were recorded, without --header",
+                "which file an address of a callchain is in (perf prints those of programs counted from their files' begins)",
             ],
         }
     }
@@ -110,6 +111,9 @@ struct Seen {
     /// Switches, and those of them whose previous thread is the one that the CPU's switch before brought in.
     switches: u64,
     linked: u64,
+    /// Switches to the idle task, and from it.
+    to_idle: u64,
+    from_idle: u64,
     switch_records: bool,
     preempt: bool,
     charges: bool,
@@ -141,16 +145,19 @@ impl Seen {
             let place = Place { at: head.stamp.at, current: head.tid, stack: StackId::NONE };
             if let Ok(What::Switch(switch)) = arguments.decode(name, args, place, &mut names, &mut out) {
                 seen.switches += 1;
+                seen.to_idle += u64::from(switch.next == Tid::IDLE);
+                seen.from_idle += u64::from(switch.prev == Tid::IDLE);
                 seen.linked += u64::from(current.insert(head.cpu, switch.next) == Some(switch.prev));
             }
         }
         seen
     }
 
-    /// Whether the switches are those of whole CPUs. Those of a few threads hardly ever follow one another: each goes to a
-    /// thread that was not recorded.
+    /// Whether the switches are those of whole CPUs. Where only some threads were recorded, one that goes to another thread
+    /// is mostly not followed by that one's own, and never where that is the idle task.
     fn whole_machine(&self) -> bool {
-        self.cpus && if self.switches > 1 { self.linked * 2 >= self.switches } else { self.idle_line }
+        let follow = self.linked * 2 >= self.switches && (self.from_idle > 0 || self.to_idle < 2);
+        self.cpus && if self.switches > 1 { follow } else { self.idle_line }
     }
 }
 
