@@ -159,6 +159,8 @@ fn a_clock_of_bare_numbers() {
           <idle>-0     [000] 53004089197: cpu_idle:             state=1 cpu_id=0
           <idle>-0     [000]2253004089197: cpu_idle:             state=4294967295 cpu_id=0
 ";
+    let read = file(text.as_bytes()).unwrap();
+    assert!(read.facts.lacks.iter().any(|l| l.contains("ticks")), "{:?}", read.facts.lacks);
     let told = told(text);
     assert_eq!(told, ["0 cpu0 Idle { state: 1 }", "2200000000000 cpu0 Idle { state: -1 }"]);
 }

@@ -9,10 +9,12 @@
 //! microseconds, the order of what happened on two CPUs within one.
 //!
 //! ```text
-//!   mod   open: the text within its wrapping, what its head says     head    a line's columns
-//!   page  which lines of a page are the trace's                      stream  lines → events, losses, clocks, marks
+//!   mod   open: the text within its wrapping       facts   what the lines before the first event say
+//!   page  which lines of a page are the trace's    head    a line's columns
+//!   stream  lines → events, losses, clocks, marks
 //! ```
 
+mod facts;
 mod head;
 mod page;
 mod stream;
@@ -22,7 +24,7 @@ use crate::text::scan::find;
 use crate::tracepoint::Arguments;
 use flate2::read::ZlibDecoder;
 use head::head;
-use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
+use ingest::{Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
 use page::Page;
 use stream::{Events, TextStream};
 
@@ -95,7 +97,7 @@ impl Importer for FtraceText {
                         set the option latency-format to 0, and record the events of sched";
             return Err(Fatal::new(what, 0));
         }
-        let facts = facts(begin, page);
+        let facts = facts::facts(begin, page);
         let mut arguments = Arguments::new();
         arguments.learn(begin);
         let events = Events::new(arguments);
@@ -127,62 +129,4 @@ fn to_the_trace(lines: &mut Lines<'_>) -> Result<Page, Fatal> {
         lines.take();
     }
     Ok(page)
-}
-
-fn facts(begin: &[u8], mut page: Page) -> Facts {
-    let mut about = Vec::new();
-    let mut lacks = vec![
-        "Which CPUs a thread may use is not in ftrace's text.".to_owned(),
-        "The text does not say which clock was chosen; without a choice it is sched_clock.".to_owned(),
-    ];
-    let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(64)]).trim().to_owned();
-    let mut first = None;
-    for line in begin.split(|b| *b == b'\n').filter_map(|line| page.line(line)) {
-        first = head(&line).map(|head| head.stamp.digits);
-        if first.is_some() {
-            break;
-        }
-        if let Some(tracer) = line.strip_prefix(b"# tracer:") {
-            about.push(("tracer".to_owned(), text(tracer)));
-        } else if let Some(entries) = line.strip_prefix(b"# entries-in-buffer/entries-written:") {
-            let (entries, cpus) = entries.split_at(find(entries, b"#P:").unwrap_or(entries.len()));
-            about.push(("entries_in_buffer_of_written".to_owned(), text(entries)));
-            if let Some(cpus) = cpus.strip_prefix(b"#P:") {
-                about.push(("cpus_online".to_owned(), text(cpus)));
-            }
-            if overwritten(&text(entries)) {
-                lacks.push(
-                    "The kernel's buffers were full: earlier events were overwritten, on each CPU up to another time."
-                        .to_owned(),
-                );
-            }
-        } else if let Some(cpus) = line.strip_prefix(b"cpus=") {
-            about.push(("cpus".to_owned(), text(cpus)));
-        }
-    }
-    let unit = match first {
-        Some(Some(7..)) => "1 ns",
-        Some(Some(_)) => "1 µs",
-        Some(None) => "as its clock counts, taken as ns",
-        None => "unknown",
-    };
-    about.push(("resolution".to_owned(), unit.to_owned()));
-    if unit == "1 µs" {
-        lacks.push("Times are rounded to microseconds.".to_owned());
-    }
-    Facts {
-        format: FtraceText.id().to_owned(),
-        clock: "ftrace (its trace_clock is not told)".to_owned(),
-        has_charges: memchr::memmem::find(begin, b" sched_stat_runtime: ").is_some(),
-        whole_machine: true,
-        about,
-        lacks,
-        ..Facts::default()
-    }
-}
-
-/// Whether `1042/5000` says that some were overwritten.
-fn overwritten(entries: &str) -> bool {
-    let number = |text: &str| text.trim().parse::<u64>().ok();
-    entries.split_once('/').is_some_and(|(held, written)| number(held) < number(written))
 }
