@@ -119,3 +119,31 @@ fn much_of_nothing() {
     let kept: usize = read.names.iter().map(String::len).sum();
     assert!(kept <= 32 << 20, "{kept} bytes of names");
 }
+
+/// Lines on which everything could be tried at every place.
+#[test]
+fn lines_that_begin_again_and_again() {
+    let blanks = " ".repeat(100_000);
+    for again in [
+        ")[1] ",
+        "1 [1] ",
+        "-1 [1] ",
+        "[",
+        ": ",
+        "1.5: ",
+        " pid=1",
+        " prev_pid=1 prev_prio=1",
+        "prev_state=9 ",
+        "\\",
+        "|",
+    ] {
+        for begin in
+            ["", "a-7 [000] 1.000000: sched_switch: prev_comm=", "a-7 [000] 1.000000: print: x: B|7|", blanks.as_str()]
+        {
+            for head in ["a-7 [000] 1.000000: x: y", "a 7 [000] 1.000000: x: y", "a 7 1.000000: x: y"] {
+                let line = format!("{begin}{}\n", again.repeat(150_000 / again.len()));
+                survives(format!("{head}\n{}", line.repeat(20)).as_bytes(), &format!("{begin:.20} {again}"));
+            }
+        }
+    }
+}

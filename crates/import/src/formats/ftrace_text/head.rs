@@ -26,13 +26,15 @@ pub(super) struct Head<'l> {
 
 /// More CPUs than Linux can have.
 const MOST_CPUS: u64 = 1 << 16;
+/// A name of 15 bytes has room for three (`[0] `); a line of thousands must not be tried at each.
+const MOST_BRACKETS: usize = 8;
 /// `d..3.`, and what kernels may add to it.
 const LONGEST_FLAGS: usize = 8;
 
 /// Reads a line; `None` where it is of another kind.
 #[inline]
 pub(super) fn head(line: &[u8]) -> Option<Head<'_>> {
-    memchr::memchr_iter(b'[', line).find_map(|open| around(line, open))
+    memchr::memchr_iter(b'[', line).take(MOST_BRACKETS).find_map(|open| around(line, open))
 }
 
 #[inline]

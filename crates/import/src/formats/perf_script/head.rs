@@ -26,13 +26,15 @@ pub(super) struct Head<'l> {
 
 /// More CPUs than Linux can have.
 const MOST_CPUS: u64 = 1 << 16;
+/// A name of 15 bytes has room for as many brackets or colons; a line of thousands must not be tried at each.
+const MOST_PLACES: usize = 16;
 /// Flags of `-F flags` and of `-L`.
 const LONGEST_FLAGS: usize = 16;
 
 /// Reads a line that tells a CPU; `None` where it is of another kind.
 #[inline]
 pub(super) fn with_cpu(line: &[u8]) -> Option<Head<'_>> {
-    memchr::memchr_iter(b'[', line).find_map(|open| around(line, open))
+    memchr::memchr_iter(b'[', line).take(MOST_PLACES).find_map(|open| around(line, open))
 }
 
 #[inline]
@@ -57,7 +59,7 @@ fn around(line: &[u8], open: usize) -> Option<Head<'_>> {
 
 /// Reads a line that tells no CPU.
 pub(super) fn without_cpu(line: &[u8]) -> Option<Head<'_>> {
-    memchr::memchr_iter(b':', line).find_map(|colon| {
+    memchr::memchr_iter(b':', line).take(MOST_PLACES).find_map(|colon| {
         let digits = line[..colon].iter().rev().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
         let at = colon - digits;
         let (stamp, rest) = time(&line[at..])?;
