@@ -1,13 +1,20 @@
 //! Foreign files as streams of events: one file (or folder) a format, found by content and never by extension.
 
 pub mod formats;
+pub(crate) mod text;
 pub(crate) mod tracepoint;
 
 use ingest::{Importer, Sniff};
 
 /// Every format, in the order in which they are asked whether a file is theirs: those with a magic number first.
-pub const FORMATS: &[&dyn Importer] =
-    &[&formats::perf_data::PerfData, &formats::trace_dat::TraceDat, &formats::ctf::Ctf, &formats::schedviz::SchedViz];
+pub const FORMATS: &[&dyn Importer] = &[
+    &formats::perf_data::PerfData,
+    &formats::trace_dat::TraceDat,
+    &formats::ctf::Ctf,
+    &formats::schedviz::SchedViz,
+    &formats::ftrace_text::FtraceText,
+    &formats::perf_script::PerfScript,
+];
 
 /// The format of a folder that holds files of these names.
 #[must_use]

@@ -1,6 +1,9 @@
 //! One file or folder a format.
 
 pub mod ctf;
+pub mod ftrace_text;
 pub mod perf_data;
+pub mod perf_data;
+pub mod perf_script;
 pub mod schedviz;
 pub mod trace_dat;

@@ -15,14 +15,15 @@ const MOST_BYTES: usize = 32 << 20;
 /// Numbers texts in the order of their first use ([`Batch::names`]).
 pub(crate) struct Names {
     ids: FxHashMap<Box<str>, NameId>,
+    /// Bytes of the texts.
+    bytes: usize,
     /// Thread names by thread number: most events repeat the name that this thread had before.
     recent: Vec<([u8; COMM], NameId)>,
-    bytes: usize,
 }
 
 impl Names {
     pub(crate) fn new() -> Self {
-        Self { ids: FxHashMap::default(), recent: vec![([0; COMM], NameId::NONE); 4096], bytes: 0 }
+        Self { ids: FxHashMap::default(), bytes: 0, recent: vec![([0; COMM], NameId::NONE); 4096] }
     }
 
     /// The number of a text.
@@ -45,6 +46,15 @@ impl Names {
         id
     }
 
+    /// The number of a thread's name in a text.
+    #[inline]
+    pub(crate) fn comm_text(&mut self, tid: Tid, comm: &[u8], out: &mut Batch) -> NameId {
+        match padded(comm) {
+            Some(field) => self.comm(tid, field, out),
+            None => self.id(comm, out),
+        }
+    }
+
     /// The number of a thread's name, as the kernel's fixed field of 16 bytes.
     #[inline]
     pub(crate) fn comm(&mut self, tid: Tid, field: [u8; COMM], out: &mut Batch) -> NameId {
@@ -62,6 +72,23 @@ impl Names {
         }
         id
     }
+}
+
+/// A name of 1 to 15 bytes as the kernel's field; in whole words, since a copy byte by byte would have to reach the memory
+/// before it could be compared.
+#[inline]
+fn padded(comm: &[u8]) -> Option<[u8; COMM]> {
+    let length = comm.len();
+    let (low, high) = match (comm.first_chunk::<8>(), comm.last_chunk::<8>()) {
+        // The last eight bytes overlap the first ones, which are shifted out.
+        (Some(first), Some(last)) if length < COMM => {
+            let high = u64::from_le_bytes(*last).checked_shr(8 * (COMM - length) as u32).unwrap_or(0);
+            (u64::from_le_bytes(*first), high)
+        }
+        (None, None) if length > 0 => (comm.iter().rev().fold(0, |word, b| word << 8 | u64::from(*b)), 0),
+        _ => return None,
+    };
+    Some((u128::from(high) << 64 | u128::from(low)).to_le_bytes())
 }
 
 /// What a record may be, with the places of the fields that are read.
@@ -306,5 +333,21 @@ impl Decoder {
     pub(crate) fn is_switch(&self, raw: &[u8]) -> bool {
         let id = self.order.u16_at(raw, 0).map(usize::from);
         matches!(id.and_then(|i| self.kinds.get(i)), Some(Some(Kind::Switch { .. })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_are_padded_as_the_kernel_does() {
+        for length in 0..20 {
+            let name = &b"abcdefghijklmnopqrst"[..length];
+            let mut field = [0; 16];
+            let fits = (1..16).contains(&length);
+            if fits {
+                field[..length].copy_from_slice(name);
+            }
+            assert_eq!(super::padded(name), fits.then_some(field), "{length}");
+        }
     }
 }

@@ -39,6 +39,13 @@ impl States {
         Self { flags, preempted, mask }
     }
 
+    /// Those of kernels before 4.14, without a preempt bit: it was the highest one, whose place changed.
+    pub(crate) fn before_4_14() -> Self {
+        let letters = *b"SDTtZXxKWP";
+        let flags: Vec<_> = letters.iter().enumerate().map(|(bit, letter)| (1 << bit, *letter)).collect();
+        Self { flags, preempted: 0, mask: (1 << letters.len()) - 1 }
+    }
+
     /// What a switch-out in this state makes of a thread, and the state's letter.
     #[inline]
     pub(crate) fn meaning(&self, state: u64) -> (SwitchOut, u8) {

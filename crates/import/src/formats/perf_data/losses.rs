@@ -7,7 +7,7 @@
 use model::{CpuId, Event, LossSpan, Ns, What};
 
 #[derive(Default)]
-pub(super) struct Losses {
+pub(crate) struct Losses {
     cpus: Vec<PerCpu>,
     /// Of records that do not say on which CPU.
     nowhere: PerCpu,
@@ -19,7 +19,7 @@ pub(super) struct Losses {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct PerCpu {
+pub(crate) struct PerCpu {
     last: Ns,
     /// Lost since `last`: how many events, where that is told, and the place of the record.
     lost: Option<(Option<u64>, u64)>,
@@ -49,7 +49,7 @@ const MOST_CPUS: usize = 1 << 16;
 impl Losses {
     /// An event was delivered; gives the loss that it ends.
     #[inline]
-    pub(super) fn delivered(&mut self, cpu: CpuId, at: Ns) -> Option<Event> {
+    pub(crate) fn delivered(&mut self, cpu: CpuId, at: Ns) -> Option<Event> {
         let torn = self.torn;
         let slot = self.slot(cpu);
         let ended = slot.take(torn).map(|(events, offset)| loss(cpu, slot.last, at, events, offset));
@@ -58,7 +58,7 @@ impl Losses {
     }
 
     /// A LOST record.
-    pub(super) fn lost(&mut self, cpu: CpuId, events: u64, offset: u64) {
+    pub(crate) fn lost(&mut self, cpu: CpuId, events: u64, offset: u64) {
         self.told = self.told.saturating_add(events);
         let slot = self.slot(cpu);
         let sum = match slot.lost {
@@ -68,18 +68,23 @@ impl Losses {
         slot.lost = Some((sum, offset));
     }
 
+    /// Events were lost, and nobody counted them.
+    pub(crate) fn lost_uncounted(&mut self, cpu: CpuId, offset: u64) {
+        self.slot(cpu).lost = Some((None, offset));
+    }
+
     /// Something could not be read: nobody knows of which CPU it was, so each one's next event ends a loss.
-    pub(super) fn torn(&mut self, offset: u64) {
+    pub(crate) fn torn(&mut self, offset: u64) {
         self.torn = (self.torn.0 + 1, offset);
     }
 
     /// A LOST_SAMPLES record without a time: how many were lost in all.
-    pub(super) fn lost_in_all(&mut self, events: u64) {
+    pub(crate) fn lost_in_all(&mut self, events: u64) {
         self.told_at_end = self.told_at_end.saturating_add(events);
     }
 
     /// At the end of the recording: losses that no event ended.
-    pub(super) fn at_end(&mut self, end: Ns, offset: u64) -> Vec<Event> {
+    pub(crate) fn at_end(&mut self, end: Ns, offset: u64) -> Vec<Event> {
         let mut losses = Vec::new();
         let named = self.cpus.iter_mut().enumerate().map(|(cpu, slot)| (CpuId(cpu as u32), slot));
         for (cpu, slot) in named.chain([(CpuId::UNKNOWN, &mut self.nowhere)]) {

@@ -19,7 +19,7 @@
 mod features;
 mod frames;
 mod header;
-mod losses;
+pub(crate) mod losses;
 mod sample;
 mod stream;
 mod tracing;

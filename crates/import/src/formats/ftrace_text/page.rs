@@ -1,0 +1,104 @@
+//! Where in a page or text the trace's lines stand.
+//!
+//! systrace writes a page with a viewer and the trace within: between `<script class="trace-data" …>` and `</script>`, or,
+//! in the first ones, as a string of JavaScript, `var linuxPerfData = "\`, each line ended by `\n\`.
+
+use std::borrow::Cow;
+
+/// Which lines are the trace's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Page {
+    /// All of them.
+    Text,
+    /// None yet, or no more for now.
+    Outside,
+    /// Those of this block.
+    Script,
+    /// Those of this string.
+    JavaScript,
+}
+
+/// Bytes of a line in which a begin or end of a block is looked for.
+const NEAR: usize = 4096;
+
+impl Page {
+    /// A page, if its begin looks like one of a trace; `None`: it is plain text.
+    pub(super) fn of(head: &[u8]) -> Option<Self> {
+        let start = head.trim_ascii_start();
+        let begins = |word: &[u8]| start.get(..word.len()).is_some_and(|b| b.eq_ignore_ascii_case(word));
+        (begins(b"<!doctype html") || begins(b"<html")).then_some(Self::Outside)
+    }
+
+    /// The line as the trace has it, if it is one of the trace's.
+    #[inline]
+    pub(super) fn line<'l>(&mut self, line: &'l [u8]) -> Option<Cow<'l, [u8]>> {
+        match self {
+            Self::Text => return Some(Cow::Borrowed(line)),
+            Self::Outside => {
+                let near = &line[..line.len().min(NEAR)];
+                let holds = |word: &[u8]| memchr::memmem::find(near, word).is_some();
+                if holds(b"<script") && holds(b"trace-data") {
+                    *self = Self::Script;
+                } else if holds(b"var linuxPerfData = \"") {
+                    *self = Self::JavaScript;
+                }
+            }
+            Self::Script => {
+                if !line.trim_ascii_start().starts_with(b"</script") {
+                    return Some(Cow::Borrowed(line));
+                }
+                *self = Self::Outside;
+            }
+            Self::JavaScript => {
+                let ended = line.ends_with(b"\";");
+                if ended {
+                    *self = Self::Outside;
+                }
+                let line = if ended { &line[..line.len() - 2] } else { line.strip_suffix(b"\\").unwrap_or(line) };
+                return Some(unescaped(line.strip_suffix(b"\\n").unwrap_or(line)));
+            }
+        }
+        None
+    }
+}
+
+/// What JavaScript makes of a string: a backslash makes the next character plain, but for `\n` and `\t`.
+fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr(b'\\', text).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = Vec::with_capacity(text.len());
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        plain.push(match byte {
+            b'\\' => match bytes.next() {
+                Some(b'n' | b't') => b' ',
+                Some(other) => *other,
+                None => break,
+            },
+            other => *other,
+        });
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        let mut page = Page::of(text.as_bytes()).unwrap_or(Page::Text);
+        let told = text.lines().filter_map(|l| Some(String::from_utf8_lossy(&page.line(l.as_bytes())?).into_owned()));
+        told.collect()
+    }
+
+    #[test]
+    fn only_the_traces_own_lines() {
+        assert_eq!(lines("a\nb"), ["a", "b"]);
+        let scripts = "<!DOCTYPE html>\n<script>x</script>\n  <script class=\"trace-data\" type=\"application/text\">\na\nb\n\
+            </script>\nno\n<script class=\"trace-data\">\nc\n  </script>\n";
+        assert_eq!(lines(scripts), ["a", "b", "c"]);
+        let string = "<html>\nx\n  var linuxPerfData = \"\\\na \\\"b\\\" \\\\c\\n\\\nd\\n\";\nno";
+        assert_eq!(lines(string), ["a \"b\" \\c", "d"]);
+    }
+}

@@ -1,0 +1,199 @@
+//! From lines to events.
+
+use super::head::{Head, head};
+use super::page::Page;
+use crate::text::scan::{blanks, number, seconds};
+use crate::text::{BATCH, Line, Lines, Told};
+use crate::tracepoint::{Arguments, Place, frequency, marker};
+use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
+use model::{Batch, Clock, CpuId, Event, Mark, MarkEdge, NameId, StackId, What};
+
+/// A longer text of a program is cut: atrace's own limit is a quarter of it.
+const LONGEST_MARK: usize = 4096;
+
+/// The events of a text.
+pub(super) struct TextStream<'a> {
+    pub(super) lines: Lines<'a>,
+    pub(super) page: Page,
+    pub(super) events: Events,
+}
+
+/// What is known while lines are read.
+pub(super) struct Events {
+    told: Told,
+    arguments: Arguments,
+}
+
+impl Stream for TextStream<'_> {
+    fn next(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<Reach, Fatal> {
+        while out.events.len() < BATCH {
+            let Some(line) = self.lines.peek()? else {
+                self.events.told.end(out);
+                return Ok(Reach::End);
+            };
+            if let Some(bytes) = self.page.line(line.bytes) {
+                self.events.read(&Line { bytes: &bytes, ..line }, self.page, out, bad);
+            }
+            self.lines.take();
+        }
+        Ok(Reach::Until(self.events.told.until()))
+    }
+}
+
+impl Events {
+    pub(super) fn new(arguments: Arguments) -> Self {
+        Self { told: Told::new(), arguments }
+    }
+
+    #[inline]
+    fn read(&mut self, line: &Line<'_>, page: Page, out: &mut Batch, bad: &mut dyn Ledger) {
+        if line.cut {
+            bad.trouble("a line longer than 256 KiB was cut", line.offset, Trouble::Odd);
+        }
+        match head(line.bytes) {
+            Some(head) => self.event(&head, line.offset, out, bad),
+            None => self.remark(line, page, bad),
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, head: &Head<'_>, offset: u64, out: &mut Batch, bad: &mut dyn Ledger) {
+        let place = Place { at: head.stamp.at, current: head.tid, stack: StackId::NONE };
+        let what = match head.event {
+            b"tracing_mark_write" | b"0" => self.mark(head, head.args, out),
+            b"print" | b"bprint" | b"bputs" => self.mark(head, behind_function(head.args), out),
+            name => self.arguments.decode(name, head.args, place, &mut self.told.names, out).ok(),
+        };
+        let Some(what) = what else {
+            return self.unreadable(head, offset, bad);
+        };
+        let event = Event { at: head.stamp.at, offset, cpu: head.cpu, what };
+        self.told.current((head.tid, head.pid, head.comm), &event, out);
+        self.told.push(event, out);
+    }
+
+    fn unreadable(&mut self, head: &Head<'_>, offset: u64, bad: &mut dyn Ledger) {
+        // systrace closes each page with a reading of a clock that has none.
+        if head.stamp.at.0 > 0 || !head.args.starts_with(SYNC) {
+            bad.trouble("an event whose arguments cannot be read", offset, Trouble::Lost);
+            self.told.losses.torn(offset);
+        }
+    }
+
+    /// What a program wrote; texts of no known form are moments that it marked. `None`: a clock that shows nothing.
+    fn mark(&mut self, head: &Head<'_>, text: &[u8], out: &mut Batch) -> Option<What> {
+        if let Some(reading) = text.strip_prefix(SYNC) {
+            return clock(blanks(reading));
+        }
+        // LISA writes the frequencies at the begin of a recording this way.
+        if let Some(what) = text.strip_prefix(b"cpu_frequency_devlib:").and_then(frequency) {
+            return Some(what);
+        }
+        let text = &text[..text.len().min(LONGEST_MARK)];
+        let pid = match head.pid {
+            model::Pid::UNKNOWN => self.told.process_of(head.tid),
+            pid => pid,
+        };
+        let names = &mut self.told.names;
+        Some(marker(text, head.tid, pid, names, out).unwrap_or_else(|| {
+            let name = if text.is_empty() { NameId::NONE } else { names.id(text.trim_ascii(), out) };
+            What::Mark(Mark { tid: head.tid, pid, track: 0, name, edge: MarkEdge::Instant })
+        }))
+    }
+
+    /// A line that is no event: what the kernel says of its buffers, or nothing of use.
+    fn remark(&mut self, line: &Line<'_>, page: Page, bad: &mut dyn Ledger) {
+        if let Some((cpu, events)) = lost(line.bytes) {
+            self.told.lost(cpu, events, line.offset);
+        } else if let Some(cpu) = started(line.bytes) {
+            // What this CPU's buffer held before was overwritten.
+            self.told.lost(cpu, None, line.offset);
+        } else if page == Page::Text && !plain(line.bytes) {
+            bad.trouble("a line that is no event", line.offset, Trouble::Odd);
+        }
+    }
+}
+
+/// How atrace marks readings of other clocks.
+const SYNC: &[u8] = b"trace_event_clock_sync:";
+
+/// `parent_ts=683201.375000` (seconds of CLOCK_MONOTONIC), `realtime_ts=1417091571123` (milliseconds since 1970).
+fn clock(text: &[u8]) -> Option<What> {
+    if let Some(text) = text.strip_prefix(b"parent_ts=") {
+        let (stamp, _) = seconds(text)?;
+        return (stamp.at.0 > 0).then_some(What::Clock { which: Clock::Monotonic, reading: stamp.at.0 });
+    }
+    let (ms, _) = number(text.strip_prefix(b"realtime_ts=")?)?;
+    let reading = i64::try_from(ms).ok()?.checked_mul(1_000_000)?;
+    (reading > 0).then_some(What::Clock { which: Clock::Realtime, reading })
+}
+
+/// `print:` names the function that wrote it, by name or address: `tracing_mark_write: B|…`, `0xffff00000819ff24s: …`.
+fn behind_function(text: &[u8]) -> &[u8] {
+    let end = text.iter().position(|b| *b == b' ').unwrap_or(text.len());
+    if text[..end].ends_with(b":") { blanks(&text[end..]) } else { text }
+}
+
+/// `CPU:3 [LOST 123 EVENTS]` of the kernel, `CPU:3 [123 EVENTS DROPPED]` and `CPU:3 [EVENTS DROPPED]` of trace-cmd.
+fn lost(line: &[u8]) -> Option<(CpuId, Option<u64>)> {
+    let (cpu, rest) = number(line.trim_ascii_start().strip_prefix(b"CPU:")?)?;
+    let rest = rest.trim_ascii_start().strip_prefix(b"[")?;
+    let events = match rest.strip_prefix(b"LOST ") {
+        Some(rest) => Some(number(rest)?.0),
+        None => {
+            let counted = number(rest);
+            let words = counted.map_or(rest, |(_, words)| words).trim_ascii_start();
+            words.starts_with(b"EVENTS DROPPED").then_some(counted.map(|(events, _)| events))?
+        }
+    };
+    Some((CpuId(u32::try_from(cpu).ok()?), events))
+}
+
+/// `##### CPU 3 buffer started ####`
+fn started(line: &[u8]) -> Option<CpuId> {
+    let (cpu, rest) = number(line.strip_prefix(b"##### CPU ")?)?;
+    rest.starts_with(b" buffer started").then_some(CpuId(u32::try_from(cpu).ok()?))
+}
+
+/// Lines that are known and tell nothing more.
+fn plain(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let known: [&[u8]; 6] = [b"#", b"cpus=", b"version = ", b"TRACE:", b"capturing trace", b"trace.dat"];
+    line.is_empty()
+        || known.iter().any(|k| line.starts_with(k))
+        || line.starts_with(b"CPU ") && line.ends_with(b" is empty")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_says_of_its_buffers() {
+        assert_eq!(lost(b"CPU:3 [LOST 123 EVENTS]"), Some((CpuId(3), Some(123))));
+        assert_eq!(lost(b"CPU:3 [7 EVENTS DROPPED]"), Some((CpuId(3), Some(7))));
+        assert_eq!(lost(b"CPU:12 [EVENTS DROPPED]"), Some((CpuId(12), None)));
+        assert_eq!(lost(b"CPU:3 [x]"), None);
+        assert_eq!(started(b"##### CPU 3 buffer started ####"), Some(CpuId(3)));
+        assert_eq!(started(b"##### CPU"), None);
+    }
+
+    #[test]
+    fn clocks() {
+        let read = |text: &str| match clock(text.as_bytes()) {
+            Some(What::Clock { which, reading }) => Some((which, reading)),
+            _ => None,
+        };
+        assert_eq!(read("parent_ts=683201.375000"), Some((Clock::Monotonic, 683_201_375_000_000)));
+        assert_eq!(read("realtime_ts=3720325137"), Some((Clock::Realtime, 3_720_325_137_000_000)));
+        assert_eq!(read("parent_ts=0.0"), None);
+        assert_eq!(read("realtime_ts=99999999999999999"), None);
+    }
+
+    #[test]
+    fn who_printed_is_left_out() {
+        assert_eq!(behind_function(b"tracing_mark_write: B|1|x y"), b"B|1|x y");
+        assert_eq!(behind_function(b"0xffff00000819ff24s: MARK"), b"MARK");
+        assert_eq!(behind_function(b"B|1|x"), b"B|1|x");
+    }
+}

@@ -1,0 +1,149 @@
+//! Texts that we recorded.
+
+use crate::referee::compare;
+use crate::{Read, file, pipe};
+use model::What;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
+
+fn fixture(name: &str) -> Vec<u8> {
+    std::fs::read(Path::new(FIXTURES).join(name)).unwrap()
+}
+
+/// What the files of both folders tell: see their `*.md`, whose `trace` blocks name them.
+#[test]
+fn ours() {
+    for folder in ["ftrace_text", "perf_script"] {
+        testkit::cases::run(&Path::new(FIXTURES).join(folder), |name| {
+            summary(&file(&fixture(&format!("{folder}/{}", name.trim()))).unwrap())
+        });
+    }
+}
+
+fn summary(read: &Read) -> String {
+    let mut text = String::new();
+    let f = &read.facts;
+    let _ =
+        writeln!(text, "{}, clock: {}; waking: {:?}, wakeup: {:?}", read.format, f.clock, f.has_waking, f.has_wakeup);
+    let _ = writeln!(text, "charges: {}; whole machine: {}", f.has_charges, f.whole_machine);
+    let _ = writeln!(text, "online: {:?}", f.online.iter().map(|c| c.0).collect::<Vec<_>>());
+    for (name, value) in f.about.iter().filter(|(name, _)| name != "command_line") {
+        let _ = writeln!(text, "{name}: {value}");
+    }
+    for lack in &f.lacks {
+        let _ = writeln!(text, "lacks: {lack}");
+    }
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    for event in &read.events {
+        let debug = format!("{:?}", event.what);
+        *kinds.entry(debug.split(['(', ' ']).next().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    let _ = writeln!(text, "events: {kinds:?}");
+    let _ = writeln!(text, "names: {}, trouble: {:?}, late: {}", read.names.len(), read.troubles.0, read.late);
+    let sched = |what: &What| matches!(what, What::Switch(_) | What::Wake(_));
+    let told = |what: &What| matches!(what, What::Mark(_) | What::Value { .. } | What::Clock { .. } | What::Loss(_));
+    for event in read.events.iter().filter(|e| sched(&e.what)).take(5) {
+        let _ = writeln!(text, "{}", read.words(event));
+    }
+    for event in read.events.iter().filter(|e| told(&e.what)) {
+        let _ = writeln!(text, "{}", read.words(event));
+    }
+    text
+}
+
+/// The tables of our texts are those that the referee made of them when they were recorded.
+#[test]
+fn ours_as_the_referee_has_them() {
+    for name in [
+        "ftrace_text/trace",
+        "ftrace_text/overwritten",
+        "ftrace_text/report",
+        "ftrace_text/raw",
+        "perf_script/sched",
+        "perf_script/chains",
+    ] {
+        let read = file(&fixture(&format!("{name}.txt"))).unwrap();
+        let answer = String::from_utf8(fixture(&format!("{name}.referee.json"))).unwrap();
+        compare(name, &read, &serde_json::from_str(&answer).unwrap());
+        assert_eq!(read.late, 0, "{name}");
+        assert!(read.troubles.0.is_empty(), "{name}: {:?}", read.troubles.0);
+    }
+}
+
+/// However the text is wrapped, the same happened; and through a pipe too.
+#[test]
+fn a_text_within_pages_and_packed() {
+    let text = fixture("ftrace_text/trace.txt");
+    let lines: Vec<_> = text.split(|b| *b == b'\n').take(60).collect();
+    let plain = file(&lines.join(&b'\n')).unwrap();
+    for name in ["page.html", "first-page.html", "atrace.z"] {
+        for read in [file(&fixture(&format!("ftrace_text/{name}"))), pipe(&fixture(&format!("ftrace_text/{name}")))] {
+            let read = read.unwrap();
+            let told = |read: &Read| read.events.iter().map(|e| read.words(e)).collect::<Vec<_>>();
+            assert_eq!(told(&read), told(&plain), "{name}");
+            assert_eq!((read.troubles.0.len(), &read.stopped), (0, &None), "{name}: {:?}", read.troubles.0);
+        }
+    }
+}
+
+/// `perf script` of our perf.data files: what its text tells is what the files themselves tell.
+#[test]
+fn scripts_of_recordings_tell_what_the_recordings_do() {
+    let guests = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces/guests");
+    let mut recordings: Vec<_> =
+        ["sched", "sched-zstd", "sched-pipe", "switch"].map(|n| format!("{FIXTURES}/perf_data/{n}.data")).into();
+    match std::fs::read_dir(guests) {
+        Ok(found) => recordings.extend(found.map(|g| g.unwrap().path().join("perf.data").display().to_string())),
+        Err(_) => eprintln!("skipped: {guests} is not here"),
+    }
+    for path in recordings.iter().filter(|p| Path::new(p).is_file()) {
+        let mut perf = Command::new("perf");
+        perf.args(["script", "--header", "--ns", "-F", "comm,pid,tid,cpu,time,event,trace", "--show-task-events"]);
+        if path.ends_with("switch.data") {
+            perf.arg("--show-switch-events");
+        }
+        match perf.arg("-i").arg(path).output() {
+            Ok(out) if out.status.success() => {
+                let binary = file(&std::fs::read(path).unwrap()).unwrap();
+                same_events(path, &file(&out.stdout).unwrap(), &binary);
+            }
+            _ => return eprintln!("skipped: perf script does not read {path} here"),
+        }
+    }
+}
+
+/// Each event in words, without what only one of the two can tell; names only where both know them.
+fn same_events(path: &str, text: &Read, binary: &Read) {
+    let told = |read: &Read| {
+        let kept = read.events.iter().filter(|e| !matches!(e.what, What::Name { .. } | What::Loss(_)));
+        kept.map(|e| plain_words(read, e)).collect::<Vec<_>>()
+    };
+    let (ours, theirs) = (told(text), told(binary));
+    let differs = ours.iter().zip(&theirs).find(|(a, b)| a != b);
+    assert_eq!(differs, None, "{path}");
+    assert_eq!(ours.len(), theirs.len(), "{path}");
+    assert_eq!(text.origin, binary.origin, "{path}");
+    let facts = |read: &Read| {
+        let f = &read.facts;
+        (f.has_waking, f.has_wakeup, f.whole_machine, f.has_charges, f.online.clone())
+    };
+    assert_eq!(facts(text), facts(binary), "{path}");
+    eprintln!("{path}: {} events equal", ours.len());
+}
+
+fn plain_words(read: &Read, event: &model::Event) -> String {
+    match event.what {
+        // A text has letters where a record has numbers; libtraceevent's plugin may have printed others.
+        What::Switch(s) => {
+            let names =
+                if s.prev.0 < 0 || s.next.0 < 0 { ("", "") } else { (read.name(s.prev_name), read.name(s.next_name)) };
+            let prio = (s.prev_prio, s.next_prio);
+            format!("{} {} {:?} {} {:?} {names:?} {prio:?}", event.at.0, event.cpu.0, s.prev, s.next.0, s.out)
+        }
+        _ => read.words(event),
+    }
+}

@@ -1,0 +1,67 @@
+//! The tables of a text, held against those that the referee makes of the same text.
+
+use crate::Read;
+use model::{Batch, CpuState, ThreadState};
+use serde_json::{Value, json};
+
+/// Every total of every thread and CPU.
+pub(crate) fn compare(name: &str, read: &Read, answer: &Value) {
+    assert_eq!(answer["unparsed"], json!({}), "the referee could not read all of {name}");
+    let totals = totals(read);
+    assert_eq!(json!([totals.broken(), totals.unwoken()]), json!([answer["broken"], answer["unwoken"]]), "{name}");
+    let theirs = answer["threads"].as_array().unwrap();
+    let mut ours: Vec<_> = totals.threads.iter().map(|t| i64::from(t.tid.0)).collect();
+    ours.sort_unstable();
+    ours.dedup();
+    let known = |tid: &i64| theirs.iter().any(|t| t["tid"].as_i64() == Some(*tid));
+    ours.retain(|tid| !known(tid));
+    for tid in ours {
+        // Known by a mark or a fork only: the referee reads switches and wakings.
+        let lives = totals.threads.iter().filter(|t| i64::from(t.tid.0) == tid);
+        assert!(
+            lives.map(|t| t.time(ThreadState::Running).0).sum::<i64>() == 0,
+            "{tid} of {name} is unknown to the referee"
+        );
+    }
+    for theirs in theirs {
+        let tid = theirs["tid"].as_i64().unwrap();
+        let lives: Vec<_> = totals.threads.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
+        for state in ThreadState::ALL {
+            let column = format!("{}_ns", state.as_str());
+            let time = lives.iter().map(|t| t.time(state).0).sum::<i64>();
+            assert_eq!(json!(time), theirs[&column], "{column} of {tid} in {name}");
+        }
+        let counts = [
+            lives.iter().map(|t| t.involuntary).sum::<u64>(),
+            lives.iter().map(|t| t.voluntary).sum(),
+            lives.iter().map(|t| t.migrations).sum(),
+        ];
+        let their_counts = json!([theirs["involuntary"], theirs["voluntary"], theirs["migrations"]]);
+        assert_eq!(json!(counts), their_counts, "counts of {tid} in {name}");
+    }
+    let followed: Vec<_> = totals.cpus.iter().filter(|c| c.followed).collect();
+    assert_eq!(followed.len(), answer["cpus"].as_object().unwrap().len(), "CPUs of {name}");
+    for cpu in followed {
+        let theirs = &answer["cpus"][cpu.cpu.0.to_string()];
+        for state in CpuState::ALL {
+            let column = format!("{}_ns", state.as_str());
+            assert_eq!(json!(cpu.time(state).0), theirs[&column], "{column} of CPU {} in {name}", cpu.cpu.0);
+        }
+    }
+}
+
+/// The tables, with the rule of ACCOUNTING.md where the text does not say which wakings were recorded.
+pub(crate) fn totals(read: &Read) -> account::Totals {
+    let wakes = read.events.iter().filter_map(|e| match e.what {
+        model::What::Wake(w) if w.kind != model::WakeKind::New => Some(w.kind),
+        _ => None,
+    });
+    let has_waking =
+        read.facts.has_waking.unwrap_or_else(|| wakes.clone().take(10_000).any(|k| k == model::WakeKind::Waking));
+    let has_wakes = wakes.clone().next().is_some();
+    let online = read.facts.online.clone();
+    let rules = account::Rules { has_waking, has_wakes, online, ..account::Rules::default() };
+    let mut accountant = account::Accountant::new(rules);
+    accountant.push(&Batch { events: read.events.clone(), ..Batch::default() }, &mut ());
+    accountant.finish(&mut ())
+}
