@@ -6,7 +6,7 @@ use super::ftrace::{self, Kernel};
 use super::wire::{Broken, Fields};
 use crate::tracepoint::Names;
 use ingest::{Ledger, Trouble};
-use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Tid, What};
+use model::{Batch, CpuId, Event, LossSpan, Ns, Tid, What};
 
 /// No machine has more CPUs.
 const MOST_CPUS: u32 = 1 << 14;
@@ -20,12 +20,11 @@ pub(super) struct Lane {
     pub(super) last: Ns,
     /// Who runs there, by its last switch.
     pub(super) current: Tid,
-    pub(super) name: NameId,
     pub(super) prio: i16,
 }
 
 impl Lane {
-    const NEW: Self = Self { last: Ns::MIN, current: Tid::UNKNOWN, name: NameId::NONE, prio: i16::MIN };
+    const NEW: Self = Self { last: Ns::MIN, current: Tid::UNKNOWN, prio: i16::MIN };
 }
 
 /// All CPUs' bundles.
@@ -182,14 +181,14 @@ impl Bundles {
 
 /// Nobody knows any more who runs there.
 fn forget(lane: &mut Lane) {
-    (lane.current, lane.name, lane.prio) = (Tid::UNKNOWN, NameId::NONE, i16::MIN);
+    (lane.current, lane.prio) = (Tid::UNKNOWN, i16::MIN);
 }
 
 /// Keeps who runs there, and tells it to the wakings that came as columns, which do not say who woke.
 fn follow(lane: &mut Lane, events: &mut [Event]) {
     for event in events {
         match &mut event.what {
-            What::Switch(s) => (lane.current, lane.name, lane.prio) = (s.next, s.next_name, s.next_prio),
+            What::Switch(s) => (lane.current, lane.prio) = (s.next, s.next_prio),
             What::Wake(w) if w.waker == Tid::UNKNOWN => w.waker = lane.current,
             _ => {}
         }

@@ -5,6 +5,8 @@
 //!   switch_next_pid       7    0    7      the previous thread is the one before's next: of the first, that which
 //!   switch_prev_state     1    1    0      this CPU's bundle before brought in, unless something was lost between
 //! ```
+//!
+//! The previous thread's name is not told again: it may have another since it was switched in (an exec).
 
 use super::bundle::Lane;
 use super::ftrace::Place;
@@ -105,7 +107,7 @@ fn switches(
         let switch = Switch {
             prev: lane.current,
             next: Tid(next as i32),
-            prev_name: lane.name,
+            prev_name: NameId::NONE,
             next_name: columns.name(name),
             stack: StackId::NONE,
             prev_state: state as u32,
@@ -115,7 +117,7 @@ fn switches(
             letter,
             prev_exec: Ns::MIN,
         };
-        (lane.current, lane.name, lane.prio) = (switch.next, switch.next_name, switch.next_prio);
+        (lane.current, lane.prio) = (switch.next, switch.next_prio);
         let at = place.time(now)?;
         out.events.push(Event { at, offset: place.offset, cpu: place.cpu, what: What::Switch(switch) });
     }

@@ -5,8 +5,8 @@
 //! clocks are brought to it by the last `ClockSnapshot` that knows them; kernel events of another ftrace clock by the first
 //! bundle that tells both, so that durations stay the kernel's own.
 //!
-//! What the format cannot tell: which CPUs a thread may use; who a packed switch (`compact_sched`) left where the CPU's
-//! bundle before was lost; the kernel's table of states (the kernel's release decides); where in time most losses were,
+//! What the format cannot tell: which CPUs a thread may use; whom a packed switch (`compact_sched`) left: it is taken to be
+//! whom the CPU's last switch brought in, so that a link that the kernel broke without saying so cannot be seen there; the kernel's table of states (the kernel's release decides); where in time most losses were,
 //! unless a bundle or a sequence says so.
 //!
 //! The trace is one stream, since CPUs' bundles come in turns; `reach` says how far it has told everything. Where programs
@@ -78,7 +78,7 @@ impl Importer for Perfetto {
                 "which CPUs a thread may use",
                 "what the kernel charged a thread for running",
                 "callchains: perf samples and heap profiles are left out",
-                "whom a packed switch left, at a CPU's first one and after a loss",
+                "whom a packed switch (compact_sched) left, at a CPU's first one and after a loss; broken links between them",
             ],
         }
     }
@@ -134,9 +134,12 @@ fn plausible(body: &[u8], whole: bool) -> Option<bool> {
     let mut known = false;
     let mut fields = Fields::of(body);
     loop {
+        let cut = fields.peek();
         match fields.next() {
             Ok(None) => return Some(known),
-            Err(_) => return (!whole).then_some(known),
+            // The packet is longer than what is seen of it, and so may this field be.
+            Err(_) if !whole => return Some(known || matches!(cut, Some((1 | 2 | 6 | 33 | 45 | 50 | 67, true)))),
+            Err(_) => return None,
             // Times, sequences, flags and clocks are numbers; all that a packet carries are messages.
             Ok(Some((3 | 8 | 10 | 13 | 41 | 42 | 58 | 79 | 87, Value::Number(_)))) => known = true,
             Ok(Some((1 | 2 | 6 | 11 | 12 | 33..=36 | 45 | 50 | 59 | 60 | 67 | 69, Value::Bytes(_)))) => known = true,
@@ -156,7 +159,7 @@ fn facts(preface: &Preface) -> Facts {
     };
     let (has_waking, has_wakeup) = (left_out("sched_waking"), left_out("sched_wakeup"));
     let mut lacks = vec!["Which CPUs a thread may use is not in a Perfetto trace.".to_owned()];
-    if !preface.kernel && left_out("sched_switch") != None {
+    if !preface.kernel && left_out("sched_switch").is_some() {
         lacks.push(
             "No context switches were recorded: add sched/sched_switch and sched/sched_waking to ftrace_config."
                 .to_owned(),

@@ -48,6 +48,11 @@ impl<'a> Fields<'a> {
         Self { rest: message }
     }
 
+    /// The next field's number and whether it is a text or message, without its content.
+    pub(super) fn peek(&self) -> Option<(u64, bool)> {
+        varint(&mut { self.rest }).map(|tag| (tag >> 3, tag & 7 == 2))
+    }
+
     /// The next field's number and content; `None` at the end of the message.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, Broken> {
