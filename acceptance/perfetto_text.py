@@ -2,6 +2,7 @@
 """A second, slow reader of Perfetto traces: their kernel events as ftrace text, which `shared/bin/oracle.py` reads.
 
     perfetto_text.py TRACE | oracle.py
+    perfetto_text.py --binary TEXTPROTO > TRACE     (Perfetto's own tests keep their traces as text)
 
 It wants PyPI's `perfetto`. Columns (`compact_sched`) are turned into lines too; the thread left by the first switch of a
 CPU, or by one after a loss, is not told there and is printed as `<...>:-1`, which the referee does not read: give it traces
@@ -10,6 +11,7 @@ with plain events. Times are the trace's own, state numbers as the kernel wrote 
 import sys
 import zlib
 
+from google.protobuf import text_format
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 WAKES = ("sched_waking", "sched_wakeup", "sched_wakeup_new")
@@ -55,7 +57,17 @@ def columns(compact, running):
                     f"next_comm={running[0]} next_pid={running[1]} next_prio={running[2]}")
 
 
+def binary(path):
+    """A trace written as text, as bytes; fields that the package does not know are left out."""
+    with open(path, encoding="utf-8") as file:
+        trace = text_format.Parse(file.read(), proto.Trace(), allow_unknown_field=True, allow_unknown_extension=True)
+    return trace.SerializeToString()
+
+
 def main():
+    if sys.argv[1] == "--binary":
+        sys.stdout.buffer.write(binary(sys.argv[2]))
+        return
     with open(sys.argv[1], "rb") as file:
         data = file.read()
     running = {}

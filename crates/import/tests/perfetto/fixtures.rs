@@ -11,6 +11,7 @@ use std::process::Command;
 const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/perfetto");
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/perf_data/sched.referee.json");
 const OF_OTHERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces/perfetto");
+const AS_TEXT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces/perfetto-textproto");
 const READER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../acceptance/perfetto_text.py");
 
 fn ours(name: &str) -> Told {
@@ -148,17 +149,45 @@ fn of_other_projects() {
         if switches == 0 {
             continue;
         }
-        let python = std::env::var("PERFETTO_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-        let text = match Command::new(python).arg(READER).arg(&path).output() {
-            Ok(out) if out.status.success() => String::from_utf8_lossy(&out.stdout).into_owned(),
-            _ => return eprintln!("skipped: no Python with the package perfetto (PERFETTO_PYTHON names one)"),
-        };
+        let Some(text) = second_reader(&[&path.to_string_lossy()]) else { return };
+        let text = String::from_utf8_lossy(&text).into_owned();
         match testkit::referee::ask(&[text]) {
             Ok(answers) => {
                 let threads = compare(&name, &read, &answers[0]);
                 eprintln!("{name}: {threads} threads equal");
             }
             Err(why) => return eprintln!("skipped: {why}"),
+        }
+    }
+}
+
+/// Perfetto's own test traces, which are kept as text: each is read without trouble, and some are looked at.
+#[test]
+fn of_perfettos_own_tests() {
+    let Ok(files) = std::fs::read_dir(AS_TEXT) else { return eprintln!("skipped: {AS_TEXT} is not here") };
+    for path in files.map(|f| f.unwrap().path()) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let Some(bytes) = second_reader(&["--binary", &path.to_string_lossy()]) else { return };
+        let read = read(&bytes).unwrap();
+        assert!(read.stopped.is_none() && read.late == 0, "{name}: {:?}", read.stopped);
+        assert!(read.troubles.0.is_empty(), "{name}: {:?}", read.troubles.0);
+        if name.contains("incremental_counter_sequences") {
+            let values = ["0: 100", "50: 150", "100: 160", "150: 165"].map(|v| v.split_once(": ").unwrap());
+            let expected = values.map(|(at, v)| format!("{at} cpu-1 MyIncrementalCounter of -1 is {v}"));
+            assert_eq!(read.all(), expected, "{name}");
+        }
+        eprintln!("{name}: {} events", read.events.len());
+    }
+}
+
+/// What `acceptance/perfetto_text.py` prints.
+fn second_reader(arguments: &[&str]) -> Option<Vec<u8>> {
+    let python = std::env::var("PERFETTO_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    match Command::new(python).arg(READER).args(arguments).output() {
+        Ok(out) if out.status.success() => Some(out.stdout),
+        _ => {
+            eprintln!("skipped: no Python with the package perfetto (PERFETTO_PYTHON names one)");
+            None
         }
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn read(
 fn wakings(columns: &Columns<'_>, place: Place, out: &mut Batch) -> Result<(), Broken> {
     let [mut times, mut tids, mut targets, mut prios, mut names] = columns.waking.map(Packed);
     let mut now = 0_u64;
-    while let Some(step) = times.next() {
+    for step in times.by_ref() {
         now = now.wrapping_add(step);
         let (Some(tid), Some(target), Some(prio), Some(name)) =
             (tids.next(), targets.next(), prios.next(), names.next())
@@ -96,7 +96,7 @@ fn switches(
 ) -> Result<(), Broken> {
     let [mut times, mut prev_states, mut nexts, mut prios, mut names] = columns.switch.map(Packed);
     let mut now = 0_u64;
-    while let Some(step) = times.next() {
+    for step in times.by_ref() {
         now = now.wrapping_add(step);
         let (Some(state), Some(next), Some(prio), Some(name)) =
             (prev_states.next(), nexts.next(), prios.next(), names.next())

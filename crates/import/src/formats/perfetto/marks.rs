@@ -155,9 +155,10 @@ impl<'a> TrackEvent<'a> {
 
 const COUNTER: u64 = 4;
 
+/// A counter's value. One without a name is Chrome's own count of thread time or instructions at each mark.
 fn value(uuid: u64, n: f64, tracks: &mut Tracks) -> Option<What> {
     let (_, pid) = tracks.owner(uuid);
-    let track = tracks.get(uuid)?;
+    let track = tracks.get(uuid).filter(|t| t.name != NameId::NONE)?;
     let (unit, incremental) = track.unit.unwrap_or((1.0, false));
     track.sum = if incremental { track.sum + n } else { n };
     let value = track.sum * unit;

@@ -176,7 +176,6 @@ impl Reading<'_, '_> {
                 2 => self.process_tree(body, out)?,
                 11 => self.track_event(body, out, bad)?,
                 35 => self.stats(body, bad)?,
-                43 => {}
                 44 => self.thread(&Who::thread(body)?, out),
                 60 => {
                     if let Some(who) = self.reader.tracks.learn(body, &mut self.reader.names, out)? {
