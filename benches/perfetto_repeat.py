@@ -37,6 +37,14 @@ def packed(bundle):
     return compact
 
 
+def varint(number):
+    out = b""
+    while number >= 0x80:
+        out += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    return out + bytes([number])
+
+
 def shift(bundle, by):
     for event in bundle.event:
         event.timestamp += by
@@ -58,6 +66,7 @@ def main():
         trace.ParseFromString(file.read())
     kernel = [p for p in trace.packet if p.HasField("ftrace_events")]
     times = [e.timestamp for p in kernel for e in p.ftrace_events.event]
+    length = max(times) - min(times) + 1000
     if options.compact:
         for packet in kernel:
             packet.ftrace_events.CopyFrom(packed(packet.ftrace_events))
@@ -71,10 +80,12 @@ def main():
     with open(options.out, "wb") as out:
         out.write(proto.Trace(packet=[config, *others]).SerializeToString())
         while written < options.events:
-            out.write(proto.Trace(packet=kernel).SerializeToString())
+            for packet in kernel:
+                body = packet.SerializeToString()
+                out.write(b"\x0a" + varint(len(body)) + body)
             written += each
             for packet in kernel:
-                shift(packet.ftrace_events, max(times) - min(times) + 1000)
+                shift(packet.ftrace_events, length)
     print(f"{written} events")
 
 
