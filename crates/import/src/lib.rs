@@ -11,6 +11,7 @@ pub const FORMATS: &[&dyn Importer] = &[
     &formats::perf_data::PerfData,
     &formats::trace_dat::TraceDat,
     &formats::ctf::Ctf,
+    &formats::perfetto::Perfetto,
     &formats::schedviz::SchedViz,
     &formats::ftrace_text::FtraceText,
     &formats::perf_script::PerfScript,

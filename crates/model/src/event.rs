@@ -196,12 +196,12 @@ pub enum What {
 
 impl Event {
     /// Whether the event shows that the recording ran: side-band records (names, forks told by perf itself, losses, and
-    /// what programs told without a CPU) do not move its ends.
+    /// what programs told and clocks showed without a CPU) do not move its ends.
     #[must_use]
     pub fn is_sample(&self) -> bool {
         match self.what {
             What::Name { .. } | What::Loss(_) => false,
-            What::Mark(_) | What::Value { .. } | What::Frame(_) => self.cpu != CpuId::UNKNOWN,
+            What::Mark(_) | What::Value { .. } | What::Frame(_) | What::Clock { .. } => self.cpu != CpuId::UNKNOWN,
             _ => true,
         }
     }

@@ -3,7 +3,7 @@
 pub mod ctf;
 pub mod ftrace_text;
 pub mod perf_data;
-pub mod perf_data;
 pub mod perf_script;
+pub mod perfetto;
 pub mod schedviz;
 pub mod trace_dat;
