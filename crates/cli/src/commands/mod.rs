@@ -4,6 +4,7 @@ mod check;
 mod completions;
 mod demo;
 mod doctor;
+mod export;
 mod import;
 mod man;
 mod record;
@@ -25,6 +26,7 @@ pub enum Command {
     Check(check::Args),
     Tables(tables::Args),
     Table(table::Args),
+    Export(export::Args),
     Topo(topo::Args),
     Doctor(doctor::Args),
     Recover(recover::Args),
@@ -45,6 +47,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Check(args) => check::run(&args, global),
         Command::Tables(args) => tables::run(&args, global),
         Command::Table(args) => table::run(&args, global),
+        Command::Export(args) => export::run(&args, global),
         Command::Topo(args) => topo::run(&args, global),
         Command::Doctor(args) => doctor::run(&args, global),
         Command::Recover(args) => recover::run(&args, global),
