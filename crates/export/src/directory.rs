@@ -4,6 +4,7 @@ use crate::ExportError;
 use engine::Session;
 use model::tables;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// A life of a thread.
 #[derive(Clone, Debug)]
@@ -13,7 +14,8 @@ pub(crate) struct Thread {
     pub(crate) life: i64,
     /// Where the source tells it.
     pub(crate) pid: Option<i64>,
-    pub(crate) name: String,
+    /// The last one seen, where one was.
+    pub(crate) name: Option<String>,
     pub(crate) begin_ns: i64,
 }
 
@@ -21,6 +23,11 @@ impl Thread {
     /// The process it is shown in: its own where none is told.
     pub(crate) fn process(&self) -> i64 {
         self.pid.unwrap_or(self.tid)
+    }
+
+    /// What it is shown as.
+    pub(crate) fn shown(&self) -> Cow<'_, str> {
+        self.name.as_deref().map_or_else(|| format!("thread {}", self.tid).into(), Cow::Borrowed)
     }
 }
 
@@ -37,7 +44,7 @@ impl Directory {
         let int = |row, name| table.int(row, name);
         let thread = |row: usize| {
             let tid = int(row, "tid").unwrap_or(-1);
-            let name = table.text(row, "name").map_or_else(|| format!("thread {tid}"), ToOwned::to_owned);
+            let name = table.text(row, "name").map(ToOwned::to_owned);
             let (life, begin_ns) = (int(row, "life").unwrap_or(0), int(row, "begin_ns").unwrap_or(0));
             (int(row, "thread").unwrap_or(-1), Thread { tid, life, pid: int(row, "pid"), name, begin_ns })
         };
@@ -52,17 +59,17 @@ impl Directory {
     }
 
     /// What each process is called: as its first thread, or as the first of its threads that is known.
-    pub(crate) fn processes(&self) -> Vec<(i64, &str)> {
-        let mut all: Vec<(i64, &str)> = Vec::new();
+    pub(crate) fn processes(&self) -> Vec<(i64, Cow<'_, str>)> {
+        let mut all: Vec<(i64, Cow<'_, str>)> = Vec::new();
         let mut at: FxHashMap<i64, usize> = FxHashMap::default();
         for (_, thread) in &self.threads {
             let pid = thread.process();
             let place = *at.entry(pid).or_insert_with(|| {
-                all.push((pid, &thread.name));
+                all.push((pid, thread.shown()));
                 all.len() - 1
             });
             if thread.tid == pid {
-                all[place].1 = &thread.name;
+                all[place].1 = thread.shown();
             }
         }
         all

@@ -10,7 +10,7 @@
 //! (C) are the CPUs' frequencies, an arrow (s, f) leads from who woke a thread to where it became ready. The format knows
 //! no type for "lost" or "unknown": an unknown stretch is one named so.
 
-use crate::directory::Directory;
+use crate::directory::{Directory, Thread};
 use crate::stretch::Stretch;
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about, json, stretch};
 use engine::Session;
@@ -103,10 +103,10 @@ impl Pen<'_> {
             self.meta("thread_name", CPUS, Some(cpu), &format!("cpu {cpu}, {kind}"))?;
         }
         for (pid, name) in directory.processes() {
-            self.meta("process_name", pid, None, name)?;
+            self.meta("process_name", pid, None, &name)?;
         }
         for (_, thread) in &directory.threads {
-            self.meta("thread_name", thread.process(), Some(thread.tid), &thread.name)?;
+            self.meta("thread_name", thread.process(), Some(thread.tid), &thread.shown())?;
         }
         Ok(())
     }
@@ -120,12 +120,12 @@ impl Pen<'_> {
 
     fn stretch(&mut self, s: &Stretch<'_>, directory: &Directory) -> Result<(), ExportError> {
         let who = directory.get(s.thread);
-        let pid = who.map_or(s.tid, |t| t.process());
+        let pid = who.map_or(s.tid, Thread::process);
         if let (Some(cpu), "running") = (s.cpu, s.state) {
             self.event('X', CPUS, cpu, s.start_ns)?;
             self.duration(s);
             self.line.extend_from_slice(b",\"cat\":\"cpu\",\"name\":");
-            json::text(who.map_or("", |t| t.name.as_str()), &mut self.line);
+            json::text(&who.map(Thread::shown).unwrap_or_default(), &mut self.line);
             write!(self.line, ",\"args\":{{\"tid\":{},\"pid\":{pid}}}", s.tid)?;
             self.put(b"},\n")?;
         }

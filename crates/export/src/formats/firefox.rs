@@ -11,7 +11,7 @@
 //! grows with the stretches (some 300 bytes each): beyond [`MOST`] it is refused with a word on `--range`. Callchains are
 //! not carried yet by the tables, and so not here.
 
-use crate::directory::Directory;
+use crate::directory::{Directory, Thread};
 use crate::stretch::Stretch;
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about, stretch};
 use fxprof_processed_profile as fx;
@@ -144,7 +144,7 @@ impl Tracks {
         }
         let mut processes = FxHashMap::default();
         for (pid, name) in directory.processes() {
-            processes.insert(pid, profile.add_process(name, number(pid), start));
+            processes.insert(pid, profile.add_process(&name, number(pid), start));
         }
         let mut threads = FxHashMap::default();
         for (key, thread) in &directory.threads {
@@ -152,7 +152,7 @@ impl Tracks {
             let Some(process) = processes.get(&pid) else { continue };
             let main = thread.tid == pid && thread.life == 0;
             let handle = profile.add_thread(*process, number(thread.tid), at(thread.begin_ns), main);
-            profile.set_thread_name(handle, &thread.name);
+            profile.set_thread_name(handle, &thread.shown());
             threads.insert(*key, handle);
         }
         Ok(Self { profile, threads, cpus, categories, span: job.options.span })
@@ -168,7 +168,7 @@ impl Tracks {
             let text = n.map(|n| n.to_string()).unwrap_or_default();
             profile.intern_string(&text)
         };
-        let waker = s.waker.and_then(|w| directory.get(w)).map(|w| format!("{} ({})", w.name, w.tid));
+        let waker = s.waker.and_then(|w| directory.get(w)).map(|w| format!("{} ({})", w.shown(), w.tid));
         let marker = State {
             category,
             name: profile.intern_string(s.state),
@@ -194,8 +194,8 @@ impl Tracks {
         profile.add_sample(thread, at(from), stack, fx::CpuDelta::ZERO, 1);
         profile.add_sample(thread, at(s.end_ns), stack, fx::CpuDelta::from_nanos(ran), 1);
         if let Some(track) = self.cpus.get(&cpu).copied() {
-            let who = directory.get(s.thread).map_or("", |t| t.name.as_str());
-            let ran = Ran { category, name: profile.intern_string(who), tid: digits(profile, Some(s.tid)) };
+            let who = directory.get(s.thread).map(Thread::shown).unwrap_or_default();
+            let ran = Ran { category, name: profile.intern_string(&who), tid: digits(profile, Some(s.tid)) };
             profile.add_marker(track, timing(), ran);
         }
     }

@@ -119,7 +119,7 @@ impl Exporter for Perfetto {
         });
         failed?;
         read?;
-        pen.ends();
+        pen.ends(job.options);
         Ok(pen.flush()?)
     }
 }
@@ -245,8 +245,12 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// The recording ran until the last sample of each CPU, whether or not that was of a kind that is told.
-    fn ends(&mut self) {
+    /// The recording ran until the last sample of each CPU, whether or not that was of a kind that is told; a part runs to
+    /// its end.
+    fn ends(&mut self, options: &Options) {
+        if let Some(span) = options.span {
+            self.last.insert(CpuId::UNKNOWN, self.absolute(span.end.min(self.end)));
+        }
         let mut last: Vec<(CpuId, Ns)> = self.last.drain().collect();
         last.sort_unstable();
         for (cpu, at) in last {

@@ -100,14 +100,16 @@ fn processes(p: &mut Proto, directory: &Directory) {
     for (pid, name) in directory.processes().into_iter().filter(|(pid, _)| *pid > 0) {
         let process = p.begin(1);
         p.int(1, pid);
-        p.text(3, name);
+        p.text(3, &name);
         p.uint(9, 1); // the words are the thread's name
         p.end(process);
     }
     for thread in first() {
         let one = p.begin(2);
         p.int(1, thread.tid);
-        p.text(2, &thread.name);
+        if let Some(name) = &thread.name {
+            p.text(2, name);
+        }
         p.int(3, thread.process());
         p.end(one);
     }

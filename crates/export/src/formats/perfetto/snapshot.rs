@@ -51,7 +51,7 @@ impl Pen<'_> {
             let pid = who.and_then(|t| t.pid).and_then(|p| i32::try_from(p).ok()).map_or(Pid::UNKNOWN, Pid);
             let letter = s.reason.filter(|r| r.len() == 1).and_then(|r| r.bytes().next()).unwrap_or(b'R');
             let seen = Seen { tid, pid, name: NameId::NONE, state, letter, cpu, exec: Ns::MIN };
-            self.seen(cpu, now, &seen, who.map(|t| t.name.as_str()));
+            self.seen(cpu, now, &seen, who.and_then(|t| t.name.as_deref()));
             if state == SeenState::Running && cpu != CpuId::UNKNOWN {
                 self.bundles.note(cpu, now, "corewise_switch", &[("shown", Int(1))]);
                 self.switch_to(cpu, at, tid);
