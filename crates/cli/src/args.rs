@@ -16,6 +16,7 @@ Examples:
   corewise report run.cw                   where each thread ran, waited and was blocked
   corewise report perf.data                the same of a file that perf recorded
   corewise table run.cw threads --format csv
+  corewise export run.cw --to perfetto -o run.pftrace
 
 A perf.data may stand wherever a trace folder may. `corewise COMMAND --help` says more.
 

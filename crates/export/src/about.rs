@@ -38,5 +38,7 @@ fn telling(session: &Session, options: &Options, name: &str, value: &str) -> boo
     let name = name.to_lowercase();
     let hosts = session.facts().about.iter().filter(|(n, v)| n.to_lowercase().contains("host") && !v.is_empty());
     options.redact
-        && (TELLING.iter().any(|t| name.contains(t)) || value.contains('/') || hosts.map(|h| &h.1).any(|h| value.contains(h)))
+        && (TELLING.iter().any(|t| name.contains(t))
+            || value.contains('/')
+            || hosts.map(|h| &h.1).any(|h| value.contains(h)))
 }

@@ -104,7 +104,9 @@ fn replaceable(exporter: &dyn Exporter, path: &Path, force: bool) -> Result<(), 
     let Ok(there) = std::fs::symlink_metadata(path) else { return Ok(()) };
     let shown = path.display();
     if !force {
-        return Err(ExportError::Words(format!("{shown}: is there already: choose another name, or replace it by --force")));
+        return Err(ExportError::Words(format!(
+            "{shown}: is there already: choose another name, or replace it by --force"
+        )));
     }
     let fits = match exporter.shape() {
         Shape::File => !there.is_dir(),

@@ -51,9 +51,8 @@ impl<'a> Stretch<'a> {
 struct Columns([usize; 11]);
 
 impl Columns {
-    const NAMES: [&'static str; 11] = [
-        "thread", "tid", "start_ns", "end_ns", "state", "cpu", "core_type", "reason", "waker", "exec_ns", "prio",
-    ];
+    const NAMES: [&'static str; 11] =
+        ["thread", "tid", "start_ns", "end_ns", "state", "cpu", "core_type", "reason", "waker", "exec_ns", "prio"];
 
     fn of(def: &TableDef) -> Self {
         Self(Self::NAMES.map(|name| def.col(name).unwrap_or(usize::MAX)))

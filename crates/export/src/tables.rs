@@ -4,12 +4,7 @@ use crate::{ExportError, Job, Outputs};
 use engine::{EngineError, Format, TableWriter};
 
 /// Every table wanted as a file of its own.
-pub(crate) fn files(
-    job: &mut Job<'_>,
-    to: &mut dyn Outputs,
-    format: Format,
-    suffix: &str,
-) -> Result<(), ExportError> {
+pub(crate) fn files(job: &mut Job<'_>, to: &mut dyn Outputs, format: Format, suffix: &str) -> Result<(), ExportError> {
     let trace = job.session.trace()?;
     let mut written = 0;
     for def in job.options.tables(job.session)? {

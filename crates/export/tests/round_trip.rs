@@ -16,7 +16,8 @@ fn comes_back(of: &str, before: &Session) {
     let file = exported(&Perfetto, before, &Options::default());
     let read = pftrace::read(&file);
     let mut facts = before.facts().clone();
-    let told = |f: &engine::Facts| (f.clock.clone(), f.has_waking, f.has_wakeup, f.has_charges, f.whole_machine, f.focus);
+    let told =
+        |f: &engine::Facts| (f.clock.clone(), f.has_waking, f.has_wakeup, f.has_charges, f.whole_machine, f.focus);
     assert_eq!(told(&read.facts), told(&facts), "{of}");
     assert_eq!(read.facts.online, facts.online, "{of}");
     assert_eq!(read.facts.machine.as_ref(), Some(before.machine()), "{of}");

@@ -47,14 +47,16 @@ impl Exporter for Chrome {
                 "What each CPU ran, and each thread's states with CPU, core type, reason and priority.",
                 "Frequencies as counters; an arrow from who woke a thread to the thread.",
             ],
-            cannot: &["Marks of programs, interrupts, sums and losses; viewers hold the whole file in memory: use --range."],
+            cannot: &[
+                "Marks of programs, interrupts, sums and losses; viewers hold the whole file in memory: use --range.",
+            ],
         }
     }
 
     fn write(&self, job: &mut Job<'_>, to: &mut dyn Outputs) -> Result<(), ExportError> {
         let directory = Directory::of(job.session)?;
-        let mut pen = Pen { out: to.next("trace.json")?, line: Vec::new(), arrows: 0 };
-        pen.put(b"{\"displayTimeUnit\":\"ns\",\"otherData\":{")?;
+        let mut pen = Pen { out: to.next("trace.json")?, line: Vec::new(), separator: b"", arrows: 0 };
+        pen.line.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"otherData\":{");
         for (i, (name, value)) in about::facts(job).iter().enumerate() {
             pen.line.extend_from_slice(if i > 0 { b"," } else { b"" });
             json::text(name, &mut pen.line);
@@ -62,16 +64,20 @@ impl Exporter for Chrome {
             json::text(value, &mut pen.line);
         }
         pen.put(b"},\"traceEvents\":[\n")?;
+        pen.separator = b"";
         pen.names(job.session, &directory)?;
         stretch::each(job, |s| pen.stretch(s, &directory))?;
         pen.frequencies(job)?;
-        pen.put(b"{\"ph\":\"M\",\"pid\":0,\"name\":\"trace_ended\",\"args\":{}}\n]}\n")
+        pen.separator = b"";
+        pen.put(b"\n]}\n")
     }
 }
 
 struct Pen<'a> {
     out: &'a mut (dyn Write + Send),
     line: Vec<u8>,
+    /// What stands before the next event.
+    separator: &'static [u8],
     arrows: u64,
 }
 
@@ -79,7 +85,9 @@ impl Pen<'_> {
     /// Writes the line and what ends it.
     fn put(&mut self, end: &[u8]) -> Result<(), ExportError> {
         self.line.extend_from_slice(end);
+        self.out.write_all(self.separator)?;
         self.out.write_all(&self.line)?;
+        self.separator = b",\n";
         self.line.clear();
         Ok(())
     }
@@ -91,7 +99,7 @@ impl Pen<'_> {
         }
         self.line.extend_from_slice(b",\"args\":{\"name\":");
         json::text(name, &mut self.line);
-        self.put(b"}},\n")
+        self.put(b"}}")
     }
 
     fn names(&mut self, session: &Session, directory: &Directory) -> Result<(), ExportError> {
@@ -127,7 +135,7 @@ impl Pen<'_> {
             self.line.extend_from_slice(b",\"cat\":\"cpu\",\"name\":");
             json::text(&who.map(Thread::shown).unwrap_or_default(), &mut self.line);
             write!(self.line, ",\"args\":{{\"tid\":{},\"pid\":{pid}}}", s.tid)?;
-            self.put(b"},\n")?;
+            self.put(b"}")?;
         }
         self.event('X', pid, s.tid, s.start_ns)?;
         self.duration(s);
@@ -144,7 +152,7 @@ impl Pen<'_> {
                 json::text(value, &mut self.line);
             }
         }
-        self.put(b"}},\n")?;
+        self.put(b"}}")?;
         match s.waker.and_then(|w| directory.get(w)) {
             Some(waker) => self.arrow((waker.process(), waker.tid), (pid, s.tid), s.start_ns),
             None => Ok(()),
@@ -163,7 +171,7 @@ impl Pen<'_> {
         for (phase, (pid, tid)) in [('s', from), ('f', to)] {
             self.event(phase, pid, tid, at_ns)?;
             write!(self.line, ",\"cat\":\"wake\",\"name\":\"wakes\",\"id\":{id},\"bp\":\"e\"")?;
-            self.put(b"},\n")?;
+            self.put(b"}")?;
         }
         Ok(())
     }
@@ -186,6 +194,6 @@ impl Pen<'_> {
     fn frequency(&mut self, at_ns: i64, of: CpuId, khz: u32) -> Result<(), ExportError> {
         self.event('C', CPUS, i64::from(of.0), at_ns)?;
         write!(self.line, ",\"name\":\"cpu {} frequency [kHz]\",\"args\":{{\"kHz\":{khz}}}", of.0)?;
-        self.put(b"},\n")
+        self.put(b"}")
     }
 }

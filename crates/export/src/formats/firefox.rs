@@ -127,21 +127,13 @@ impl Tracks {
         let product = format!("corewise: {}", job.session.facts().format);
         let reference = fx::ReferenceTimestamp::from_millis_since_unix_epoch(0.0);
         let mut profile = fx::Profile::new(&product, reference, fx::SamplingInterval::from_millis(1));
-        if let Some((_, os)) = about::facts(job).iter().find(|(name, _)| name == "kernel_release" || name == "os_release") {
+        if let Some((_, os)) =
+            about::facts(job).iter().find(|(name, _)| name == "kernel_release" || name == "os_release")
+        {
             profile.set_os_name(&format!("Linux {os}"));
         }
         let start = at(0);
         let categories = Categories::new(&mut profile);
-        let machine = profile.add_process("CPUs", 0, start);
-        let mut cpus = FxHashMap::default();
-        let table = job.session.table(tables::CPUS.name)?;
-        for row in 0..table.rows.len() {
-            let cpu = table.int(row, "cpu").unwrap_or(-1);
-            let kind = table.text(row, "core_type").unwrap_or("uniform");
-            let thread = profile.add_thread(machine, number(cpu), start, row == 0);
-            profile.set_thread_name(thread, &format!("cpu {cpu}, {kind}"));
-            cpus.insert(cpu, thread);
-        }
         let mut processes = FxHashMap::default();
         for (pid, name) in directory.processes() {
             processes.insert(pid, profile.add_process(&name, number(pid), start));
@@ -154,6 +146,17 @@ impl Tracks {
             let handle = profile.add_thread(*process, number(thread.tid), at(thread.begin_ns), main);
             profile.set_thread_name(handle, &thread.shown());
             threads.insert(*key, handle);
+        }
+        // Behind the threads, so that these keep their numbers: a number used again gets a suffix.
+        let machine = profile.add_process("CPUs", 0, start);
+        let mut cpus = FxHashMap::default();
+        let table = job.session.table(tables::CPUS.name)?;
+        for row in 0..table.rows.len() {
+            let cpu = table.int(row, "cpu").unwrap_or(-1);
+            let kind = table.text(row, "core_type").unwrap_or("uniform");
+            let thread = profile.add_thread(machine, number(cpu), start, false);
+            profile.set_thread_name(thread, &format!("cpu {cpu}, {kind}"));
+            cpus.insert(cpu, thread);
         }
         Ok(Self { profile, threads, cpus, categories, span: job.options.span })
     }
@@ -229,8 +232,7 @@ struct State {
 
 impl fx::StaticSchemaMarker for State {
     const UNIQUE_MARKER_TYPE_NAME: &'static str = "ThreadState";
-    const LOCATIONS: fx::MarkerLocations =
-        fx::MarkerLocations::MARKER_CHART.union(fx::MarkerLocations::MARKER_TABLE);
+    const LOCATIONS: fx::MarkerLocations = fx::MarkerLocations::MARKER_CHART.union(fx::MarkerLocations::MARKER_TABLE);
     const CHART_LABEL: Option<&'static str> = Some("{marker.data.cpu} {marker.data.coreType}");
     const TABLE_LABEL: Option<&'static str> =
         Some("{marker.name} {marker.data.cpu} {marker.data.coreType} {marker.data.reason}");
@@ -276,8 +278,7 @@ struct Ran {
 
 impl fx::StaticSchemaMarker for Ran {
     const UNIQUE_MARKER_TYPE_NAME: &'static str = "CpuRan";
-    const LOCATIONS: fx::MarkerLocations =
-        fx::MarkerLocations::MARKER_CHART.union(fx::MarkerLocations::MARKER_TABLE);
+    const LOCATIONS: fx::MarkerLocations = fx::MarkerLocations::MARKER_CHART.union(fx::MarkerLocations::MARKER_TABLE);
     const CHART_LABEL: Option<&'static str> = Some("{marker.name}");
     const TABLE_LABEL: Option<&'static str> = Some("{marker.name} {marker.data.tid}");
     const FIELDS: &'static [fx::StaticSchemaMarkerField] = &[field("tid", "Thread")];

@@ -195,3 +195,27 @@ fn first_sheet(sheet: &mut Worksheet, job: &Job<'_>, trace: i64, index: &[Listed
     sheet.set_freeze_panes(1, 0)?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use engine::{PassOptions, Session};
+    use model::tables;
+    use std::path::Path;
+
+    #[test]
+    fn a_long_table_goes_on_in_the_next_sheet() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/perf_data/sched.data");
+        let session = Session::open(&path, PassOptions::default()).unwrap();
+        let rows = session.table("threads").unwrap().rows.len() as u64;
+        let options = Options::default();
+        let mut job = Job { session: &session, options: &options, progress: &mut |_| () };
+        let (mut book, mut index) = (Workbook::new(), Vec::new());
+        table(&mut job, &mut book, &tables::THREADS, 21, &mut index).unwrap();
+        let names: Vec<&str> = index.iter().map(|l| l.sheet.as_str()).collect();
+        assert_eq!(names, ["threads", "threads (2)", "threads (3)"]);
+        assert_eq!(index.iter().map(|l| l.rows).sum::<u64>(), rows);
+        assert!(index.iter().all(|l| l.rows <= 20) && index[1].words.contains("goes on here"));
+    }
+}

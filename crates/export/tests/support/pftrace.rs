@@ -259,10 +259,7 @@ impl Read {
                 What::Fork { parent: waker, tid: tid(body.int(1)?), pid, name: self.id(body.text(2)) }
             }
             237 => What::Exec { tid: tid(body.int(2)?), pid: Pid(body.int(3)? as i32), file: self.id(body.text(1)) },
-            238 => What::Exit {
-                tid: tid(body.int(2)?),
-                pid: body.int(3).map_or(Pid::UNKNOWN, |p| Pid(p as i32)),
-            },
+            238 => What::Exit { tid: tid(body.int(2)?), pid: body.int(3).map_or(Pid::UNKNOWN, |p| Pid(p as i32)) },
             239 => return None, // the fork is told by task_newtask
             3 => return None,   // marks change no state
             other => panic!("unknown event {other}"),
@@ -366,4 +363,98 @@ fn out_of_number(state: u32) -> (SwitchOut, u8) {
         128 => (SwitchOut::Blocked, b'I'),
         other => panic!("state {other}"),
     }
+}
+
+/// Names of the events that are written, and of their fields from 1 on.
+const EVENTS: &[(u32, &str, &[&str])] = &[
+    (3, "print", &["ip", "buf"]),
+    (4, "sched_switch", &["prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm", "next_pid", "next_prio"]),
+    (11, "cpu_frequency", &["state", "cpu_id"]),
+    (13, "cpu_idle", &["state", "cpu_id"]),
+    (17, "sched_wakeup", &["comm", "pid", "prio", "success", "target_cpu"]),
+    (20, "sched_waking", &["comm", "pid", "prio", "success", "target_cpu"]),
+    (114, "sched_wakeup_new", &["comm", "pid", "prio", "success", "target_cpu"]),
+    (491, "sched_migrate_task", &["comm", "pid", "prio", "orig_cpu", "dest_cpu"]),
+];
+
+/// A file for people: a packet a line, the events of a bundle indented below.
+pub fn show(file: &[u8]) -> String {
+    let mut text = String::new();
+    for packet in Message(file).all(1) {
+        if let Some(bundle) = packet.message(1) {
+            text += &bundle.int(1).map_or_else(|| "no cpu\n".to_owned(), |cpu| format!("cpu {cpu}\n"));
+            bundle.all(2).into_iter().for_each(|e| text += &show_event(e));
+            continue;
+        }
+        let at = packet.int(8).map(|t| format!(" at {t}")).unwrap_or_default();
+        for (field, value) in packet.fields() {
+            let Field::Bytes(body) = value else { continue };
+            let body = Message(body);
+            text += &match field {
+                2 => format!("process_tree{at}{}{}\n", show_tree(body, 1, "process"), show_tree(body, 2, "thread")),
+                6 => format!("clock_snapshot{at} primary={}\n", body.int(2).unwrap_or(-1)),
+                11 => show_track_event(&at, body),
+                45 => format!("system_info release={}\n", body.message(1).and_then(|u| u.text(3)).unwrap_or_default()),
+                60 => format!("track {:x} {:?}\n", body.int(1).unwrap_or(0), body.text(2).unwrap_or_default()),
+                other => format!("packet {other}{at}\n"),
+            };
+        }
+    }
+    text
+}
+
+fn show_tree(tree: Message<'_>, field: u32, word: &str) -> String {
+    let one = |m: Message<'_>| {
+        let name = if field == 1 { m.text(3) } else { m.text(2) };
+        format!(" {word}={}:{}", m.int(1).unwrap_or(-1), name.unwrap_or_default())
+    };
+    tree.all(field).into_iter().map(one).collect()
+}
+
+fn show_track_event(at: &str, event: Message<'_>) -> String {
+    let kind = ["", "begin", "end", "instant", "value"][event.int(9).unwrap_or(0) as usize];
+    let mut text =
+        format!("{kind}{at} track {:x} {}\n", event.int(11).unwrap_or(0), event.text(23).unwrap_or_default());
+    for note in event.all(4) {
+        let name = note.text(10).unwrap_or_default();
+        let numbers = note.int(2).map(|b| (b == 1).to_string()).or_else(|| note.int(4).map(|v| v.to_string()));
+        let value = numbers.or_else(|| note.text(6).map(|t| format!("{t:?}"))).unwrap_or_default();
+        // The machine's description is long, and has tests of its own.
+        let value = if name == "corewise.machine" { "{…}".to_owned() } else { value };
+        text += &format!("  {name}={value}\n");
+    }
+    text
+}
+
+fn show_event(event: Message<'_>) -> String {
+    let mut text = format!("  {}", event.int(1).unwrap_or(-1));
+    if let Some(pid) = event.int(2) {
+        text += &format!(" pid={pid}");
+    }
+    for (kind, body) in event.fields() {
+        let Field::Bytes(body) = body else { continue };
+        let body = Message(body);
+        if kind == 327 {
+            text += &format!(" {}", body.text(1).unwrap_or_default());
+            for field in body.all(2) {
+                let value =
+                    field.int(4).map_or_else(|| field.text(3).unwrap_or_default().to_owned(), |v| v.to_string());
+                text += &format!(" {}={value}", field.text(1).unwrap_or_default());
+            }
+            continue;
+        }
+        let Some((_, name, fields)) = EVENTS.iter().find(|e| e.0 == kind) else {
+            text += &format!(" event {kind}");
+            continue;
+        };
+        text += &format!(" {name}");
+        for (number, value) in body.fields() {
+            let value = match value {
+                Field::Number(v) => v.to_string(),
+                Field::Bytes(b) => String::from_utf8_lossy(b).trim_end().to_owned(),
+            };
+            text += &format!(" {}={value}", fields[number as usize - 1]);
+        }
+    }
+    text + "\n"
 }

@@ -55,14 +55,7 @@ impl Bundles {
 
     /// Begins an event: who was current where it was written (`None`: not told), and the field of its kind.
     #[inline]
-    pub(crate) fn event(
-        &mut self,
-        cpu: CpuId,
-        at: Ns,
-        current: Option<i32>,
-        kind: u32,
-        body: impl FnOnce(&mut Proto),
-    ) {
+    pub(crate) fn event(&mut self, cpu: CpuId, at: Ns, current: Option<i32>, kind: u32, body: impl FnOnce(&mut Proto)) {
         let p = self.of(cpu);
         let whole = p.begin(bundle::EVENT);
         p.uint(event::TIMESTAMP, at.0.max(0).cast_unsigned());

@@ -211,7 +211,12 @@ impl Pen<'_> {
             }
         });
         if pid != Pid::UNKNOWN {
-            self.bundles.note(e.cpu, at, "corewise_process", &[("pid", Int(tid.0.into())), ("tgid", Int(pid.0.into()))]);
+            self.bundles.note(
+                e.cpu,
+                at,
+                "corewise_process",
+                &[("pid", Int(tid.0.into())), ("tgid", Int(pid.0.into()))],
+            );
         }
         self.bundles.event(e.cpu, at, maker, kind::FORK, |p| {
             p.int(2, i64::from(parent.0));

@@ -95,7 +95,9 @@ impl Exporter for Perfetto {
                 "What Perfetto does not know (snapshots, charges, losses, the machine), so that importing it again gives \
                  the same states.",
             ],
-            cannot: &["Callchains and sums; unknown time is not drawn by Perfetto's viewer, which shows the last state on."],
+            cannot: &[
+                "Callchains and sums; unknown time is not drawn by Perfetto's viewer, which shows the last state on.",
+            ],
         }
     }
 
@@ -104,12 +106,16 @@ impl Exporter for Perfetto {
         let mut pen = Pen::new(job, to.next("trace.pftrace")?);
         pen.opening(job, begin)?;
         pen.flush()?;
-        if let Some(span) = job.options.span {
+        // A part from the very begin has what told the states there; any other is told them.
+        let part = job.options.span.filter(|s| s.start > Ns::ZERO);
+        if let Some(span) = part {
             pen.states_at(job, span.start)?;
         }
+        let until = job.options.span.map_or(Ns::MAX, |s| s.end);
+        let from = part.map_or(Ns::MIN, |s| s.start);
         let (mut failed, mut written) = (Ok(()), 0);
         let read = job.session.events(&mut |events, names| {
-            for event in events.iter().filter(|e| job.options.has(e.at)) {
+            for event in events.iter().filter(|e| from <= e.at && (e.at < until || until == Ns::MAX)) {
                 pen.event(event, names, job.options);
             }
             written += events.len() as u64;

@@ -4,7 +4,9 @@ use super::Pen;
 use super::bundles::Told::{Int, Text};
 use crate::directory::Directory;
 use crate::{ExportError, Job, Options, stretch};
-use model::{CpuId, Event, NameId, Ns, Pid, Seen, SeenState, Span, StackId, Switch, SwitchOut, Tid, Value, What, tables};
+use model::{
+    CpuId, Event, NameId, Ns, Pid, Seen, SeenState, Span, StackId, Switch, SwitchOut, Tid, Value, What, tables,
+};
 
 impl Pen<'_> {
     pub(super) fn seen(&mut self, cpu: CpuId, at: Ns, seen: &Seen, name: Option<&str>) {
@@ -15,8 +17,7 @@ impl Pen<'_> {
             SeenState::Exited => "exited",
         };
         let letter = char::from(seen.letter).to_string();
-        let mut fields =
-            vec![("pid", Int(i64::from(seen.tid.0))), ("state", Text(state)), ("letter", Text(&letter))];
+        let mut fields = vec![("pid", Int(i64::from(seen.tid.0))), ("state", Text(state)), ("letter", Text(&letter))];
         fields.extend(name.map(|n| ("name", Text(n))));
         if seen.pid != Pid::UNKNOWN {
             fields.push(("tgid", Int(i64::from(seen.pid.0))));
@@ -30,10 +31,11 @@ impl Pen<'_> {
         self.bundles.note(cpu, at, "corewise_seen", &fields);
     }
 
-    /// What each thread did where the part begins, of which no event in it tells: as rows of a snapshot for corewise, and
+    /// What each thread did until the part begins, of which no event in it tells: as rows of a snapshot for corewise, and
     /// for viewers as switches from idle to who ran.
     pub(super) fn states_at(&mut self, job: &mut Job<'_>, at: Ns) -> Result<(), ExportError> {
-        let instant = Span::new(at, at + Ns(1));
+        // An event of that very instant is in the part, and tells of itself.
+        let instant = Span::new(at - Ns(1), at);
         let options = Options { span: Some(instant), ..job.options.clone() };
         let mut part = Job { session: job.session, options: &options, progress: job.progress };
         let directory = Directory::of(job.session)?;
