@@ -228,7 +228,7 @@ def firefox(told):
             raise Differs(f"{thread['name']}: samples out of order")
         for i in range(markers["length"]):
             data = markers["data"][i]
-            if set(data) - {"type"} != set(schema[data["type"]]):
+            if set(data) - {"type", "cause"} != set(schema[data["type"]]):
                 raise Differs(f"marker fields {set(data)} are not those of the schema")
             if not 0 <= markers["category"][i] < len(profile["meta"]["categories"]):
                 raise Differs("a marker of no category")

@@ -255,6 +255,24 @@ impl Session {
         refused.map_or(Ok(()), |e| Err(EngineError::Output(e)))
     }
 
+    /// All callchains, innermost address first; the first is [`model::StackId`] 1. Empty where none were recorded.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn stacks(&self) -> Result<Vec<Box<[u64]>>, EngineError> {
+        match &self.kind {
+            Kind::Folder(folder) => Ok(folder.stacks()?),
+            Kind::Source(source, accounted) => {
+                let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
+                let mut stacks = Vec::new();
+                ingest::run(source.open().map_err(failed)?, accounted.sorted_all, Limits::default(), |batch| {
+                    stacks.extend(batch.stacks.iter().cloned());
+                });
+                Ok(stacks)
+            }
+        }
+    }
+
     /// The rows of any table, a large one some thousands at a time.
     ///
     /// # Errors

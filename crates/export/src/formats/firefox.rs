@@ -8,14 +8,15 @@
 //! ```
 //!
 //! Times are milliseconds from the start of the recording. The profile must be whole before it can be written, so memory
-//! grows with the stretches (some 300 bytes each): beyond [`MOST`] it is refused with a word on `--range`. Callchains are
-//! not carried yet by the tables, and so not here.
+//! grows with the stretches (some 300 bytes each): beyond [`MOST`] it is refused with a word on `--range`. Where switches
+//! were recorded with callchains, the stretch that begins with a switch-out carries its own, as addresses: which file they
+//! are of is not told.
 
 use crate::directory::{Directory, Thread};
 use crate::stretch::Stretch;
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about, stretch};
 use fxprof_processed_profile as fx;
-use model::{CoreType, Span, tables};
+use model::{CoreType, Span, StackId, What, tables};
 use rustc_hash::FxHashMap;
 
 /// A profile.
@@ -46,10 +47,10 @@ impl Exporter for Firefox {
             read_by: "profiler.firefox.com, samply load",
             carries: &[
                 "Each thread's states as markers with CPU, core type, reason, waker and priority; its CPU time as a graph.",
-                "What each CPU ran, as a track of its own.",
+                "What each CPU ran, as a track of its own; where a thread was switched out, as a callchain, if recorded.",
             ],
             cannot: &[
-                "Callchains, frequencies, marks, sums and losses.",
+                "Names of functions, frequencies, marks, sums and losses.",
                 "More than 4 million stretches: the profile is built in memory; use --range.",
             ],
         }
@@ -58,6 +59,7 @@ impl Exporter for Firefox {
     fn write(&self, job: &mut Job<'_>, to: &mut dyn Outputs) -> Result<(), ExportError> {
         let directory = Directory::of(job.session)?;
         let mut tracks = Tracks::new(job, &directory)?;
+        tracks.read_stacks(job)?;
         let mut rows = 0;
         stretch::each(job, |s| {
             rows += 1;
@@ -76,6 +78,9 @@ impl Exporter for Firefox {
     }
 }
 
+/// `PERF_CONTEXT_MAX`: from here on, numbers in a callchain say what the addresses behind them are.
+const CONTEXTS: u64 = -4095_i64 as u64;
+
 /// The profile being built.
 struct Tracks {
     profile: fx::Profile,
@@ -83,6 +88,10 @@ struct Tracks {
     cpus: FxHashMap<i64, fx::ThreadHandle>,
     categories: Categories,
     span: Option<Span>,
+    /// Callchains, innermost address first.
+    stacks: Vec<Box<[u64]>>,
+    /// Which of them each switch-out has, by number of the thread and time.
+    outs: FxHashMap<(i64, i64), StackId>,
 }
 
 /// The colour of each state, and of each type of core.
@@ -158,7 +167,50 @@ impl Tracks {
             profile.set_thread_name(thread, &format!("cpu {cpu}, {kind}"));
             cpus.insert(cpu, thread);
         }
-        Ok(Self { profile, threads, cpus, categories, span: job.options.span })
+        Ok(Self {
+            profile,
+            threads,
+            cpus,
+            categories,
+            span: job.options.span,
+            stacks: Vec::new(),
+            outs: FxHashMap::default(),
+        })
+    }
+
+    /// Where threads were switched out, if that was recorded.
+    fn read_stacks(&mut self, job: &Job<'_>) -> Result<(), ExportError> {
+        self.stacks = job.session.stacks()?;
+        if self.stacks.is_empty() {
+            return Ok(());
+        }
+        job.session.events(&mut |events, _| {
+            for event in events.iter().filter(|e| job.options.has(e.at)) {
+                if let What::Switch(s) = event.what
+                    && s.stack != StackId::NONE
+                {
+                    self.outs.insert((i64::from(s.prev.0), event.at.0), s.stack);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// The callchain of the switch-out that a stretch begins with.
+    fn stack_of(&mut self, s: &Stretch<'_>, thread: fx::ThreadHandle) -> Option<fx::StackHandle> {
+        let id = self.outs.get(&(s.tid, s.start_ns))?;
+        let chain = self.stacks.get((id.0 as usize).wrapping_sub(1))?;
+        let category_pair = self.categories.of(s).into();
+        let frame = |(depth, address): (usize, &u64)| {
+            let frame =
+                if depth == 0 { fx::Frame::InstructionPointer(*address) } else { fx::Frame::ReturnAddress(*address) };
+            fx::FrameInfo { frame, category_pair, flags: fx::FrameFlags::empty() }
+        };
+        // Perf's marks between the kernel's addresses and the program's are no addresses.
+        let addresses = chain.iter().filter(|a| **a < CONTEXTS).enumerate();
+        let frames: Vec<fx::FrameInfo> = addresses.map(frame).collect();
+        self.profile.intern_stack_frames(thread, frames.into_iter().rev())
     }
 
     fn stretch(&mut self, s: &Stretch<'_>, directory: &Directory) {
@@ -182,7 +234,12 @@ impl Tracks {
             prio: digits(profile, s.prio),
             charged: digits(profile, s.exec_ns),
         };
-        profile.add_marker(thread, timing(), marker);
+        let marked = profile.add_marker(thread, timing(), marker);
+        if s.state != "running" && !self.outs.is_empty() {
+            let stack = self.stack_of(s, thread);
+            self.profile.set_marker_stack(thread, marked, stack);
+        }
+        let profile = &mut self.profile;
         let (Some(cpu), "running") = (s.cpu, s.state) else { return };
         let kind = s.core_type.unwrap_or("uniform");
         let frame = fx::FrameInfo {
