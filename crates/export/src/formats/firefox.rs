@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Times are milliseconds from the start of the recording. The profile must be whole before it can be written, so memory
-//! grows with the stretches (some 300 bytes each): beyond [`MOST`] it is refused with a word on `--range`. Where switches
+//! grows with the stretches (some 300 bytes each): beyond 4 million it is refused with a word on `--range`. Where switches
 //! were recorded with callchains, the stretch that begins with a switch-out carries its own, as addresses: which file they
 //! are of is not told.
 

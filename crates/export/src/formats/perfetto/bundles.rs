@@ -87,14 +87,11 @@ impl Bundles {
     /// Writes what there is as packets, and empties it.
     pub(crate) fn flush(&mut self, to: &mut Proto) {
         for (cpu, events) in self.all.iter_mut().filter(|(_, e)| !e.bytes.is_empty()) {
-            let packet = to.begin(PACKET);
-            let whole = to.begin(FTRACE_EVENTS);
+            let mut head = Proto::default();
             if *cpu != CpuId::UNKNOWN {
-                to.uint(bundle::CPU, u64::from(cpu.0));
+                head.uint(bundle::CPU, u64::from(cpu.0));
             }
-            to.bytes.extend_from_slice(&events.bytes);
-            to.end(whole);
-            to.end(packet);
+            to.within(PACKET, FTRACE_EVENTS, &head, events);
             events.bytes.clear();
         }
     }

@@ -1,8 +1,5 @@
 //! The wire format of protocol buffers, as far as it is written here.
 
-/// Bytes of a length whose message is not whole yet: a varint may be longer than it must.
-const LENGTH: usize = 4;
-
 /// A message being written.
 #[derive(Default)]
 pub(crate) struct Proto {
@@ -65,19 +62,38 @@ impl Proto {
     #[inline]
     pub(crate) fn begin(&mut self, field: u32) -> Begun {
         self.tag(field, 2);
-        self.bytes.extend_from_slice(&[0; LENGTH]);
+        self.bytes.push(0);
         Begun(self.bytes.len())
     }
 
-    /// Ends it. Messages here are far below the 256 MiB that the length can tell.
+    /// Ends it: most are short, and their length has its place; a longer one is moved.
     #[inline]
     pub(crate) fn end(&mut self, begun: Begun) {
-        let length = (self.bytes.len() - begun.0) as u32;
-        let digit = |at: u32| ((length >> (7 * at)) & 0x7f) as u8;
-        let told = [digit(0) | 0x80, digit(1) | 0x80, digit(2) | 0x80, digit(3)];
-        if let Some(place) = self.bytes.get_mut(begun.0 - LENGTH..begun.0) {
-            place.copy_from_slice(&told);
+        let length = self.bytes.len() - begun.0;
+        if let (0..0x80, Some(place)) = (length, self.bytes.get_mut(begun.0 - 1)) {
+            *place = length as u8;
+            return;
         }
+        let mut told = Self::default();
+        told.varint(length as u64);
+        self.bytes.splice(begun.0 - 1..begun.0, told.bytes);
+    }
+
+    /// A message of some fields and of others behind them, neither of which is moved.
+    pub(crate) fn both(&mut self, field: u32, first: &Self, then: &Self) {
+        self.tag(field, 2);
+        self.varint((first.bytes.len() + then.bytes.len()) as u64);
+        self.bytes.extend_from_slice(&first.bytes);
+        self.bytes.extend_from_slice(&then.bytes);
+    }
+
+    /// A message of one message of some fields and of others behind them.
+    pub(crate) fn within(&mut self, field: u32, inner: u32, first: &Self, then: &Self) {
+        let mut head = Self::default();
+        head.tag(inner, 2);
+        head.varint((first.bytes.len() + then.bytes.len()) as u64);
+        head.bytes.extend_from_slice(&first.bytes);
+        self.both(field, &head, then);
     }
 }
 
@@ -95,6 +111,18 @@ mod tests {
         let inner = p.begin(3);
         p.int(1, -1);
         p.end(inner);
-        assert_eq!(p.bytes, b"\x1a\x8b\x80\x80\x00\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+        assert_eq!(p.bytes, b"\x1a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+        let long = "x".repeat(200);
+        let mut p = Proto::default();
+        let inner = p.begin(1);
+        p.text(2, &long);
+        p.end(inner);
+        assert_eq!(p.bytes[..6], *b"\x0a\xcb\x01\x12\xc8\x01");
+        let (mut first, mut then) = (Proto::default(), Proto::default());
+        first.uint(1, 3);
+        then.text(2, "ab");
+        let mut p = Proto::default();
+        p.within(1, 5, &first, &then);
+        assert_eq!(p.bytes, b"\x0a\x08\x2a\x06\x08\x03\x12\x02ab");
     }
 }
