@@ -57,6 +57,10 @@ impl Exporter for Firefox {
     }
 
     fn write(&self, job: &mut Job<'_>, to: &mut dyn Outputs) -> Result<(), ExportError> {
+        // Each switch begins at least one stretch: what is surely too long need not be read to be refused.
+        if job.options.span.is_none() && job.session.summary().switches > MOST {
+            return Err(too_many(""));
+        }
         let directory = Directory::of(job.session)?;
         let mut tracks = Tracks::new(job, &directory)?;
         tracks.read_stacks(job)?;
@@ -64,11 +68,7 @@ impl Exporter for Firefox {
         stretch::each(job, |s| {
             rows += 1;
             if rows > MOST {
-                let seconds = s.start_ns as f64 / 1e9;
-                return Err(ExportError::Words(format!(
-                    "the Firefox Profiler holds a whole profile in memory, and this one has more than {MOST} stretches \
-                     before {seconds:.3} s: choose a part with --range, or export to perfetto"
-                )));
+                return Err(too_many(&format!(" before {:.3} s", s.start_ns as f64 / 1e9)));
             }
             tracks.stretch(s, &directory);
             Ok(())
@@ -76,6 +76,13 @@ impl Exporter for Firefox {
         let out = to.next("profile.json")?;
         serde_json::to_writer(out, &tracks.profile).map_err(|e| ExportError::Output(e.into()))
     }
+}
+
+fn too_many(whence: &str) -> ExportError {
+    ExportError::Words(format!(
+        "the Firefox Profiler holds a whole profile in memory, and this one has more than {MOST} stretches{whence}: choose a \
+         part with --range, or export to perfetto"
+    ))
 }
 
 /// `PERF_CONTEXT_MAX`: from here on, numbers in a callchain say what the addresses behind them are.
