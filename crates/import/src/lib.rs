@@ -6,7 +6,7 @@ pub(crate) mod tracepoint;
 use ingest::{Importer, Sniff};
 
 /// Every format, in the order in which they are asked whether a file is theirs: those with a magic number first.
-pub const FORMATS: &[&dyn Importer] = &[&formats::perf_data::PerfData];
+pub const FORMATS: &[&dyn Importer] = &[&formats::perf_data::PerfData, &formats::perfetto::Perfetto];
 
 /// The format of a folder that holds files of these names.
 #[must_use]

@@ -201,7 +201,7 @@ impl Event {
     pub fn is_sample(&self) -> bool {
         match self.what {
             What::Name { .. } | What::Loss(_) => false,
-            What::Mark(_) | What::Value { .. } | What::Frame(_) => self.cpu != CpuId::UNKNOWN,
+            What::Mark(_) | What::Value { .. } | What::Frame(_) | What::Clock { .. } => self.cpu != CpuId::UNKNOWN,
             _ => true,
         }
     }

@@ -137,6 +137,18 @@ impl Machine {
     }
 }
 
+impl Machine {
+    /// Describes the machine of a recording that tells of each CPU by itself (capacity, highest frequency, type).
+    #[must_use]
+    pub fn of_trace(mut cpus: Vec<Cpu>, arch: Option<String>) -> Self {
+        cpus.sort_by_key(|c| c.id);
+        cpus.dedup_by_key(|c| c.id);
+        let known = |fact: &Fact| cpus.iter().any(|c| c.knows(*fact));
+        let sources = Fact::ALL.into_iter().filter(known).map(|f| (f, Source::TraceHeader)).collect();
+        Self { arch, cpus, sources, ..Self::default() }.judged(&[])
+    }
+}
+
 /// Gives each CPU of a group the whole group; a CPU that has one already keeps it, so that groups that overlap cannot grow,
 /// and a group beyond belief is nobody's.
 pub(crate) fn spread(cpus: &mut [Cpu], groups: &[Vec<CpuId>], field: impl Fn(&mut Cpu) -> &mut Vec<CpuId>) {

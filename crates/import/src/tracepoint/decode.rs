@@ -43,7 +43,7 @@ impl Names {
 
     /// The number of a thread's name, as the kernel's fixed field of 16 bytes.
     #[inline]
-    fn comm(&mut self, tid: Tid, field: [u8; COMM], out: &mut Batch) -> NameId {
+    pub(crate) fn comm(&mut self, tid: Tid, field: [u8; COMM], out: &mut Batch) -> NameId {
         let slot = tid.0 as usize % 4096;
         if let Some((known, id)) = self.recent.get(slot)
             && *known == field

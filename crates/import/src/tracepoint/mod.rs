@@ -7,3 +7,4 @@ mod states;
 
 pub(crate) use decode::{Decoder, Names, Place};
 pub(crate) use format::{ByteOrder, EventFormat};
+pub(crate) use states::States;

@@ -1,0 +1,71 @@
+//! Frames of Android's compositor: `protos/perfetto/trace/android/frame_timeline_event.proto`. A begin says all, an end
+//! only the cookie.
+
+use super::wire::{Broken, Fields};
+use crate::tracepoint::Names;
+use model::{Batch, Frame, FrameStretch, NameId, Pid};
+use rustc_hash::FxHashMap;
+
+/// Frames open at once; a hostile file must not fill the memory.
+const MOST: usize = 1 << 16;
+
+/// The frames that have begun and not ended.
+#[derive(Default)]
+pub(super) struct Frames(FxHashMap<i64, Frame>);
+
+impl Frames {
+    /// What a `FrameTimelineEvent` says; `None` for the end of a frame that was not seen to begin.
+    pub(super) fn read(&mut self, message: &[u8], names: &mut Names, out: &mut Batch) -> Result<Option<Frame>, Broken> {
+        let mut frame = None;
+        let mut fields = Fields::of(message);
+        while let Some((field, value)) = fields.next()? {
+            let of = Fields::of(value.bytes());
+            frame = match field {
+                1 => Some(self.begin(FrameStretch::ExpectedDisplay, of, names, out)?),
+                2 => Some(self.begin(FrameStretch::ActualDisplay, of, names, out)?),
+                3 => Some(self.begin(FrameStretch::ExpectedSurface, of, names, out)?),
+                4 => Some(self.begin(FrameStretch::ActualSurface, of, names, out)?),
+                5 => self.end(of)?,
+                _ => frame,
+            };
+        }
+        Ok(frame)
+    }
+
+    fn begin(
+        &mut self,
+        stretch: FrameStretch,
+        mut fields: Fields<'_>,
+        names: &mut Names,
+        out: &mut Batch,
+    ) -> Result<Frame, Broken> {
+        let surface = matches!(stretch, FrameStretch::ExpectedSurface | FrameStretch::ActualSurface);
+        let (of_pid, of_jank) = if surface { (4, 9) } else { (3, 7) };
+        let mut frame =
+            Frame { cookie: 0, token: -1, pid: Pid::UNKNOWN, layer: NameId::NONE, stretch, begins: true, jank: 0 };
+        while let Some((field, value)) = fields.next()? {
+            match field {
+                1 => frame.cookie = value.number() as i64,
+                2 => frame.token = value.number() as i64,
+                5 if surface => frame.layer = names.id(value.bytes(), out),
+                f if f == of_pid => frame.pid = Pid(value.int()),
+                f if f == of_jank => frame.jank = value.int(),
+                _ => {}
+            }
+        }
+        if self.0.len() < MOST {
+            self.0.insert(frame.cookie, Frame { begins: false, ..frame });
+        }
+        Ok(frame)
+    }
+
+    fn end(&mut self, mut fields: Fields<'_>) -> Result<Option<Frame>, Broken> {
+        let mut cookie = 0;
+        while let Some((field, value)) = fields.next()? {
+            if field == 1 {
+                cookie = value.number() as i64;
+            }
+        }
+        Ok(self.0.remove(&cookie))
+    }
+}

@@ -1,0 +1,301 @@
+//! A kernel event: `protos/perfetto/trace/ftrace/ftrace_event.proto` (its envelope), `sched.proto`, `power.proto`,
+//! `task.proto`, `irq.proto` and `ftrace.proto` (`print`) beside it.
+
+use super::atrace;
+use super::clocks::time;
+use super::states::Numbers;
+use super::wire::{Broken, Fields};
+use crate::tracepoint::Names;
+use model::{Batch, CpuId, Event, IrqKind, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use rustc_hash::FxHashMap;
+
+/// Threads whose process is kept; a hostile file must not fill the memory.
+const MOST_THREADS: usize = 1 << 20;
+/// `CLONE_THREAD`: the new thread is of its maker's process.
+const CLONE_THREAD: u64 = 0x1_0000;
+
+/// Where an event was taken.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) cpu: CpuId,
+    pub(super) offset: u64,
+    /// What must be added to its time.
+    pub(super) shift: i64,
+}
+
+impl Place {
+    #[inline]
+    pub(super) fn time(self, ns: u64) -> Result<Ns, Broken> {
+        let Ns(ns) = time(ns).ok_or(Broken)?;
+        Ok(Ns(ns + self.shift)) // both are below 2^62
+    }
+
+    #[inline]
+    pub(super) fn event(self, at: Ns, what: What) -> Event {
+        Event { at, offset: self.offset, cpu: self.cpu, what }
+    }
+}
+
+/// What reading kernel events needs to know.
+pub(super) struct Kernel {
+    pub(super) states: Numbers,
+    /// The process of each thread, as far as it was told.
+    processes: FxHashMap<Tid, Pid>,
+    /// The thread that `task_newtask` told of last: `sched_process_fork` follows and says less.
+    newest: Tid,
+}
+
+impl Kernel {
+    pub(super) fn new(states: Numbers) -> Self {
+        Self { states, processes: FxHashMap::default(), newest: Tid::UNKNOWN }
+    }
+
+    /// A thread is of a process.
+    pub(super) fn belongs(&mut self, tid: Tid, pid: Pid) {
+        if self.processes.len() < MOST_THREADS || self.processes.contains_key(&tid) {
+            self.processes.insert(tid, pid);
+        }
+    }
+
+    pub(super) fn process(&self, tid: Tid) -> Pid {
+        self.processes.get(&tid).copied().unwrap_or(Pid::UNKNOWN)
+    }
+
+    /// What the event says happened; `None` where it has no content at all.
+    #[inline]
+    pub(super) fn read(
+        &mut self,
+        message: &[u8],
+        place: Place,
+        names: &mut Names,
+        out: &mut Batch,
+    ) -> Result<Option<Event>, Broken> {
+        let (mut at, mut current, mut kind, mut body) = (0, Tid::UNKNOWN, 0, &[][..]);
+        let mut fields = Fields::of(message);
+        while let Some((field, value)) = fields.next()? {
+            match field {
+                1 => at = value.number(),
+                2 => current = Tid(value.int()),
+                3.. if field != 5 => (kind, body) = (field, value.bytes()),
+                _ => {}
+            }
+        }
+        if kind == 0 && at == 0 {
+            return Ok(None);
+        }
+        let at = place.time(at)?;
+        let body = Fields::of(body);
+        let what = match kind {
+            4 => self.switch(body, names, out)?,
+            17 => wake(WakeKind::Wakeup, body, at, current, names, out)?,
+            20 => wake(WakeKind::Waking, body, at, current, names, out)?,
+            114 => wake(WakeKind::New, body, at, current, names, out)?,
+            13 => What::Idle { state: Numbered::of(body)?.first as i32 },
+            11 => {
+                let n = Numbered::of(body)?;
+                What::Frequency { of: CpuId(n.second as u32), khz: n.first as u32 }
+            }
+            24 | 25 => irq(IrqKind::Soft, kind == 24, body, names, out)?,
+            36 | 37 => irq(IrqKind::Hard, kind == 36, body, names, out)?,
+            3 => atrace::read(body, current, self.process(current), names, out)?,
+            491 => migrate(body)?,
+            353 => priority(body)?,
+            235..=239 => self.task(kind, body, current, names, out)?,
+            _ => What::Sample,
+        };
+        Ok(Some(place.event(at, what)))
+    }
+
+    #[inline]
+    fn switch(&self, mut fields: Fields<'_>, names: &mut Names, out: &mut Batch) -> Result<What, Broken> {
+        let (mut prev_comm, mut next_comm, mut state) = (&[][..], &[][..], 0);
+        let (mut prev, mut next, mut prev_prio, mut next_prio) = (Tid(0), Tid(0), 0, 0);
+        while let Some((field, value)) = fields.next()? {
+            match field {
+                1 => prev_comm = value.bytes(),
+                2 => prev = Tid(value.int()),
+                3 => prev_prio = value.int() as i16,
+                4 => state = value.number(),
+                5 => next_comm = value.bytes(),
+                6 => next = Tid(value.int()),
+                7 => next_prio = value.int() as i16,
+                _ => {}
+            }
+        }
+        let (what, letter) = self.states.meaning(state);
+        Ok(What::Switch(Switch {
+            prev,
+            next,
+            prev_name: comm(prev, prev_comm, names, out),
+            next_name: comm(next, next_comm, names, out),
+            stack: StackId::NONE,
+            prev_state: state as u32,
+            prev_prio,
+            next_prio,
+            out: what,
+            letter,
+            prev_exec: Ns::MIN,
+        }))
+    }
+
+    /// Threads that are made, renamed, executed, ended.
+    fn task(
+        &mut self,
+        kind: u32,
+        fields: Fields<'_>,
+        current: Tid,
+        names: &mut Names,
+        out: &mut Batch,
+    ) -> Result<What, Broken> {
+        let task = Task::of(kind, fields)?;
+        let name = names.id(task.name, out);
+        Ok(match kind {
+            NEWTASK => {
+                let thread = task.flags & CLONE_THREAD != 0;
+                let pid = if thread { self.process(current) } else { Pid(task.tid.0) };
+                self.belongs(task.tid, pid);
+                self.newest = task.tid;
+                What::Fork { parent: current, tid: task.tid, pid, name }
+            }
+            RENAME => What::Name { tid: task.tid, pid: Pid::UNKNOWN, name },
+            // An exec leaves the process with its first thread, whose number is the process's.
+            EXEC => What::Exec { tid: task.tid, pid: Pid(task.tid.0), file: name },
+            EXIT => {
+                let pid = if task.pid > 0 { Pid(task.pid) } else { self.process(task.tid) };
+                What::Exit { tid: task.tid, pid }
+            }
+            _ if task.tid == self.newest => What::Sample,
+            _ => What::Fork { parent: Tid(task.parent), tid: task.tid, pid: Pid::UNKNOWN, name },
+        })
+    }
+}
+
+const NEWTASK: u32 = 235;
+const RENAME: u32 = 236;
+const EXEC: u32 = 237;
+const EXIT: u32 = 238;
+const FORK: u32 = 239;
+
+/// What the events about tasks say.
+struct Task<'a> {
+    tid: Tid,
+    name: &'a [u8],
+    parent: i32,
+    pid: i32,
+    flags: u64,
+}
+
+impl<'a> Task<'a> {
+    fn of(kind: u32, mut fields: Fields<'a>) -> Result<Self, Broken> {
+        let mut task = Task { tid: Tid(0), name: &[], parent: 0, pid: 0, flags: 0 };
+        while let Some((field, value)) = fields.next()? {
+            match (kind, field) {
+                (NEWTASK | RENAME, 1) | (EXEC | EXIT, 2) | (FORK, 4) => task.tid = Tid(value.int()),
+                (NEWTASK, 2) | (RENAME | FORK, 3) | (EXEC, 1) => task.name = value.bytes(),
+                (NEWTASK, 3) => task.flags = value.number(),
+                (EXIT, 3) => task.pid = value.int(),
+                (FORK, 2) => task.parent = value.int(),
+                _ => {}
+            }
+        }
+        Ok(task)
+    }
+}
+
+#[inline]
+fn wake(
+    kind: WakeKind,
+    mut fields: Fields<'_>,
+    at: Ns,
+    waker: Tid,
+    names: &mut Names,
+    out: &mut Batch,
+) -> Result<What, Broken> {
+    let (mut name, mut tid, mut prio, mut target) = (&[][..], Tid(0), 0, 0);
+    while let Some((field, value)) = fields.next()? {
+        match field {
+            1 => name = value.bytes(),
+            2 => tid = Tid(value.int()),
+            3 => prio = value.int() as i16,
+            5 => target = value.number() as u32,
+            _ => {}
+        }
+    }
+    let name = comm(tid, name, names, out);
+    Ok(What::Wake(Wake { tid, name, kind, target: Some(CpuId(target)), waker, prio, stamp: at }))
+}
+
+fn migrate(mut fields: Fields<'_>) -> Result<What, Broken> {
+    let (mut tid, mut from, mut to) = (Tid(0), CpuId(0), CpuId(0));
+    while let Some((field, value)) = fields.next()? {
+        match field {
+            2 => tid = Tid(value.int()),
+            4 => from = CpuId(value.number() as u32),
+            5 => to = CpuId(value.number() as u32),
+            _ => {}
+        }
+    }
+    Ok(What::Migrate { tid, from, to })
+}
+
+fn priority(mut fields: Fields<'_>) -> Result<What, Broken> {
+    let (mut tid, mut prio) = (Tid(0), 0);
+    while let Some((field, value)) = fields.next()? {
+        match field {
+            2 => prio = value.int() as i16,
+            4 => tid = Tid(value.int()),
+            _ => {}
+        }
+    }
+    Ok(What::Priority { tid, prio, policy: -1, nice: i8::MIN })
+}
+
+fn irq(
+    kind: IrqKind,
+    begins: bool,
+    mut fields: Fields<'_>,
+    names: &mut Names,
+    out: &mut Batch,
+) -> Result<What, Broken> {
+    let (mut number, mut name) = (0, NameId::NONE);
+    while let Some((field, value)) = fields.next()? {
+        match field {
+            1 => number = value.int(),
+            2 if begins => name = names.id(value.bytes(), out),
+            _ => {}
+        }
+    }
+    Ok(What::Irq { kind, number, begins, name })
+}
+
+/// Events of two numbers.
+#[derive(Default)]
+struct Numbered {
+    first: u64,
+    second: u64,
+}
+
+impl Numbered {
+    fn of(mut fields: Fields<'_>) -> Result<Self, Broken> {
+        let mut numbers = Self::default();
+        while let Some((field, value)) = fields.next()? {
+            match field {
+                1 => numbers.first = value.number(),
+                2 => numbers.second = value.number(),
+                _ => {}
+            }
+        }
+        Ok(numbers)
+    }
+}
+
+/// A thread's name, mostly the one that it had before.
+#[inline]
+fn comm(tid: Tid, name: &[u8], names: &mut Names, out: &mut Batch) -> NameId {
+    let mut field = [0; 16];
+    match field.get_mut(..name.len()) {
+        Some(place) if name.len() < 16 => place.copy_from_slice(name),
+        _ => return names.id(name, out),
+    }
+    names.comm(tid, field, out)
+}

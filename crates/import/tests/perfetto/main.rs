@@ -1,0 +1,80 @@
+//! The Perfetto importer on our own traces, on those of others, and on damaged ones.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
+
+mod damaged;
+mod fixtures;
+mod packets;
+mod writer;
+
+use import::formats::perfetto::Perfetto;
+use ingest::{Facts, Fatal, Importer, Input, Limits, Ordered, Troubles};
+use model::{Batch, Event, NameId, Ns, What};
+use std::io::Cursor;
+
+/// What a trace told.
+pub(crate) struct Told {
+    facts: Facts,
+    /// In the final order, times since the first sample.
+    events: Vec<Event>,
+    names: Vec<String>,
+    troubles: Troubles,
+    stopped: Option<Fatal>,
+    late: u64,
+}
+
+pub(crate) fn read(bytes: &[u8]) -> Result<Told, Fatal> {
+    read_by(bytes, false)
+}
+
+/// `sort_all`: as ingest does where an event came late.
+pub(crate) fn read_by(bytes: &[u8], sort_all: bool) -> Result<Told, Fatal> {
+    let opened = Perfetto.open(Input::File(Box::new(Cursor::new(bytes))))?;
+    let facts = opened.facts.clone();
+    let mut ordered = Ordered::new(opened, sort_all, Limits::default());
+    let (mut batch, mut events, mut names) = (Batch::default(), vec![], vec![]);
+    while ordered.next(&mut batch) {
+        events.append(&mut batch.events);
+        names.extend(batch.names.drain(..).map(String::from));
+    }
+    let late = ordered.late();
+    Ok(Told { facts, events, names, troubles: ordered.troubles, stopped: ordered.stopped, late })
+}
+
+impl Told {
+    fn name(&self, id: NameId) -> &str {
+        (id.0 as usize).checked_sub(1).and_then(|at| self.names.get(at)).map_or("", |n| n)
+    }
+
+    /// Every event in a few words.
+    fn all(&self) -> Vec<String> {
+        self.events.iter().map(|e| self.words(e)).collect()
+    }
+
+    fn words(&self, event: &Event) -> String {
+        let time = |t: Ns| match t {
+            Ns::MIN => "-∞".to_owned(),
+            Ns::MAX => "∞".to_owned(),
+            Ns(n) => n.to_string(),
+        };
+        let what = match &event.what {
+            What::Switch(s) => {
+                let (prev, next) = (self.name(s.prev_name), self.name(s.next_name));
+                format!("{prev}:{} {:?} → {next}:{}", s.prev.0, s.out, s.next.0)
+            }
+            What::Wake(w) => {
+                let target = w.target.map(|c| c.0);
+                format!("{:?} {}:{} for {target:?} by {}", w.kind, self.name(w.name), w.tid.0, w.waker.0)
+            }
+            What::Name { tid, pid, name } => format!("{} of {} is {:?}", tid.0, pid.0, self.name(*name)),
+            What::Mark(m) => {
+                format!("{:?} {:?} of {} in {} on track {}", m.edge, self.name(m.name), m.tid.0, m.pid.0, m.track)
+            }
+            What::Value { pid, name, value } => format!("{} of {} is {value}", self.name(*name), pid.0),
+            What::Loss(l) => {
+                format!("lost {} of {:?}: {}–{}", l.events, l.cpu.map(|c| c.0), time(l.from), time(l.to))
+            }
+            other => format!("{other:?}"),
+        };
+        format!("{} cpu{} {what}", time(event.at), event.cpu.0 as i32)
+    }
+}
