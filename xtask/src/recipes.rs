@@ -1,4 +1,4 @@
-//! A new importer or analysis is one code file, one line in an ordered list, one readable case: none of the three is
+//! A new importer, analysis or export format is one code file, one line in an ordered list, one readable case: none of the three is
 //! missing.
 
 use crate::Found;
@@ -24,6 +24,11 @@ const RECIPES: &[Recipe] = &[
         code: "crates/analysis/src/tables/",
         list: ("crates/analysis/src/lib.rs", "ANALYSES"),
         cases: &["crates/analysis/cases/"],
+    },
+    Recipe {
+        code: "crates/export/src/formats/",
+        list: ("crates/export/src/lib.rs", "EXPORTS"),
+        cases: &["crates/export/cases/"],
     },
 ];
 

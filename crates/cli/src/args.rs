@@ -16,6 +16,7 @@ Examples:
   corewise report run.cw                   where each thread ran, waited and was blocked
   corewise report perf.data                the same of a file that perf recorded
   corewise table run.cw threads --format csv
+  corewise export run.cw --to perfetto -o run.pftrace
 
 A perf.data may stand wherever a trace folder may. `corewise COMMAND --help` says more.
 
@@ -143,6 +144,21 @@ pub fn signed_duration(words: &str) -> Result<model::Ns, String> {
     all.parse::<i64>().map(|ns| model::Ns(sign * ns)).map_err(|_| bad())
 }
 
+/// A part of a recording: `1.5s..2s`, `..10`, `30s..`: from and to, each a length of time since its start.
+///
+/// # Errors
+/// A sentence.
+pub fn range(words: &str) -> Result<model::Span, String> {
+    let (from, to) = words.split_once("..").ok_or("two times with two dots between, as 1.5s..2s, ..10s or 30s..")?;
+    let at = |words: &str, open: model::Ns| match words.trim() {
+        "" => Ok(open),
+        "0" | "0s" => Ok(model::Ns::ZERO),
+        words => duration(words).map(|d| model::Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX))),
+    };
+    let (start, end) = (at(from, model::Ns::ZERO)?, at(to, model::Ns::MAX)?);
+    if start < end { Ok(model::Span { start, end }) } else { Err("it ends before it begins".to_owned()) }
+}
+
 impl Command {
     /// Does it; the exit code.
     ///
@@ -184,6 +200,18 @@ mod tests {
         assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
         for bad in ["", "x", "0", "-1", "5 years", "1e400", "nan"] {
             assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_part_has_two_ends() {
+        let span = |start, end| Ok(model::Span { start: model::Ns(start), end: model::Ns(end) });
+        assert_eq!(range("1.5s..2s"), span(1_500_000_000, 2_000_000_000));
+        assert_eq!(range("..10ms"), span(0, 10_000_000));
+        assert_eq!(range("0..1"), span(0, 1_000_000_000));
+        assert_eq!(range("1m.."), span(60_000_000_000, i64::MAX));
+        for bad in ["", "1", "2..1", "1..1", "a..b"] {
+            assert!(range(bad).is_err(), "{bad}");
         }
     }
 }

@@ -58,6 +58,12 @@ impl From<EngineError> for Failure {
     }
 }
 
+impl From<export::ExportError> for Failure {
+    fn from(error: export::ExportError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Self::new(format!("cannot write the output: {error}"))

@@ -46,3 +46,8 @@ pub fn of_import(line: &mut Line, p: engine::Progress) {
         true => format!("{} events read; writing what each thread did", p.events),
     });
 }
+
+/// What an export shows.
+pub fn of_export(line: &mut Line, written: u64) {
+    line.show(|| format!("writing: {written} rows"));
+}

@@ -14,9 +14,9 @@ pub use import::{Progress, Target, import};
 /// For who brings a source of its own.
 pub use ingest::{Condition, Facts, Fatal, Importer, Offer, Opened, OwnCost, Tells};
 pub use pass::{Accounted, PassOptions, account, account_with};
-pub use session::{EachRows, Session};
+pub use session::{EachEvents, EachRows, Session};
 pub use source::{FileSource, FolderSource, Identity, JoinedSource, Part, Source, formats, open_source};
-pub use store::{Format, SourceFile, trace_id_of_recording};
+pub use store::{Format, SourceFile, TableWriter, trace_id_of_recording};
 pub use summary::{LawRow, Summary, TroubleRow};
 /// The machine: read from the one that runs, from what the user names, and drawn.
 pub use topology::{BadMachine, Machine, draw, is_machine, live, machine_file};

@@ -27,6 +27,8 @@ pub struct Accounted {
     pub ingested: Ingested,
     /// How far it is from each law.
     pub laws: Laws,
+    /// Whether all of it had to be sorted, since an event came after its time had passed.
+    pub sorted_all: bool,
 }
 
 /// The sums of a source, in one reading where nothing was lost.
@@ -81,7 +83,7 @@ pub fn account_with<S: Sink>(
         }
         let machine = machine(&facts, &totals, options);
         let laws = Laws::of(&totals);
-        return Ok((Accounted { facts, machine, totals, ingested, laws }, sink));
+        return Ok((Accounted { facts, machine, totals, ingested, laws, sorted_all: sort_all }, sink));
     }
 }
 

@@ -4,8 +4,8 @@ use crate::import::{context, followed, of_totals, stretches};
 use crate::retype;
 use crate::{Accounted, EngineError, PassOptions, Source, Summary, account, account_with, open_source};
 use account::Collector;
-use ingest::Facts;
-use model::{CpuStretch, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Value, tables};
+use ingest::{Facts, Limits};
+use model::{CpuStretch, Event, Ns, Span, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Value, tables};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use store::{Format, TableWriter};
@@ -29,6 +29,10 @@ enum Kind {
 
 /// Where a large table's rows go, some thousands at a time; `Err` ends the reading.
 pub type EachRows<'a> = &'a mut dyn FnMut(&[Vec<Value>]) -> std::io::Result<()>;
+
+/// Where events go, some thousands at a time, with all texts told so far (the first is [`model::NameId`] 1); `Err` ends the
+/// reading.
+pub type EachEvents<'a> = &'a mut dyn FnMut(&[Event], &[Box<str>]) -> std::io::Result<()>;
 
 impl Session {
     /// Opens a trace folder, or a file that an importer knows (`-` is standard input).
@@ -217,12 +221,73 @@ impl Session {
         Ok(writer.finish()?)
     }
 
+    /// Where time 0 is on the source's own clock.
+    #[must_use]
+    pub fn origin(&self) -> Ns {
+        match &self.kind {
+            Kind::Folder(folder) => Ns(folder.manifest().origin_ns),
+            Kind::Source(_, accounted) => accounted.ingested.origin.unwrap_or_default(),
+        }
+    }
+
+    /// All events in the merged order, their times from the start of the recording; of a file, all of it is read again.
+    ///
+    /// # Errors
+    /// The trace cannot be read, its folder was made without events, or `each` refused.
+    pub fn events(&self, each: EachEvents<'_>) -> Result<(), EngineError> {
+        let mut refused = None;
+        let mut hand_on = |events: &[Event], names: &[Box<str>]| {
+            if refused.is_none() {
+                refused = each(events, names).err();
+            }
+        };
+        match &self.kind {
+            Kind::Folder(folder) => folder.events(&mut hand_on)?,
+            Kind::Source(source, accounted) => {
+                let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
+                let mut names = Vec::new();
+                ingest::run(source.open().map_err(failed)?, accounted.sorted_all, Limits::default(), |batch| {
+                    names.extend(batch.names.iter().cloned());
+                    hand_on(&batch.events, &names);
+                });
+            }
+        }
+        refused.map_or(Ok(()), |e| Err(EngineError::Output(e)))
+    }
+
+    /// All callchains, innermost address first; the first is [`model::StackId`] 1. Empty where none were recorded.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn stacks(&self) -> Result<Vec<Box<[u64]>>, EngineError> {
+        match &self.kind {
+            Kind::Folder(folder) => Ok(folder.stacks()?),
+            Kind::Source(source, accounted) => {
+                let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
+                let mut stacks = Vec::new();
+                ingest::run(source.open().map_err(failed)?, accounted.sorted_all, Limits::default(), |batch| {
+                    stacks.extend(batch.stacks.iter().cloned());
+                });
+                Ok(stacks)
+            }
+        }
+    }
+
     /// The rows of any table, a large one some thousands at a time.
     ///
     /// # Errors
     /// There is none of this name, the trace cannot be read, or `each` refused.
     pub fn rows(&self, name: &str, each: EachRows<'_>) -> Result<(), EngineError> {
+        self.rows_within(name, None, each)
+    }
+
+    /// [`Self::rows`], of a large table only those that overlap a span.
+    ///
+    /// # Errors
+    /// As [`Self::rows`].
+    pub fn rows_within(&self, name: &str, span: Option<Span>, each: EachRows<'_>) -> Result<(), EngineError> {
         let def = self.definition(name)?;
+        let wanted = |of: Span| span.is_none_or(|s| of.start < s.end && of.end > s.start);
         if !Self::is_large(def) {
             let table = self.table(name)?;
             return each(&table.rows).map_err(EngineError::Output);
@@ -230,7 +295,7 @@ impl Session {
         match &self.kind {
             Kind::Folder(folder) => {
                 let mut refused = None;
-                folder.state_rows(def, None, |rows| {
+                folder.state_rows(def, span, |rows| {
                     if refused.is_none() {
                         refused = match &self.options.machine {
                             None => each(rows).err(),
@@ -256,9 +321,12 @@ impl Session {
                 };
                 let mut all = stretches(collector, &accounted, &self.options);
                 let read = if def.name == tables::THREAD_STATE.name {
-                    all.threads(|t| hand_on(t.iter().map(|s| thread_row(s, &self.machine)).collect()))
+                    all.threads(|t| {
+                        let within = t.iter().filter(|s| wanted(s.span));
+                        hand_on(within.map(|s| thread_row(s, &self.machine)).collect());
+                    })
                 } else {
-                    all.cpus(|c| hand_on(c.iter().map(cpu_row).collect()))
+                    all.cpus(|c| hand_on(c.iter().filter(|s| wanted(s.span)).map(cpu_row).collect()))
                 };
                 read.map_err(EngineError::temporary)?;
                 refused.map_or(Ok(()), |e| Err(EngineError::Output(e)))

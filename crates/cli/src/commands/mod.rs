@@ -4,6 +4,7 @@ mod check;
 mod completions;
 mod demo;
 mod doctor;
+mod export;
 mod formats;
 mod import;
 mod man;
@@ -27,6 +28,7 @@ pub enum Command {
     Formats(formats::Args),
     Tables(tables::Args),
     Table(table::Args),
+    Export(export::Args),
     Topo(topo::Args),
     Doctor(doctor::Args),
     Recover(recover::Args),
@@ -48,6 +50,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Formats(args) => formats::run(&args),
         Command::Tables(args) => tables::run(&args, global),
         Command::Table(args) => table::run(&args, global),
+        Command::Export(args) => export::run(&args, global),
         Command::Topo(args) => topo::run(&args, global),
         Command::Doctor(args) => doctor::run(&args, global),
         Command::Recover(args) => recover::run(&args, global),

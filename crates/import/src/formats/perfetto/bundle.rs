@@ -49,7 +49,7 @@ pub(super) struct Met {
 /// A bundle's own words.
 #[derive(Default)]
 struct Head<'a> {
-    cpu: u32,
+    cpu: Option<u32>,
     lost: bool,
     clock: u64,
     ftrace: i64,
@@ -63,7 +63,7 @@ impl<'a> Head<'a> {
         let mut fields = Fields::of(bundle);
         while let Some((field, value)) = fields.next()? {
             match field {
-                1 => head.cpu = value.number() as u32,
+                1 => head.cpu = Some(value.number() as u32),
                 3 => head.lost = value.number() != 0,
                 4 => head.compact = Some(value.bytes()),
                 5 => head.clock = value.number(),
@@ -107,12 +107,14 @@ impl Bundles {
             bad.trouble("a bundle of kernel events that is damaged", offset, Trouble::Lost);
             return None;
         };
-        if head.cpu >= MOST_CPUS {
+        let nowhere = head.cpu.is_none() && self.kernel.own;
+        let number = head.cpu.unwrap_or(0);
+        if number >= MOST_CPUS {
             bad.trouble("a bundle of kernel events of a CPU that no machine has", offset, Trouble::Lost);
             return None;
         }
-        let cpu = CpuId(head.cpu);
-        let mut lane = self.lane(cpu);
+        let cpu = if nowhere { CpuId::UNKNOWN } else { CpuId(number) };
+        let mut lane = if nowhere { Lane::NEW } else { self.lane(cpu) };
         let before = lane.last;
         if head.lost {
             forget(&mut lane);
@@ -140,10 +142,12 @@ impl Bundles {
         if !events.is_sorted_by_key(|e| e.at) {
             events.sort_by_key(|e| e.at); // keeps the order within an instant
         }
-        follow(&mut lane, events);
+        if !self.kernel.own {
+            follow(&mut lane, events);
+        }
         let ends = events.first().zip(events.last()).map(|(first, last)| (first.at, last.at));
         lane.last = lane.last.max(ends.map_or(Ns::MIN, |e| e.1));
-        if let Some(slot) = self.lanes.get_mut(head.cpu as usize) {
+        if let Some(slot) = self.lanes.get_mut(cpu.0 as usize) {
             *slot = lane;
         }
         let (first, last) = ends?;
@@ -156,7 +160,7 @@ impl Bundles {
             let span = LossSpan { from: from.min(first), to: first, cpu: None, events: -1 };
             out.events.push(Event { at: first, offset, cpu, what: What::Loss(span) });
         }
-        Some(Met { cpu, last })
+        (!nowhere).then_some(Met { cpu, last })
     }
 
     fn lane(&mut self, cpu: CpuId) -> Lane {

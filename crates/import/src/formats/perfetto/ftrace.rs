@@ -3,6 +3,7 @@
 
 use super::atrace;
 use super::clocks::time;
+use super::notes::Note;
 use super::states::Numbers;
 use super::wire::{Broken, Fields};
 use crate::tracepoint::Names;
@@ -43,11 +44,18 @@ pub(super) struct Kernel {
     processes: FxHashMap<Tid, Pid>,
     /// The thread that `task_newtask` told of last: `sched_process_fork` follows and says less.
     newest: Tid,
+    /// Whether corewise wrote the trace: a field that is absent was not told.
+    pub(super) own: bool,
+    /// What corewise says of the next switch of the bundle: the bytes of its note.
+    noted: Vec<u8>,
+    /// The process of the next thread that is made.
+    told: Pid,
 }
 
 impl Kernel {
-    pub(super) fn new(states: Numbers) -> Self {
-        Self { states, processes: FxHashMap::default(), newest: Tid::UNKNOWN }
+    pub(super) fn new(states: Numbers, own: bool) -> Self {
+        let (newest, told) = (Tid::UNKNOWN, Pid::UNKNOWN);
+        Self { states, processes: FxHashMap::default(), newest, own, noted: Vec::new(), told }
     }
 
     /// A thread is of a process.
@@ -84,12 +92,32 @@ impl Kernel {
             return Ok(None);
         }
         let at = place.time(at)?;
+        if kind == GENERIC && self.own {
+            let note = Note::of(body);
+            let what = match note.name() {
+                b"corewise_switch" => {
+                    self.noted.clear();
+                    self.noted.extend_from_slice(body);
+                    return Ok(None);
+                }
+                b"corewise_process" => {
+                    self.told = note.pid("tgid");
+                    return Ok(None);
+                }
+                _ => note.what(names, out),
+            };
+            return Ok(Some(place.event(at, what)));
+        }
         let body = Fields::of(body);
+        let own = self.own;
         let what = match kind {
-            4 => self.switch(body, names, out)?,
-            17 => wake(WakeKind::Wakeup, body, at, current, names, out)?,
-            20 => wake(WakeKind::Waking, body, at, current, names, out)?,
-            114 => wake(WakeKind::New, body, at, current, names, out)?,
+            4 => match self.switch(body, names, out)? {
+                Some(switch) => switch,
+                None => return Ok(None),
+            },
+            17 => wake(WakeKind::Wakeup, own, body, at, current, names, out)?,
+            20 => wake(WakeKind::Waking, own, body, at, current, names, out)?,
+            114 => wake(WakeKind::New, own, body, at, current, names, out)?,
             13 => What::Idle { state: Numbered::of(body)?.first as i32 },
             11 => {
                 let n = Numbered::of(body)?;
@@ -107,9 +135,9 @@ impl Kernel {
     }
 
     #[inline]
-    fn switch(&self, mut fields: Fields<'_>, names: &mut Names, out: &mut Batch) -> Result<What, Broken> {
+    fn switch(&mut self, mut fields: Fields<'_>, names: &mut Names, out: &mut Batch) -> Result<Option<What>, Broken> {
         let (mut prev_comm, mut next_comm, mut state) = (&[][..], &[][..], 0);
-        let (mut prev, mut next, mut prev_prio, mut next_prio) = (Tid(0), Tid(0), 0, 0);
+        let (mut prev, mut next, mut prev_prio, mut next_prio) = (Tid(0), Tid(0), untold(self.own), untold(self.own));
         while let Some((field, value)) = fields.next()? {
             match field {
                 1 => prev_comm = value.bytes(),
@@ -123,7 +151,7 @@ impl Kernel {
             }
         }
         let (what, letter) = self.states.meaning(state);
-        Ok(What::Switch(Switch {
+        let mut switch = Switch {
             prev,
             next,
             prev_name: comm(prev, prev_comm, names, out),
@@ -135,7 +163,17 @@ impl Kernel {
             out: what,
             letter,
             prev_exec: Ns::MIN,
-        }))
+        };
+        if !self.noted.is_empty() {
+            let note = Note::of(&self.noted);
+            let shown = note.shown();
+            note.amend(&mut switch);
+            self.noted.clear();
+            if shown {
+                return Ok(None);
+            }
+        }
+        Ok(Some(What::Switch(switch)))
     }
 
     /// Threads that are made, renamed, executed, ended.
@@ -152,14 +190,18 @@ impl Kernel {
         Ok(match kind {
             NEWTASK => {
                 let thread = task.flags & CLONE_THREAD != 0;
-                let pid = if thread { self.process(current) } else { Pid(task.tid.0) };
+                let pid = match std::mem::replace(&mut self.told, Pid::UNKNOWN) {
+                    told if self.own => told,
+                    _ if thread => self.process(current),
+                    _ => Pid(task.tid.0),
+                };
                 self.belongs(task.tid, pid);
                 self.newest = task.tid;
                 What::Fork { parent: current, tid: task.tid, pid, name }
             }
             RENAME => What::Name { tid: task.tid, pid: Pid::UNKNOWN, name },
             // An exec leaves the process with its first thread, whose number is the process's.
-            EXEC => What::Exec { tid: task.tid, pid: Pid(task.tid.0), file: name },
+            EXEC => What::Exec { tid: task.tid, pid: Pid(if self.own { task.parent } else { task.tid.0 }), file: name },
             EXIT => {
                 let pid = if task.pid > 0 { Pid(task.pid) } else { self.process(task.tid) };
                 What::Exit { tid: task.tid, pid }
@@ -170,6 +212,12 @@ impl Kernel {
     }
 }
 
+/// A priority that is absent: proto's 0, or not told.
+fn untold(own: bool) -> i16 {
+    if own { i16::MIN } else { 0 }
+}
+
+const GENERIC: u32 = 327;
 const NEWTASK: u32 = 235;
 const RENAME: u32 = 236;
 const EXEC: u32 = 237;
@@ -194,7 +242,7 @@ impl<'a> Task<'a> {
                 (NEWTASK, 2) | (RENAME | FORK, 3) | (EXEC, 1) => task.name = value.bytes(),
                 (NEWTASK, 3) => task.flags = value.number(),
                 (EXIT, 3) => task.pid = value.int(),
-                (FORK, 2) => task.parent = value.int(),
+                (FORK, 2) | (EXEC, 3) => task.parent = value.int(),
                 _ => {}
             }
         }
@@ -205,24 +253,26 @@ impl<'a> Task<'a> {
 #[inline]
 fn wake(
     kind: WakeKind,
+    own: bool,
     mut fields: Fields<'_>,
     at: Ns,
     waker: Tid,
     names: &mut Names,
     out: &mut Batch,
 ) -> Result<What, Broken> {
-    let (mut name, mut tid, mut prio, mut target) = (&[][..], Tid(0), 0, 0);
+    let (mut name, mut tid, mut prio, mut target) =
+        (&[][..], Tid(0), untold(own), if own { None } else { Some(CpuId(0)) });
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => name = value.bytes(),
             2 => tid = Tid(value.int()),
             3 => prio = value.int() as i16,
-            5 => target = value.number() as u32,
+            5 => target = Some(CpuId(value.number() as u32)),
             _ => {}
         }
     }
     let name = comm(tid, name, names, out);
-    Ok(What::Wake(Wake { tid, name, kind, target: Some(CpuId(target)), waker, prio, stamp: at }))
+    Ok(What::Wake(Wake { tid, name, kind, target, waker, prio, stamp: at }))
 }
 
 fn migrate(mut fields: Fields<'_>) -> Result<What, Broken> {
@@ -292,6 +342,9 @@ impl Numbered {
 /// A thread's name, mostly the one that it had before.
 #[inline]
 fn comm(tid: Tid, name: &[u8], names: &mut Names, out: &mut Batch) -> NameId {
+    if name.is_empty() {
+        return NameId::NONE;
+    }
     let mut field = [0; 16];
     match field.get_mut(..name.len()) {
         Some(place) if name.len() < 16 => place.copy_from_slice(name),

@@ -28,6 +28,7 @@ mod compact;
 mod frames;
 mod ftrace;
 mod marks;
+mod notes;
 mod packets;
 mod preface;
 mod reach;
@@ -118,7 +119,10 @@ impl Importer for Perfetto {
             return Err(Fatal::new(format!("cannot read: {error}"), head.len() as u64));
         }
         let preface = Preface::read(Packets::new(Box::new(head.as_slice())));
-        let facts = facts(&preface);
+        let mut facts = facts(&preface);
+        if let Some(own) = preface.own.clone() {
+            own.put(&mut facts);
+        }
         let packets = Packets::new(Box::new(Cursor::new(head).chain(from)));
         Ok(Opened { facts, streams: vec![Box::new(PerfettoStream::new(packets, &preface))] })
     }

@@ -2,6 +2,7 @@
 //! `ClockSnapshot.primary_trace_clock` (`protos/perfetto/{config,trace/system_info}`).
 
 use super::clocks::BOOTTIME;
+use super::notes::Own;
 use super::packets::Packets;
 use super::wire::{Broken, Fields};
 use model::CpuId;
@@ -34,6 +35,8 @@ pub(super) struct Preface {
     pub(super) arch: Option<String>,
     /// Whether any kernel event was met.
     pub(super) kernel: bool,
+    /// What corewise says of a trace that it wrote.
+    pub(super) own: Option<Own>,
     config: bool,
 }
 
@@ -49,6 +52,7 @@ impl Preface {
             cpus: Vec::new(),
             arch: None,
             kernel: false,
+            own: None,
             config: false,
         };
         while let Ok(Some(packet)) = packets.next(&mut ingest::Troubles::default()) {
@@ -65,6 +69,10 @@ impl Preface {
             match field {
                 1 => self.kernel = true,
                 6 => self.primary_clock(value.bytes())?,
+                11 if self.own.is_none() => {
+                    self.own = Own::of(value.bytes())?;
+                    self.programs |= self.own.is_none();
+                }
                 11 | 76 => self.programs = true,
                 33 => self.config(value.bytes())?,
                 45 => self.system(value.bytes())?,

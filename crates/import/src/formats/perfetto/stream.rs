@@ -89,7 +89,7 @@ impl Envelope {
 
 impl<'a> PerfettoStream<'a> {
     pub(super) fn new(packets: Packets<'a>, preface: &Preface) -> Self {
-        let kernel = Kernel::new(Numbers::of_release(&preface.release));
+        let kernel = Kernel::new(Numbers::of_release(&preface.release), preface.own.is_some());
         let reader = Reader {
             bundles: Bundles::new(kernel),
             clocks: Clocks::new(preface.clock),

@@ -1,0 +1,68 @@
+//! `corewise export`: every format, from a file and from its folder.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use support::{Folder, fixture, good, run};
+
+const FILES: [&str; 3] = ["perfetto", "firefox", "chrome"];
+
+#[test]
+fn a_file_and_its_folder_give_the_same_bytes() {
+    let folder = Folder::new();
+    let (file, dir) = (fixture("sched.data"), folder.name("run.cw"));
+    good(["import", &file, "-o", &dir]);
+    for form in FILES {
+        // Where each is read from is told, and differs; what is redacted does not.
+        let of = |trace: &str, name: &str| {
+            let to = folder.name(name);
+            assert!(good(["export", trace, "--to", form, "-o", &to, "--redact"]).contains(&to));
+            std::fs::read(to).unwrap()
+        };
+        let (of_file, of_dir) = (of(&file, &format!("{form}-file")), of(&dir, &format!("{form}-dir")));
+        // A folder's names of threads are those that they have then, told or not: only Perfetto's switches show it.
+        assert!(form == "perfetto" || of_file == of_dir, "{form}");
+        assert!(of_file.len() > 10_000, "{form}");
+    }
+    let csv = folder.name("csv");
+    good(["export", &dir, "--to", "csv", "-o", &csv]);
+    let table = good(["table", &file, "threads", "--format", "csv"]);
+    assert_eq!(std::fs::read_to_string(folder.path("csv").join("threads.csv")).unwrap(), table);
+}
+
+#[test]
+fn into_a_pipe() {
+    let piped = good(["export", &fixture("sched.data"), "--to", "chrome", "-o", "-"]);
+    let trace: serde_json::Value = serde_json::from_str(&piped).expect("JSON");
+    assert!(trace["traceEvents"].as_array().unwrap().len() > 1000);
+}
+
+#[test]
+fn a_part_is_smaller() {
+    let length = |more: &[&str]| {
+        let file = fixture("sched.data");
+        good([&["export", &file, "--to", "chrome", "-o", "-"], more].concat()).len()
+    };
+    assert!(length(&["--range", "10ms..20ms"]) < length(&[]) / 2);
+}
+
+#[test]
+fn what_makes_no_sense_is_said() {
+    let folder = Folder::new();
+    let (file, there) = (fixture("sched.data"), folder.name("there"));
+    std::fs::write(&there, "mine").unwrap();
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["--to", "csv", "-o", "-"], 2, "-o DIR"),
+        (&["--to", "dance", "-o", "x"], 2, "perfetto"),
+        (&["--to", "chrome", "-o", "x", "--table", "threads"], 2, "--table"),
+        (&["--to", "chrome", "-o", "x", "--range", "5"], 2, "two dots"),
+        (&["--to", "chrome", "-o", &there], 1, "--force"),
+        (&["--to", "csv", "-o", &folder.name("new"), "--range", "0..1", "--table", "cpus"], 1, "--range"),
+    ];
+    for (words, code, told) in cases {
+        let ran = run([&["export", &file], words].concat());
+        assert!(ran.code == Some(code) && ran.err.contains(told), "{words:?}: {:?} {}", ran.code, ran.err);
+    }
+    assert_eq!(std::fs::read_to_string(&there).unwrap(), "mine");
+    assert!(!folder.path("new").exists());
+}

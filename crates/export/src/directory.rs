@@ -1,0 +1,77 @@
+//! Who the keys of threads are: small, one entry a life.
+
+use crate::ExportError;
+use engine::Session;
+use model::tables;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// A life of a thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Thread {
+    pub(crate) tid: i64,
+    /// Which life of its number.
+    pub(crate) life: i64,
+    /// Where the source tells it.
+    pub(crate) pid: Option<i64>,
+    /// The last one seen, where one was.
+    pub(crate) name: Option<String>,
+    pub(crate) begin_ns: i64,
+}
+
+impl Thread {
+    /// The process it is shown in: its own where none is told.
+    pub(crate) fn process(&self) -> i64 {
+        self.pid.unwrap_or(self.tid)
+    }
+
+    /// What it is shown as.
+    pub(crate) fn shown(&self) -> Cow<'_, str> {
+        self.name.as_deref().map_or_else(|| format!("thread {}", self.tid).into(), Cow::Borrowed)
+    }
+}
+
+/// All lives of a trace.
+pub(crate) struct Directory {
+    /// In the order of their keys.
+    pub(crate) threads: Vec<(i64, Thread)>,
+    by_key: FxHashMap<i64, usize>,
+}
+
+impl Directory {
+    pub(crate) fn of(session: &Session) -> Result<Self, ExportError> {
+        let table = session.table(tables::THREADS.name)?;
+        let int = |row, name| table.int(row, name);
+        let thread = |row: usize| {
+            let tid = int(row, "tid").unwrap_or(-1);
+            let name = table.text(row, "name").map(ToOwned::to_owned);
+            let (life, begin_ns) = (int(row, "life").unwrap_or(0), int(row, "begin_ns").unwrap_or(0));
+            (int(row, "thread").unwrap_or(-1), Thread { tid, life, pid: int(row, "pid"), name, begin_ns })
+        };
+        let mut threads: Vec<(i64, Thread)> = (0..table.rows.len()).map(thread).collect();
+        threads.sort_by_key(|t| t.0);
+        let by_key = threads.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
+        Ok(Self { threads, by_key })
+    }
+
+    pub(crate) fn get(&self, key: i64) -> Option<&Thread> {
+        self.by_key.get(&key).and_then(|at| self.threads.get(*at)).map(|(_, t)| t)
+    }
+
+    /// What each process is called: as its first thread, or as the first of its threads that is known.
+    pub(crate) fn processes(&self) -> Vec<(i64, Cow<'_, str>)> {
+        let mut all: Vec<(i64, Cow<'_, str>)> = Vec::new();
+        let mut at: FxHashMap<i64, usize> = FxHashMap::default();
+        for (_, thread) in &self.threads {
+            let pid = thread.process();
+            let place = *at.entry(pid).or_insert_with(|| {
+                all.push((pid, thread.shown()));
+                all.len() - 1
+            });
+            if thread.tid == pid {
+                all[place].1 = thread.shown();
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,199 @@
+//! Chrome's trace event JSON (chrome://tracing, Perfetto's viewer, Speedscope), as "Trace Event Format" of the Chromium
+//! project describes it.
+//!
+//! ```text
+//!   process "CPUs"          a row a CPU ("cpu 3, performance"): complete events (X) named after the thread that ran
+//!   process "game (4711)"   a row a thread: complete events named after its state; running carries CPU and core type
+//! ```
+//!
+//! Times are microseconds from the start of the recording, with three decimals, so that no nanosecond is lost; counters
+//! (C) are the CPUs' frequencies, an arrow (s, f) leads from who woke a thread to where it became ready. The format knows
+//! no type for "lost" or "unknown": an unknown stretch is one named so.
+
+use crate::directory::{Directory, Thread};
+use crate::stretch::Stretch;
+use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about, json, stretch};
+use engine::Session;
+use model::{CpuId, What, tables};
+use std::io::Write;
+
+/// A JSON file of trace events.
+pub struct Chrome;
+
+/// The process of the CPUs: no process has this number.
+const CPUS: i64 = 0;
+
+impl Exporter for Chrome {
+    fn id(&self) -> &'static str {
+        "chrome"
+    }
+
+    fn about(&self) -> &'static str {
+        "trace event JSON, for chrome://tracing and what else reads that"
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::File
+    }
+
+    fn suffix(&self) -> &'static str {
+        ".json"
+    }
+
+    fn offer(&self) -> Offer {
+        Offer {
+            read_by: "chrome://tracing, Perfetto's viewer, Speedscope",
+            carries: &[
+                "What each CPU ran, and each thread's states with CPU, core type, reason and priority.",
+                "Frequencies as counters; an arrow from who woke a thread to the thread.",
+            ],
+            cannot: &[
+                "Marks of programs, interrupts, sums and losses; viewers hold the whole file in memory: use --range.",
+            ],
+        }
+    }
+
+    fn write(&self, job: &mut Job<'_>, to: &mut dyn Outputs) -> Result<(), ExportError> {
+        let directory = Directory::of(job.session)?;
+        let mut pen = Pen { out: to.next("trace.json")?, line: Vec::new(), separator: b"", arrows: 0 };
+        pen.line.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"otherData\":{");
+        for (i, (name, value)) in about::facts(job).iter().enumerate() {
+            pen.line.extend_from_slice(if i > 0 { b"," } else { b"" });
+            json::text(name, &mut pen.line);
+            pen.line.push(b':');
+            json::text(value, &mut pen.line);
+        }
+        pen.put(b"},\"traceEvents\":[\n")?;
+        pen.separator = b"";
+        pen.names(job.session, &directory)?;
+        stretch::each(job, |s| pen.stretch(s, &directory))?;
+        pen.frequencies(job)?;
+        pen.separator = b"";
+        pen.put(b"\n]}\n")
+    }
+}
+
+struct Pen<'a> {
+    out: &'a mut (dyn Write + Send),
+    line: Vec<u8>,
+    /// What stands before the next event.
+    separator: &'static [u8],
+    arrows: u64,
+}
+
+impl Pen<'_> {
+    /// Writes the line and what ends it.
+    fn put(&mut self, end: &[u8]) -> Result<(), ExportError> {
+        self.line.extend_from_slice(end);
+        self.out.write_all(self.separator)?;
+        self.out.write_all(&self.line)?;
+        self.separator = b",\n";
+        self.line.clear();
+        Ok(())
+    }
+
+    fn meta(&mut self, what: &str, pid: i64, tid: Option<i64>, name: &str) -> Result<(), ExportError> {
+        write!(self.line, "{{\"ph\":\"M\",\"name\":\"{what}\",\"pid\":{pid}")?;
+        if let Some(tid) = tid {
+            write!(self.line, ",\"tid\":{tid}")?;
+        }
+        self.line.extend_from_slice(b",\"args\":{\"name\":");
+        json::text(name, &mut self.line);
+        self.put(b"}}")
+    }
+
+    fn names(&mut self, session: &Session, directory: &Directory) -> Result<(), ExportError> {
+        self.meta("process_name", CPUS, None, "CPUs")?;
+        let cpus = session.table(tables::CPUS.name)?;
+        for row in 0..cpus.rows.len() {
+            let cpu = cpus.int(row, "cpu").unwrap_or(-1);
+            let kind = cpus.text(row, "core_type").unwrap_or("uniform");
+            self.meta("thread_name", CPUS, Some(cpu), &format!("cpu {cpu}, {kind}"))?;
+        }
+        for (pid, name) in directory.processes() {
+            self.meta("process_name", pid, None, &name)?;
+        }
+        for (_, thread) in &directory.threads {
+            self.meta("thread_name", thread.process(), Some(thread.tid), &thread.shown())?;
+        }
+        Ok(())
+    }
+
+    /// Begins an event.
+    fn event(&mut self, phase: char, pid: i64, tid: i64, at_ns: i64) -> Result<(), ExportError> {
+        write!(self.line, "{{\"ph\":\"{phase}\",\"pid\":{pid},\"tid\":{tid},\"ts\":")?;
+        json::micros(at_ns, &mut self.line);
+        Ok(())
+    }
+
+    fn stretch(&mut self, s: &Stretch<'_>, directory: &Directory) -> Result<(), ExportError> {
+        let who = directory.get(s.thread);
+        let pid = who.map_or(s.tid, Thread::process);
+        if let (Some(cpu), "running") = (s.cpu, s.state) {
+            self.event('X', CPUS, cpu, s.start_ns)?;
+            self.duration(s);
+            self.line.extend_from_slice(b",\"cat\":\"cpu\",\"name\":");
+            json::text(&who.map(Thread::shown).unwrap_or_default(), &mut self.line);
+            write!(self.line, ",\"args\":{{\"tid\":{},\"pid\":{pid}}}", s.tid)?;
+            self.put(b"}")?;
+        }
+        self.event('X', pid, s.tid, s.start_ns)?;
+        self.duration(s);
+        self.line.extend_from_slice(b",\"cat\":\"state\",\"name\":");
+        json::text(s.state, &mut self.line);
+        write!(self.line, ",\"args\":{{\"thread\":{}", s.thread)?;
+        let ints = [("cpu", s.cpu), ("waker", s.waker), ("exec_ns", s.exec_ns), ("prio", s.prio)];
+        for (name, value) in ints.into_iter().filter_map(|(n, v)| Some((n, v?))) {
+            write!(self.line, ",\"{name}\":{value}")?;
+        }
+        for (name, value) in [("core_type", s.core_type), ("reason", s.reason)] {
+            if let Some(value) = value {
+                write!(self.line, ",\"{name}\":")?;
+                json::text(value, &mut self.line);
+            }
+        }
+        self.put(b"}}")?;
+        match s.waker.and_then(|w| directory.get(w)) {
+            Some(waker) => self.arrow((waker.process(), waker.tid), (pid, s.tid), s.start_ns),
+            None => Ok(()),
+        }
+    }
+
+    fn duration(&mut self, s: &Stretch<'_>) {
+        self.line.extend_from_slice(b",\"dur\":");
+        json::micros(s.end_ns - s.start_ns, &mut self.line);
+    }
+
+    /// From a row to another, at an instant.
+    fn arrow(&mut self, from: (i64, i64), to: (i64, i64), at_ns: i64) -> Result<(), ExportError> {
+        self.arrows += 1;
+        let id = self.arrows;
+        for (phase, (pid, tid)) in [('s', from), ('f', to)] {
+            self.event(phase, pid, tid, at_ns)?;
+            write!(self.line, ",\"cat\":\"wake\",\"name\":\"wakes\",\"id\":{id},\"bp\":\"e\"")?;
+            self.put(b"}")?;
+        }
+        Ok(())
+    }
+
+    /// Frequencies, where the events are at hand.
+    fn frequencies(&mut self, job: &mut Job<'_>) -> Result<(), ExportError> {
+        let mut failed = Ok(());
+        let read = job.session.events(&mut |events, _| {
+            for event in events.iter().filter(|e| job.options.has(e.at)) {
+                if let (What::Frequency { of, khz }, Ok(())) = (event.what, &failed) {
+                    failed = self.frequency(event.at.0, of, khz);
+                }
+            }
+            if failed.is_ok() { Ok(()) } else { Err(std::io::ErrorKind::BrokenPipe.into()) }
+        });
+        failed?;
+        Ok(read?)
+    }
+
+    fn frequency(&mut self, at_ns: i64, of: CpuId, khz: u32) -> Result<(), ExportError> {
+        self.event('C', CPUS, i64::from(of.0), at_ns)?;
+        write!(self.line, ",\"name\":\"cpu {} frequency [kHz]\",\"args\":{{\"kHz\":{khz}}}", of.0)?;
+        self.put(b"}")
+    }
+}

@@ -1,0 +1,365 @@
+//! The Firefox Profiler's processed profile (profiler.firefox.com), by samply's own crate.
+//!
+//! ```text
+//!   process "CPUs"          a track a CPU ("cpu 3, performance"): a marker for each stretch in which a thread ran
+//!   process "game"          a track a thread: a marker for each stretch, named after its state, with CPU, core type,
+//!                           reason, waker and priority; a sample at both ends of each running stretch, whose CPU time
+//!                           draws the activity graph and whose one frame names the CPU and its type
+//! ```
+//!
+//! Times are milliseconds from the start of the recording. The profile must be whole before it can be written, so memory
+//! grows with the stretches (some 300 bytes each): beyond 4 million it is refused with a word on `--range`. Where switches
+//! were recorded with callchains, the stretch that begins with a switch-out carries its own, as addresses: which file they
+//! are of is not told.
+
+use crate::directory::{Directory, Thread};
+use crate::stretch::Stretch;
+use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about, stretch};
+use fxprof_processed_profile as fx;
+use model::{CoreType, Span, StackId, What, tables};
+use rustc_hash::FxHashMap;
+
+/// A profile.
+pub struct Firefox;
+
+/// So many stretches of threads are held at most.
+const MOST: u64 = 4_000_000;
+
+impl Exporter for Firefox {
+    fn id(&self) -> &'static str {
+        "firefox"
+    }
+
+    fn about(&self) -> &'static str {
+        "a profile for profiler.firefox.com"
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::File
+    }
+
+    fn suffix(&self) -> &'static str {
+        ".json"
+    }
+
+    fn offer(&self) -> Offer {
+        Offer {
+            read_by: "profiler.firefox.com, samply load",
+            carries: &[
+                "Each thread's states as markers with CPU, core type, reason, waker and priority; its CPU time as a graph.",
+                "What each CPU ran, as a track of its own; where a thread was switched out, as a callchain, if recorded.",
+            ],
+            cannot: &[
+                "Names of functions, frequencies, marks, sums and losses.",
+                "More than 4 million stretches: the profile is built in memory; use --range.",
+            ],
+        }
+    }
+
+    fn write(&self, job: &mut Job<'_>, to: &mut dyn Outputs) -> Result<(), ExportError> {
+        // Each switch begins at least one stretch: what is surely too long need not be read to be refused.
+        if job.options.span.is_none() && job.session.summary().switches > MOST {
+            return Err(too_many(""));
+        }
+        let directory = Directory::of(job.session)?;
+        let mut tracks = Tracks::new(job, &directory)?;
+        tracks.read_stacks(job)?;
+        let mut rows = 0;
+        stretch::each(job, |s| {
+            rows += 1;
+            if rows > MOST {
+                return Err(too_many(&format!(" before {:.3} s", s.start_ns as f64 / 1e9)));
+            }
+            tracks.stretch(s, &directory);
+            Ok(())
+        })?;
+        let out = to.next("profile.json")?;
+        serde_json::to_writer(out, &tracks.profile).map_err(|e| ExportError::Output(e.into()))
+    }
+}
+
+fn too_many(whence: &str) -> ExportError {
+    ExportError::Words(format!(
+        "the Firefox Profiler holds a whole profile in memory, and this one has more than {MOST} stretches{whence}: choose a \
+         part with --range, or export to perfetto"
+    ))
+}
+
+/// `PERF_CONTEXT_MAX`: from here on, numbers in a callchain say what the addresses behind them are.
+const CONTEXTS: u64 = -4095_i64 as u64;
+
+/// The profile being built.
+struct Tracks {
+    profile: fx::Profile,
+    threads: FxHashMap<i64, fx::ThreadHandle>,
+    cpus: FxHashMap<i64, fx::ThreadHandle>,
+    categories: Categories,
+    span: Option<Span>,
+    /// Callchains, innermost address first.
+    stacks: Vec<Box<[u64]>>,
+    /// Which of them each switch-out has, by number of the thread and time.
+    outs: FxHashMap<(i64, i64), StackId>,
+}
+
+/// The colour of each state, and of each type of core.
+struct Categories {
+    cores: Vec<(CoreType, fx::CategoryHandle)>,
+    ready: fx::CategoryHandle,
+    blocked: fx::CategoryHandle,
+    unknown: fx::CategoryHandle,
+}
+
+impl Categories {
+    fn new(profile: &mut fx::Profile) -> Self {
+        use fx::CategoryColor as C;
+        let cores = [
+            (CoreType::Performance, C::Red),
+            (CoreType::Middle, C::Orange),
+            (CoreType::Efficient, C::Green),
+            (CoreType::LowPower, C::LightGreen),
+            (CoreType::Uniform, C::Blue),
+        ];
+        Self {
+            cores: cores.into_iter().map(|(t, color)| (t, profile.add_category(t.as_str(), color))).collect(),
+            ready: profile.add_category("ready", C::Yellow),
+            blocked: profile.add_category("blocked", C::Gray),
+            unknown: profile.add_category("unknown", C::Purple),
+        }
+    }
+
+    fn of(&self, s: &Stretch<'_>) -> fx::CategoryHandle {
+        let core = || self.cores.iter().find(|(t, _)| Some(t.as_str()) == s.core_type).map(|c| c.1);
+        match s.state {
+            "running" => core().unwrap_or(self.unknown),
+            "ready" => self.ready,
+            "blocked" | "exited" => self.blocked,
+            _ => self.unknown,
+        }
+    }
+}
+
+impl Tracks {
+    fn new(job: &Job<'_>, directory: &Directory) -> Result<Self, ExportError> {
+        let product = format!("corewise: {}", job.session.facts().format);
+        let reference = fx::ReferenceTimestamp::from_millis_since_unix_epoch(0.0);
+        let mut profile = fx::Profile::new(&product, reference, fx::SamplingInterval::from_millis(1));
+        if let Some((_, os)) =
+            about::facts(job).iter().find(|(name, _)| name == "kernel_release" || name == "os_release")
+        {
+            profile.set_os_name(&format!("Linux {os}"));
+        }
+        let start = at(0);
+        let categories = Categories::new(&mut profile);
+        let mut processes = FxHashMap::default();
+        for (pid, name) in directory.processes() {
+            processes.insert(pid, profile.add_process(&name, number(pid), start));
+        }
+        let mut threads = FxHashMap::default();
+        for (key, thread) in &directory.threads {
+            let pid = thread.process();
+            let Some(process) = processes.get(&pid) else { continue };
+            let main = thread.tid == pid && thread.life == 0;
+            let handle = profile.add_thread(*process, number(thread.tid), at(thread.begin_ns), main);
+            profile.set_thread_name(handle, &thread.shown());
+            threads.insert(*key, handle);
+        }
+        // Behind the threads, so that these keep their numbers: a number used again gets a suffix.
+        let machine = profile.add_process("CPUs", 0, start);
+        let mut cpus = FxHashMap::default();
+        let table = job.session.table(tables::CPUS.name)?;
+        for row in 0..table.rows.len() {
+            let cpu = table.int(row, "cpu").unwrap_or(-1);
+            let kind = table.text(row, "core_type").unwrap_or("uniform");
+            let thread = profile.add_thread(machine, number(cpu), start, false);
+            profile.set_thread_name(thread, &format!("cpu {cpu}, {kind}"));
+            cpus.insert(cpu, thread);
+        }
+        Ok(Self {
+            profile,
+            threads,
+            cpus,
+            categories,
+            span: job.options.span,
+            stacks: Vec::new(),
+            outs: FxHashMap::default(),
+        })
+    }
+
+    /// Where threads were switched out, if that was recorded.
+    fn read_stacks(&mut self, job: &Job<'_>) -> Result<(), ExportError> {
+        self.stacks = job.session.stacks()?;
+        if self.stacks.is_empty() {
+            return Ok(());
+        }
+        job.session.events(&mut |events, _| {
+            for event in events.iter().filter(|e| job.options.has(e.at)) {
+                if let What::Switch(s) = event.what
+                    && s.stack != StackId::NONE
+                {
+                    self.outs.insert((i64::from(s.prev.0), event.at.0), s.stack);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// The callchain of the switch-out that a stretch begins with.
+    fn stack_of(&mut self, s: &Stretch<'_>, thread: fx::ThreadHandle) -> Option<fx::StackHandle> {
+        let id = self.outs.get(&(s.tid, s.start_ns))?;
+        let chain = self.stacks.get((id.0 as usize).wrapping_sub(1))?;
+        let category_pair = self.categories.of(s).into();
+        let frame = |(depth, address): (usize, &u64)| {
+            let frame =
+                if depth == 0 { fx::Frame::InstructionPointer(*address) } else { fx::Frame::ReturnAddress(*address) };
+            fx::FrameInfo { frame, category_pair, flags: fx::FrameFlags::empty() }
+        };
+        // Perf's marks between the kernel's addresses and the program's are no addresses.
+        let addresses = chain.iter().filter(|a| **a < CONTEXTS).enumerate();
+        let frames: Vec<fx::FrameInfo> = addresses.map(frame).collect();
+        self.profile.intern_stack_frames(thread, frames.into_iter().rev())
+    }
+
+    fn stretch(&mut self, s: &Stretch<'_>, directory: &Directory) {
+        let Some(thread) = self.threads.get(&s.thread).copied() else { return };
+        let profile = &mut self.profile;
+        let category = self.categories.of(s);
+        let timing = || fx::MarkerTiming::Interval(at(s.start_ns), at(s.end_ns));
+        let word = |profile: &mut fx::Profile, word: Option<&str>| profile.intern_string(word.unwrap_or_default());
+        let digits = |profile: &mut fx::Profile, n: Option<i64>| {
+            let text = n.map(|n| n.to_string()).unwrap_or_default();
+            profile.intern_string(&text)
+        };
+        let waker = s.waker.and_then(|w| directory.get(w)).map(|w| format!("{} ({})", w.shown(), w.tid));
+        let marker = State {
+            category,
+            name: profile.intern_string(s.state),
+            cpu: digits(profile, s.cpu),
+            core_type: word(profile, s.core_type),
+            reason: word(profile, s.reason),
+            waker: word(profile, waker.as_deref()),
+            prio: digits(profile, s.prio),
+            charged: digits(profile, s.exec_ns),
+        };
+        let marked = profile.add_marker(thread, timing(), marker);
+        if s.state != "running" && !self.outs.is_empty() {
+            let stack = self.stack_of(s, thread);
+            self.profile.set_marker_stack(thread, marked, stack);
+        }
+        let profile = &mut self.profile;
+        let (Some(cpu), "running") = (s.cpu, s.state) else { return };
+        let kind = s.core_type.unwrap_or("uniform");
+        let frame = fx::FrameInfo {
+            frame: fx::Frame::Label(profile.intern_string(&format!("cpu {cpu}, {kind}"))),
+            category_pair: category.into(),
+            flags: fx::FrameFlags::empty(),
+        };
+        let stack = profile.intern_stack_frames(thread, std::iter::once(frame));
+        // A graph must not begin before what is shown of the stretch.
+        let from = self.span.map_or(s.start_ns, |span| s.start_ns.max(span.start.0));
+        let ran = u64::try_from(s.end_ns - from).unwrap_or(0);
+        profile.add_sample(thread, at(from), stack, fx::CpuDelta::ZERO, 1);
+        profile.add_sample(thread, at(s.end_ns), stack, fx::CpuDelta::from_nanos(ran), 1);
+        if let Some(track) = self.cpus.get(&cpu).copied() {
+            let who = directory.get(s.thread).map(Thread::shown).unwrap_or_default();
+            let ran = Ran { category, name: profile.intern_string(&who), tid: digits(profile, Some(s.tid)) };
+            profile.add_marker(track, timing(), ran);
+        }
+    }
+}
+
+fn at(ns: i64) -> fx::Timestamp {
+    fx::Timestamp::from_nanos_since_reference(u64::try_from(ns).unwrap_or(0))
+}
+
+/// Thread and process numbers are never negative but where they are unknown.
+fn number(id: i64) -> u32 {
+    u32::try_from(id).unwrap_or(u32::MAX)
+}
+
+const fn field(key: &'static str, label: &'static str) -> fx::StaticSchemaMarkerField {
+    let (format, flags) = (fx::MarkerFieldFormat::String, fx::MarkerFieldFlags::SEARCHABLE);
+    fx::StaticSchemaMarkerField { key, label, format, flags }
+}
+
+/// A stretch of a thread. Texts, since any of them may be unknown.
+struct State {
+    category: fx::CategoryHandle,
+    name: fx::StringHandle,
+    cpu: fx::StringHandle,
+    core_type: fx::StringHandle,
+    reason: fx::StringHandle,
+    waker: fx::StringHandle,
+    prio: fx::StringHandle,
+    charged: fx::StringHandle,
+}
+
+impl fx::StaticSchemaMarker for State {
+    const UNIQUE_MARKER_TYPE_NAME: &'static str = "ThreadState";
+    const LOCATIONS: fx::MarkerLocations = fx::MarkerLocations::MARKER_CHART.union(fx::MarkerLocations::MARKER_TABLE);
+    const CHART_LABEL: Option<&'static str> = Some("{marker.data.cpu} {marker.data.coreType}");
+    const TABLE_LABEL: Option<&'static str> =
+        Some("{marker.name} {marker.data.cpu} {marker.data.coreType} {marker.data.reason}");
+    const FIELDS: &'static [fx::StaticSchemaMarkerField] = &[
+        field("cpu", "CPU"),
+        field("coreType", "Core type"),
+        field("reason", "Reason"),
+        field("waker", "Woken by"),
+        field("prio", "Priority"),
+        field("charged", "Charged by the kernel [ns]"),
+    ];
+
+    fn name(&self, _: &mut fx::Profile) -> fx::StringHandle {
+        self.name
+    }
+
+    fn category(&self, _: &mut fx::Profile) -> fx::CategoryHandle {
+        self.category
+    }
+
+    fn string_field_value(&self, field: u32) -> fx::StringHandle {
+        match field {
+            0 => self.cpu,
+            1 => self.core_type,
+            2 => self.reason,
+            3 => self.waker,
+            4 => self.prio,
+            _ => self.charged,
+        }
+    }
+
+    fn number_field_value(&self, _: u32) -> f64 {
+        0.0
+    }
+}
+
+/// What a CPU ran.
+struct Ran {
+    category: fx::CategoryHandle,
+    name: fx::StringHandle,
+    tid: fx::StringHandle,
+}
+
+impl fx::StaticSchemaMarker for Ran {
+    const UNIQUE_MARKER_TYPE_NAME: &'static str = "CpuRan";
+    const LOCATIONS: fx::MarkerLocations = fx::MarkerLocations::MARKER_CHART.union(fx::MarkerLocations::MARKER_TABLE);
+    const CHART_LABEL: Option<&'static str> = Some("{marker.name}");
+    const TABLE_LABEL: Option<&'static str> = Some("{marker.name} {marker.data.tid}");
+    const FIELDS: &'static [fx::StaticSchemaMarkerField] = &[field("tid", "Thread")];
+
+    fn name(&self, _: &mut fx::Profile) -> fx::StringHandle {
+        self.name
+    }
+
+    fn category(&self, _: &mut fx::Profile) -> fx::CategoryHandle {
+        self.category
+    }
+
+    fn string_field_value(&self, _: u32) -> fx::StringHandle {
+        self.tid
+    }
+
+    fn number_field_value(&self, _: u32) -> f64 {
+        0.0
+    }
+}

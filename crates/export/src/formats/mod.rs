@@ -1,0 +1,8 @@
+//! One file (or folder) a format.
+
+pub mod chrome;
+pub mod csv;
+pub mod firefox;
+pub mod parquet;
+pub mod perfetto;
+pub mod xlsx;

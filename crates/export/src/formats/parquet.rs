@@ -1,0 +1,38 @@
+//! Parquet, a file a table, as in the trace folder: signed integers, units and documentation in the Arrow schema's field
+//! metadata, and the column `trace` first, so that many traces are one data set.
+
+use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, tables};
+use engine::Format;
+
+/// A folder of Parquet files.
+pub struct Parquet;
+
+impl Exporter for Parquet {
+    fn id(&self) -> &'static str {
+        "parquet"
+    }
+
+    fn about(&self) -> &'static str {
+        "a folder of Parquet files, one a table"
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Folder
+    }
+
+    fn suffix(&self) -> &'static str {
+        ".parquet"
+    }
+
+    fn offer(&self) -> Offer {
+        Offer {
+            read_by: "DuckDB, pandas, Polars, Spark",
+            carries: &["Every table, whole, with types, units and documentation."],
+            cannot: &["Events and the manifest: a trace folder (`corewise import`) has those, as Parquet too."],
+        }
+    }
+
+    fn write(&self, job: &mut Job<'_>, to: &mut dyn Outputs) -> Result<(), ExportError> {
+        tables::files(job, to, Format::Parquet, self.suffix())
+    }
+}

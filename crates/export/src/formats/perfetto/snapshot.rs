@@ -1,0 +1,100 @@
+//! What threads did at an instant: rows of a recording's own snapshot, and those made where only a part is exported.
+
+use super::Pen;
+use super::bundles::Told::{Int, Text};
+use crate::directory::Directory;
+use crate::{ExportError, Job, Options, stretch};
+use model::{
+    CpuId, Event, NameId, Ns, Pid, Seen, SeenState, Span, StackId, Switch, SwitchOut, Tid, Value, What, tables,
+};
+
+impl Pen<'_> {
+    pub(super) fn seen(&mut self, cpu: CpuId, at: Ns, seen: &Seen, name: Option<&str>) {
+        let state = match seen.state {
+            SeenState::Running => "running",
+            SeenState::Ready => "ready",
+            SeenState::Blocked => "blocked",
+            SeenState::Exited => "exited",
+        };
+        let letter = char::from(seen.letter).to_string();
+        let mut fields = vec![("pid", Int(i64::from(seen.tid.0))), ("state", Text(state)), ("letter", Text(&letter))];
+        fields.extend(name.map(|n| ("name", Text(n))));
+        if seen.pid != Pid::UNKNOWN {
+            fields.push(("tgid", Int(i64::from(seen.pid.0))));
+        }
+        if seen.cpu != CpuId::UNKNOWN {
+            fields.push(("cpu", Int(i64::from(seen.cpu.0))));
+        }
+        if seen.exec != Ns::MIN {
+            fields.push(("exec", Int(seen.exec.0)));
+        }
+        self.bundles.note(cpu, at, "corewise_seen", &fields);
+    }
+
+    /// What each thread did until the part begins, of which no event in it tells: as rows of a snapshot for corewise, and
+    /// for viewers as switches from idle to who ran.
+    pub(super) fn states_at(&mut self, job: &mut Job<'_>, at: Ns) -> Result<(), ExportError> {
+        // An event of that very instant is in the part, and tells of itself.
+        let instant = Span::new(at - Ns(1), at);
+        let options = Options { span: Some(instant), ..job.options.clone() };
+        let mut part = Job { session: job.session, options: &options, progress: job.progress };
+        let directory = Directory::of(job.session)?;
+        let now = self.absolute(at);
+        stretch::each(&mut part, |s| {
+            let state = match s.state {
+                "running" => SeenState::Running,
+                "ready" => SeenState::Ready,
+                "blocked" => SeenState::Blocked,
+                _ => return Ok(()),
+            };
+            let cpu = s.cpu.and_then(|c| u32::try_from(c).ok()).map_or(CpuId::UNKNOWN, CpuId);
+            let tid = Tid(i32::try_from(s.tid).unwrap_or(-1));
+            let who = directory.get(s.thread);
+            let pid = who.and_then(|t| t.pid).and_then(|p| i32::try_from(p).ok()).map_or(Pid::UNKNOWN, Pid);
+            let letter = s.reason.filter(|r| r.len() == 1).and_then(|r| r.bytes().next()).unwrap_or(b'R');
+            let seen = Seen { tid, pid, name: NameId::NONE, state, letter, cpu, exec: Ns::MIN };
+            self.seen(cpu, now, &seen, who.and_then(|t| t.name.as_deref()));
+            if state == SeenState::Running && cpu != CpuId::UNKNOWN {
+                self.bundles.note(cpu, now, "corewise_switch", &[("shown", Int(1))]);
+                self.switch_to(cpu, at, tid);
+            }
+            Ok(())
+        })?;
+        self.idle_at(job, now, instant)
+    }
+
+    /// Which CPUs were idle.
+    fn idle_at(&mut self, job: &Job<'_>, now: Ns, instant: Span) -> Result<(), ExportError> {
+        let def = &tables::CPU_STATE;
+        let (Some(cpu), Some(state)) = (def.col("cpu"), def.col("state")) else { return Ok(()) };
+        job.session.rows_within(def.name, Some(instant), &mut |rows| {
+            for row in rows.iter().filter(|r| matches!(r.get(state), Some(Value::Text(s)) if s == "idle")) {
+                if let Some(Value::Int(cpu)) = row.get(cpu) {
+                    let cpu = u32::try_from(*cpu).map_or(CpuId::UNKNOWN, CpuId);
+                    self.bundles.note(cpu, now, "corewise_current", &[("pid", Int(0))]);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// From the idle task to a thread.
+    fn switch_to(&mut self, cpu: CpuId, at: Ns, next: Tid) {
+        let switch = Switch {
+            prev: Tid::IDLE,
+            next,
+            prev_name: NameId::NONE,
+            next_name: NameId::NONE,
+            stack: StackId::NONE,
+            prev_state: 0,
+            prev_prio: i16::MIN,
+            next_prio: i16::MIN,
+            out: SwitchOut::Runnable,
+            letter: b'R',
+            prev_exec: Ns::MIN,
+        };
+        let event = Event { at, offset: 0, cpu, what: What::Switch(switch) };
+        self.switch(&event, self.absolute(at), &switch, &[]);
+    }
+}

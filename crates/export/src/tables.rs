@@ -1,0 +1,25 @@
+//! Tables as files, as the store writes them.
+
+use crate::{ExportError, Job, Outputs};
+use engine::{EngineError, Format, TableWriter};
+
+/// Every table wanted as a file of its own.
+pub(crate) fn files(job: &mut Job<'_>, to: &mut dyn Outputs, format: Format, suffix: &str) -> Result<(), ExportError> {
+    let trace = job.session.trace()?;
+    let mut written = 0;
+    for def in job.options.tables(job.session)? {
+        let out = to.next(&format!("{}{suffix}", def.name))?;
+        let mut writer = TableWriter::new(def, Some(trace), format, out).map_err(EngineError::Store)?;
+        let mut failed = Ok(());
+        let read = job.session.rows_within(def.name, job.options.span, &mut |rows| {
+            failed = rows.iter().try_for_each(|row| writer.push(row));
+            written += rows.len() as u64;
+            (job.progress)(written);
+            if failed.is_ok() { Ok(()) } else { Err(std::io::ErrorKind::BrokenPipe.into()) }
+        });
+        failed.map_err(EngineError::Store)?;
+        read?;
+        writer.finish().map_err(EngineError::Store)?;
+    }
+    Ok(())
+}

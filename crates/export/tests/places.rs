@@ -1,0 +1,123 @@
+//! Where exports go, and what they leave out when asked to.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use engine::Facts;
+use export::{EXPORTS, ExportError, Exporter, Job, Offer, Options, Outputs, Place, Shape};
+use model::{CpuId, Event, NameId, Ns, Pid, Tid, What};
+use std::path::Path;
+use support::{exported, session};
+
+fn drawn() -> engine::Session {
+    let trace = testkit::trace("cpu0 A B .\ncpu1 . C C");
+    session(trace.facts, trace.batch)
+}
+
+fn to(exporter: &dyn Exporter, path: &Path, force: bool) -> Result<(), String> {
+    let session = drawn();
+    let mut job = Job { session: &session, options: &Options::default(), progress: &mut |_| () };
+    export::write(exporter, &mut job, Place::Named(path, force)).map_err(|e| e.to_string())
+}
+
+#[test]
+fn nothing_is_overwritten_unasked() {
+    let folder = tempfile::tempdir().unwrap();
+    for exporter in EXPORTS {
+        let path = folder.path().join(exporter.id());
+        to(*exporter, &path, false).unwrap();
+        let refused = to(*exporter, &path, false).unwrap_err();
+        assert!(refused.contains("--force"), "{refused}");
+        to(*exporter, &path, true).unwrap();
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), EXPORTS.len(), "no part is left");
+}
+
+#[test]
+fn only_an_export_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = export::named("csv").unwrap();
+    std::fs::write(folder.path().join("letter.txt"), "dear").unwrap();
+    assert!(to(csv, folder.path(), true).unwrap_err().contains("no earlier export"));
+    let chrome = export::named("chrome").unwrap();
+    assert!(to(chrome, folder.path(), true).unwrap_err().contains("no earlier export"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// Fails halfway.
+struct Fails;
+
+impl Exporter for Fails {
+    fn id(&self) -> &'static str {
+        "fails"
+    }
+    fn about(&self) -> &'static str {
+        "nothing"
+    }
+    fn shape(&self) -> Shape {
+        Shape::File
+    }
+    fn suffix(&self) -> &'static str {
+        ".x"
+    }
+    fn offer(&self) -> Offer {
+        Offer { read_by: "", carries: &[], cannot: &[] }
+    }
+    fn write(&self, _: &mut Job<'_>, to: &mut dyn Outputs) -> Result<(), ExportError> {
+        to.next("x")?.write_all(b"half")?;
+        Err(ExportError::Words("no more".into()))
+    }
+}
+
+#[test]
+fn a_failure_leaves_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kept");
+    std::fs::write(&path, "whole").unwrap();
+    assert_eq!(to(&Fails, &path, true).unwrap_err(), "no more");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "whole");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn sums_have_no_part() {
+    let session = drawn();
+    let span = Some(model::Span::new(Ns(0), Ns(1_000_000)));
+    let options = Options { span, ..Options::default() };
+    let names: Vec<&str> = options.tables(&session).unwrap().iter().map(|d| d.name).collect();
+    assert_eq!(names, ["thread_state", "cpu_state"]);
+    let options = Options { span, tables: vec!["threads".into()], ..Options::default() };
+    assert!(options.tables(&session).unwrap_err().to_string().contains("--range"));
+    let options = Options { tables: vec!["thread".into()], ..Options::default() };
+    assert!(options.tables(&session).unwrap_err().to_string().contains("no table is called"));
+}
+
+#[test]
+fn what_is_redacted_is_nowhere() {
+    let mut trace = testkit::trace("cpu0 A B .\ncpu1 . C C");
+    let about = [
+        ("hostname", "secrethost"),
+        ("command_line", "secretgame --fast"),
+        ("note", "made on secrethost"),
+        ("binary", "/opt/secret"),
+        ("kernel_release", "6.18"),
+    ];
+    let lacks = vec!["nothing of /home/secret is told".into(), "Ready time is not told.".into()];
+    let about = about.map(|(n, v)| (n.to_owned(), v.to_owned())).to_vec();
+    let facts = Facts { about, lacks, ..trace.facts };
+    trace.batch.names.push("/opt/secretgame".into());
+    let file = NameId(trace.batch.names.len() as u32);
+    let event = |what| Event { at: Ns(2_500_000), offset: 0, cpu: CpuId(1), what };
+    trace.batch.events.push(event(What::Exec { tid: Tid(3), pid: Pid(3), file }));
+    trace.batch.events.push(event(What::Cgroup { tid: Tid(3), id: 7, path: file }));
+    let session = session(facts, trace.batch);
+    let has = |bytes: &[u8], words: &[u8]| bytes.windows(words.len()).any(|w| w == words);
+    for exporter in EXPORTS.iter().filter(|e| e.shape() == Shape::File && e.id() != "xlsx") {
+        let redacted = exported(*exporter, &session, &Options { redact: true, ..Options::default() });
+        assert!(!has(&redacted, b"secret") && !has(&redacted, b"somebody"), "{}", exporter.id());
+        assert!(has(&redacted, b"6.18"), "{}", exporter.id());
+        if exporter.id() != "firefox" {
+            assert!(has(&exported(*exporter, &session, &Options::default()), b"secrethost"), "{}", exporter.id());
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What programs tell, in a Perfetto trace: marks, values, frames; and losses.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use export::Options;
+use export::formats::perfetto::Perfetto;
+use model::{Batch, CpuId, Event, Frame, FrameStretch, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Tid, What};
+use support::{exported, pftrace, session};
+
+const DRAW: NameId = NameId(1);
+const FPS: NameId = NameId(2);
+
+fn at(us: i64, cpu: Option<u32>, what: What) -> Event {
+    Event { at: Ns(us * 1000), offset: 0, cpu: cpu.map_or(CpuId::UNKNOWN, CpuId), what }
+}
+
+fn mark(tid: i32, pid: i32, track: i64, name: NameId, edge: MarkEdge) -> What {
+    What::Mark(Mark { tid: Tid(tid), pid: Pid(pid), track, name, edge })
+}
+
+fn frame(begins: bool, stretch: FrameStretch) -> What {
+    let (cookie, token, pid, layer, jank) = (9, 4, Pid(7), DRAW, 2);
+    What::Frame(Frame { cookie, token, pid, layer, stretch, begins, jank })
+}
+
+fn shown(events: Vec<Event>) -> String {
+    let names = vec!["draw".into(), "fps".into()];
+    let session = session(engine::Facts::default(), Batch { events, names, stacks: Vec::new() });
+    pftrace::show(&exported(&Perfetto, &session, &Options::default()))
+}
+
+#[test]
+fn marks_on_a_cpu_are_printed_as_atrace_does() {
+    let text = shown(vec![
+        at(1, Some(0), mark(8, 7, 0, DRAW, MarkEdge::Begin)),
+        at(2, Some(0), mark(8, 7, 0, DRAW, MarkEdge::Instant)),
+        at(3, Some(0), mark(8, 7, 0, NameId::NONE, MarkEdge::End)),
+        at(4, Some(0), What::Value { pid: Pid(7), name: FPS, value: 60.0 }),
+    ]);
+    for line in [
+        "1000 pid=8 print buf=B|7|draw",
+        "2000 pid=8 print buf=I|7|draw",
+        "3000 pid=8 print buf=E|7",
+        "4000 pid=7 print buf=C|7|fps|60",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+}
+
+#[test]
+fn others_are_track_events() {
+    let text = shown(vec![
+        at(1, Some(0), What::Sample),
+        at(2, None, mark(8, 7, 0, DRAW, MarkEdge::Begin)),
+        at(3, None, mark(8, 7, 5, DRAW, MarkEdge::Begin)),
+        at(4, None, mark(8, 7, 5, NameId::NONE, MarkEdge::End)),
+        at(5, None, mark(8, 7, 0, NameId::NONE, MarkEdge::End)),
+        at(6, None, What::Value { pid: Pid(7), name: FPS, value: 59.5 }),
+        at(7, None, frame(true, FrameStretch::ActualSurface)),
+        at(8, None, frame(false, FrameStretch::ActualSurface)),
+    ]);
+    let count = |what: &str| text.lines().filter(|l| l.starts_with(what)).count();
+    assert_eq!(count("begin at"), 2, "{text}");
+    assert_eq!(count("end at"), 2, "{text}");
+    assert_eq!(count("value at 6000"), 1, "{text}");
+    assert_eq!(count("packet 76 at"), 2, "{text}");
+    // corewise's own, the thread's, the asynchronous one, the counter.
+    assert_eq!(count("track "), 4, "{text}");
+    let track = |at: i64| text.lines().find(|l| l.contains(&format!(" at {at} "))).unwrap().split(' ').nth(4).unwrap();
+    assert!(track(2000) == track(5000) && track(3000) == track(4000) && track(2000) != track(3000), "{text}");
+}
+
+#[test]
+fn a_loss_is_a_note_and_a_slice() {
+    let loss = LossSpan { from: Ns(2000), to: Ns(4000), cpu: Some(CpuId(0)), events: 12 };
+    let text =
+        shown(vec![at(1, Some(0), What::Sample), at(4, Some(0), What::Loss(loss)), at(5, Some(0), What::Sample)]);
+    assert!(text.contains("4000 corewise_loss events=12 from=2000 to=4000 cpu=0"), "{text}");
+    assert!(
+        text.contains("begin at 2000") && text.contains("end at 4000") && text.contains("\"lost events of cpu 0\""),
+        "{text}"
+    );
+}

@@ -1,0 +1,122 @@
+//! trace → export perfetto → read back: the same states, to the nanosecond.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod support;
+
+use engine::{PassOptions, Session};
+use export::Options;
+use export::formats::perfetto::Perfetto;
+use model::{Ns, Span, Value};
+use std::path::Path;
+use support::{exported, pftrace, rows, session, session_with};
+use testkit::{Mode, Random};
+
+/// Writes a trace, reads it back, and holds the tables against each other.
+fn comes_back(of: &str, before: &Session) {
+    let file = exported(&Perfetto, before, &Options::default());
+    let read = pftrace::read(&file);
+    let mut facts = before.facts().clone();
+    let told =
+        |f: &engine::Facts| (f.clock.clone(), f.has_waking, f.has_wakeup, f.has_charges, f.whole_machine, f.focus);
+    assert_eq!(told(&read.facts), told(&facts), "{of}");
+    assert_eq!(read.facts.online, facts.online, "{of}");
+    assert_eq!(read.facts.machine.as_ref(), Some(before.machine()), "{of}");
+    facts = read.facts;
+    let after = session(facts, read.batch);
+    for table in ["thread_state", "cpu_state", "cpus", "loss"] {
+        let (was, is) = (rows(before, table), rows(&after, table));
+        let differs = was.iter().zip(&is).position(|(a, b)| a != b).unwrap_or(was.len().min(is.len()));
+        assert!(was == is, "{of}: {table} row {differs}: {:?} became {:?}", was.get(differs), is.get(differs));
+    }
+    assert_eq!(names(before), names(&after), "{of}");
+}
+
+/// Who each life is: number, process, name.
+fn names(session: &Session) -> Vec<Vec<Value>> {
+    let table = session.table("threads").expect("threads");
+    let cols = ["thread", "tid", "life", "name"].map(|c| table.def.col(c).expect("a column"));
+    table.rows.iter().map(|r| cols.iter().map(|c| r[*c].clone()).collect()).collect()
+}
+
+#[test]
+fn recordings() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/perf_data");
+    for name in ["sched.data", "sched-pipe.data", "sched-zstd.data", "switch.data"] {
+        comes_back(name, &Session::open(&fixtures.join(name), PassOptions::default()).expect("the fixture opens"));
+    }
+}
+
+#[test]
+fn recordings_of_others() {
+    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces/guests");
+    let Ok(guests) = std::fs::read_dir(&shared) else {
+        return println!("skipped: {} is not there", shared.display());
+    };
+    // The small ones: a debug build is slow.
+    let files = guests.filter_map(|g| Some(g.ok()?.path().join("perf.data")));
+    for file in files.filter(|f| f.metadata().is_ok_and(|m| m.len() < 4_000_000)) {
+        comes_back(&file.display().to_string(), &Session::open(&file, PassOptions::default()).expect("it opens"));
+    }
+}
+
+#[test]
+fn a_trace_that_is_named() {
+    let Some(path) = std::env::var_os("COREWISE_TRACE") else {
+        return println!("skipped: COREWISE_TRACE names no trace");
+    };
+    let path = Path::new(&path);
+    comes_back(&path.display().to_string(), &Session::open(path, PassOptions::default()).expect("it opens"));
+}
+
+#[test]
+fn every_drawn_case() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../account/cases");
+    let mut drawn = 0;
+    for case in std::fs::read_dir(folder).expect("the cases").map(|c| c.expect("a file").path()) {
+        let text = std::fs::read_to_string(&case).expect("a text");
+        for block in text.split("```trace\n").skip(1).map(|b| b.split("```").next().unwrap_or_default()) {
+            let trace = testkit::trace(block);
+            let mut facts = trace.facts.clone();
+            facts.has_waking = Some(!(trace.says("no_waking") || trace.says("no_wakes")));
+            facts.has_wakeup = Some(!trace.says("no_wakes"));
+            let options = PassOptions { strict_loss: false, ..PassOptions::default() };
+            comes_back(&format!("{}\n{block}", case.display()), &session_with(facts, trace.batch, options));
+            drawn += 1;
+        }
+    }
+    assert!(drawn > 20, "{drawn}");
+}
+
+#[test]
+fn random_traces() {
+    // Not garbage: its times are of no clock, and Perfetto's are never negative.
+    for mode in [Mode::Whole, Mode::Deleted] {
+        for seed in 0..100 {
+            let batch = Random { mode, seed, steps: 200 }.batch();
+            let facts = engine::Facts { whole_machine: true, ..engine::Facts::default() };
+            comes_back(&format!("{mode:?} {seed}"), &session(facts, batch));
+        }
+    }
+}
+
+#[test]
+fn a_part_has_the_states_of_the_whole() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/fixtures/perf_data/sched.data");
+    let whole = Session::open(&path, PassOptions::default()).expect("the fixture opens");
+    let (from, to) = (10_000_000, 20_000_000);
+    let span = Span::new(Ns(from), Ns(to));
+    let read = pftrace::read(&exported(&Perfetto, &whole, &Options { span: Some(span), ..Options::default() }));
+    let part = session(read.facts, read.batch);
+    // By tid and instant: what ran at the part's begin and in its middle, in both.
+    for at in [from, 12_345_678, 15_000_000, 19_000_000] {
+        let running = |session: &Session, at: i64| {
+            let all = rows(session, "thread_state").into_iter();
+            let int = |v: &Value| if let Value::Int(v) = v { *v } else { -1 };
+            let here = all.filter(|r| int(&r[2]) <= at && at < int(&r[3]) && r[4] == "running".into());
+            let mut tids: Vec<(i64, i64)> = here.map(|r| (int(&r[1]), int(&r[5]))).collect();
+            tids.sort_unstable();
+            tids
+        };
+        assert_eq!(running(&whole, at), running(&part, at - from), "at {at}");
+    }
+}

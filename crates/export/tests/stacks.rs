@@ -1,0 +1,41 @@
+//! Where a thread was switched out, in a Firefox profile.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use export::Options;
+use export::formats::firefox::Firefox;
+use model::{StackId, Tid, What};
+use support::{exported, session};
+
+#[test]
+fn a_blocked_stretch_has_its_callchain() {
+    let mut trace = testkit::trace("cpu0 A As B B");
+    trace.batch.stacks.push([0x30, 0x20, u64::MAX - 511, 0x10].into());
+    for event in &mut trace.batch.events {
+        if let What::Switch(switch) = &mut event.what
+            && switch.prev == Tid(1)
+        {
+            switch.stack = StackId(1);
+        }
+    }
+    let session = session(trace.facts, trace.batch);
+    let profile = exported(&Firefox, &session, &Options::default());
+    let profile: serde_json::Value = serde_json::from_slice(&profile).expect("JSON");
+    let threads = profile["threads"].as_array().expect("threads");
+    let thread = threads.iter().find(|t| t["tid"] == "1").expect("A");
+    let causes: Vec<_> = thread["markers"]["data"].as_array().expect("markers").iter().map(|d| &d["cause"]).collect();
+    let [running, blocked] = causes.as_slice() else { panic!("{causes:?}") };
+    assert!(running.is_null(), "{running}");
+    let mut names = Vec::new();
+    let mut stack = blocked["stack"].as_u64();
+    while let Some(at) = stack.map(|s| s as usize) {
+        let (stacks, frames, functions) = (&thread["stackTable"], &thread["frameTable"], &thread["funcTable"]);
+        let of = |table: &serde_json::Value, column: &str, at: usize| table[column][at].as_u64().map(|v| v as usize);
+        let function = of(frames, "func", of(stacks, "frame", at).unwrap()).unwrap();
+        names.push(thread["stringArray"][of(functions, "name", function).unwrap()].as_str().unwrap().to_owned());
+        stack = stacks["prefix"][at].as_u64();
+    }
+    // Innermost first; of callers, the address before the one returned to.
+    assert_eq!(names, ["0x30", "0x1f", "0xf"]);
+}

@@ -1,0 +1,286 @@
+//! What `corewise export --to perfetto` says beside the kernel's events, so that a trace comes back as it went: the header of
+//! `crates/export/src/formats/perfetto/mod.rs` is the specification. Other programs' traces have none of this.
+
+use super::wire::{Broken, Fields};
+use crate::tracepoint::Names;
+use ingest::Facts;
+use model::{
+    Batch, Clock, CpuId, LossSpan, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
+    What,
+};
+use topology::Machine;
+
+/// The name of the instant whose annotations tell of the trace.
+const ABOUT: &[u8] = b"about this trace";
+/// No machine has more CPUs.
+const MOST_CPUS: usize = 1 << 14;
+/// What its names begin with.
+const PREFIX: &[u8] = b"corewise.";
+
+/// What corewise says of the trace that it wrote.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Own {
+    begin: Option<Ns>,
+    clock: String,
+    has_waking: Option<bool>,
+    has_wakeup: Option<bool>,
+    has_charges: bool,
+    whole_machine: bool,
+    online: Vec<CpuId>,
+    focus: Option<i32>,
+    machine: Option<Machine>,
+}
+
+impl Own {
+    /// Of a track event, if it is that one.
+    pub(super) fn of(track_event: &[u8]) -> Result<Option<Self>, Broken> {
+        let (mut own, mut named, mut told) = (Self::default(), false, false);
+        let mut fields = Fields::of(track_event);
+        while let Some((field, value)) = fields.next()? {
+            match field {
+                4 => told |= own.annotation(value.bytes())?,
+                23 => named = value.bytes() == ABOUT,
+                _ => {}
+            }
+        }
+        Ok((named && told).then_some(own))
+    }
+
+    fn annotation(&mut self, message: &[u8]) -> Result<bool, Broken> {
+        let (mut name, mut yes, mut number, mut words) = (&[][..], false, 0, &[][..]);
+        let mut fields = Fields::of(message);
+        while let Some((field, value)) = fields.next()? {
+            match field {
+                2 => yes = value.number() == 1,
+                4 => number = value.number().cast_signed(),
+                6 => words = value.bytes(),
+                10 => name = value.bytes(),
+                _ => {}
+            }
+        }
+        let Some(name) = name.strip_prefix(PREFIX) else { return Ok(false) };
+        match name {
+            b"begin" => self.begin = Some(Ns(number)),
+            b"clock" => self.clock = String::from_utf8_lossy(words).into_owned(),
+            b"has_waking" => self.has_waking = Some(yes),
+            b"has_wakeup" => self.has_wakeup = Some(yes),
+            b"has_charges" => self.has_charges = yes,
+            b"whole_machine" => self.whole_machine = yes,
+            b"focus" => self.focus = i32::try_from(number).ok(),
+            b"machine" => self.machine = serde_json::from_slice(words).ok(),
+            b"online" => {
+                let words = String::from_utf8_lossy(words);
+                self.online = words.split(',').filter_map(|w| w.parse().ok()).map(CpuId).take(MOST_CPUS).collect();
+            }
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    /// Puts it in the place of what the format alone would say.
+    pub(super) fn put(self, facts: &mut Facts) {
+        (facts.begin, facts.clock, facts.focus) = (self.begin, self.clock, self.focus);
+        (facts.has_waking, facts.has_wakeup) = (self.has_waking, self.has_wakeup);
+        (facts.has_charges, facts.whole_machine) = (self.has_charges, self.whole_machine);
+        facts.online = self.online;
+        facts.machine = self.machine.or(facts.machine.take());
+    }
+}
+
+/// A generic event of the kernel's (`ftrace/generic.proto`).
+#[derive(Clone, Copy)]
+pub(super) struct Note<'a>(&'a [u8]);
+
+/// A field's value.
+enum Told<'a> {
+    Int(i64),
+    Text(&'a [u8]),
+}
+
+impl<'a> Note<'a> {
+    pub(super) fn of(message: &'a [u8]) -> Self {
+        Self(message)
+    }
+
+    pub(super) fn name(self) -> &'a [u8] {
+        let mut fields = Fields::of(self.0);
+        while let Ok(Some((field, value))) = fields.next() {
+            if field == 1 {
+                return value.bytes();
+            }
+        }
+        &[]
+    }
+
+    fn field(self, wanted: &str) -> Option<Told<'a>> {
+        let mut fields = Fields::of(self.0);
+        while let Ok(Some((field, value))) = fields.next() {
+            let (mut name, mut told) = (&[][..], None);
+            let mut inner = Fields::of(if field == 2 { value.bytes() } else { &[] });
+            while let Ok(Some((field, value))) = inner.next() {
+                match field {
+                    1 => name = value.bytes(),
+                    3 => told = Some(Told::Text(value.bytes())),
+                    4 => told = Some(Told::Int(value.number().cast_signed())),
+                    _ => {}
+                }
+            }
+            if name == wanted.as_bytes() {
+                return told;
+            }
+        }
+        None
+    }
+
+    fn int(self, name: &str) -> Option<i64> {
+        if let Told::Int(v) = self.field(name)? { Some(v) } else { None }
+    }
+
+    fn text(self, name: &str) -> Option<&'a [u8]> {
+        if let Told::Text(v) = self.field(name)? { Some(v) } else { None }
+    }
+
+    fn letter(self) -> u8 {
+        self.text("letter").and_then(|l| l.first().copied()).unwrap_or(b'?')
+    }
+
+    fn out(self) -> Option<SwitchOut> {
+        Some(match self.text("out")? {
+            b"runnable" => SwitchOut::Runnable,
+            b"preempted" => SwitchOut::Preempted,
+            b"blocked" => SwitchOut::Blocked,
+            b"exited" => SwitchOut::Exited,
+            _ => SwitchOut::Untold,
+        })
+    }
+
+    fn tid(self, name: &str) -> Tid {
+        self.int(name).and_then(|v| i32::try_from(v).ok()).map_or(Tid::UNKNOWN, Tid)
+    }
+
+    pub(super) fn pid(self, name: &str) -> Pid {
+        Pid(self.tid(name).0)
+    }
+
+    fn cpu(self, name: &str) -> Option<CpuId> {
+        self.int(name).and_then(|v| u32::try_from(v).ok()).map(CpuId)
+    }
+
+    fn prio(self, name: &str) -> i16 {
+        self.int(name).and_then(|v| i16::try_from(v).ok()).unwrap_or(i16::MIN)
+    }
+
+    fn ns(self, name: &str, untold: Ns) -> Ns {
+        self.int(name).map_or(untold, Ns)
+    }
+
+    /// Whether the switch behind it is for the eye only.
+    pub(super) fn shown(self) -> bool {
+        self.int("shown") == Some(1)
+    }
+
+    /// What it says of the switch behind it.
+    pub(super) fn amend(self, switch: &mut Switch) {
+        switch.prev_exec = self.ns("exec", Ns::MIN);
+        if let Some(state) = self.int("state") {
+            switch.prev_state = state as u32;
+        }
+        if let Some(out) = self.out() {
+            (switch.out, switch.letter) = (out, self.letter());
+        }
+        if self.int("prev") == Some(-1) {
+            (switch.prev, switch.prev_name) = (Tid::UNKNOWN, NameId::NONE);
+        }
+        if self.int("next") == Some(-1) {
+            (switch.next, switch.next_name) = (Tid::UNKNOWN, NameId::NONE);
+        }
+    }
+
+    fn nowhere(self) -> Switch {
+        Switch {
+            prev: self.tid("prev"),
+            next: self.tid("next"),
+            prev_name: NameId::NONE,
+            next_name: NameId::NONE,
+            stack: StackId::NONE,
+            prev_state: self.int("state").unwrap_or(0) as u32,
+            prev_prio: self.prio("prev_prio"),
+            next_prio: self.prio("next_prio"),
+            out: self.out().unwrap_or(SwitchOut::Untold),
+            letter: self.letter(),
+            prev_exec: self.ns("exec", Ns::MIN),
+        }
+    }
+
+    fn seen(self, names: &mut Names, out: &mut Batch) -> Seen {
+        Seen {
+            tid: self.tid("pid"),
+            pid: self.pid("tgid"),
+            name: self.text("name").map_or(NameId::NONE, |n| names.id(n, out)),
+            state: match self.text("state") {
+                Some(b"running") => SeenState::Running,
+                Some(b"ready") => SeenState::Ready,
+                Some(b"exited") => SeenState::Exited,
+                _ => SeenState::Blocked,
+            },
+            letter: self.letter(),
+            cpu: self.cpu("cpu").unwrap_or(CpuId::UNKNOWN),
+            exec: self.ns("exec", Ns::MIN),
+        }
+    }
+
+    /// What a note that stands for itself says.
+    pub(super) fn what(self, names: &mut Names, out: &mut Batch) -> What {
+        let tid = || self.tid("pid");
+        match self.name() {
+            b"corewise_switch_nowhere" => What::Switch(self.nowhere()),
+            b"corewise_woken" => What::Wake(Wake {
+                tid: tid(),
+                name: NameId::NONE,
+                kind: WakeKind::WakeupTold,
+                target: self.cpu("target_cpu"),
+                waker: self.tid("waker"),
+                prio: self.prio("prio"),
+                stamp: self.ns("stamp", Ns::MIN),
+            }),
+            b"corewise_seen" => What::Seen(self.seen(names, out)),
+            b"corewise_current" => What::Current { tid: tid() },
+            b"corewise_charge" => What::Charge { tid: tid(), ns: self.ns("ns", Ns::ZERO) },
+            b"corewise_priority" => What::Priority {
+                tid: tid(),
+                prio: self.prio("prio"),
+                policy: self.int("policy").and_then(|v| i8::try_from(v).ok()).unwrap_or(-1),
+                nice: self.int("nice").and_then(|v| i8::try_from(v).ok()).unwrap_or(i8::MIN),
+            },
+            b"corewise_affinity" => {
+                let cpus = self.text("cpus").map_or(NameId::NONE, |n| names.id(n, out));
+                What::Affinity { tid: tid(), cpus }
+            }
+            b"corewise_cgroup" => {
+                let path = self.text("path").filter(|p| !p.is_empty()).map_or(NameId::NONE, |n| names.id(n, out));
+                What::Cgroup { tid: tid(), id: self.int("id").unwrap_or(0).cast_unsigned(), path }
+            }
+            b"corewise_inner" => {
+                What::Inner { tid: tid(), inner_tid: self.tid("inner_tid"), inner_pid: self.pid("inner_pid") }
+            }
+            b"corewise_steal" => What::Steal { total: self.ns("total", Ns::ZERO) },
+            b"corewise_clock" => {
+                let which = match self.text("which") {
+                    Some(b"monotonic") => Clock::Monotonic,
+                    Some(b"boottime") => Clock::Boottime,
+                    Some(b"realtime") => Clock::Realtime,
+                    Some(b"tsc") => Clock::Tsc,
+                    _ => Clock::Perf,
+                };
+                What::Clock { which, reading: self.int("reading").unwrap_or(0) }
+            }
+            b"corewise_loss" => What::Loss(LossSpan {
+                from: self.ns("from", Ns::MIN),
+                to: self.ns("to", Ns::MAX),
+                cpu: self.cpu("cpu"),
+                events: self.int("events").unwrap_or(-1),
+            }),
+            _ => What::Sample,
+        }
+    }
+}
