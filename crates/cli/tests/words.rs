@@ -58,7 +58,7 @@ fn errors_are_one_sentence_with_where() {
     let cases = [
         (vec!["report", "/no/such/file"], "/no/such/file"),
         (vec!["report", &text], "perf.data"),
-        (vec!["check", &empty], "not a trace folder"),
+        (vec!["check", &empty], "neither a trace folder"),
         (vec!["recover", &empty], "holds no spool"),
         (vec!["recover", "/no/such/folder"], "no such folder"),
         (vec!["topo", "--machine", "/no/such/file"], "/no/such/file"),
