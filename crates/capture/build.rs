@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         _ => "bpfel",
     };
     let done = Command::new(&clang)
-        .args(["-target", target, "-O2", "-g", "-Wall", "-Werror", "-c"])
+        .args(["-target", target, "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-c"])
         .arg(sources.join("record.bpf.c"))
         .arg("-o")
         .arg(&object)

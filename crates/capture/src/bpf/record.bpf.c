@@ -261,9 +261,7 @@ INLINE void read_clock(struct block *own, struct task_struct *p, u64 now)
 {
 	if (!QUEUE_TIME(p))
 		return;
-	struct rq *rq = p->se.cfs_rq->rq;
-	u64 clock = rq->clock, seen = now - clock, kept = own->skew;
-	own->away = clock - rq->clock_task;
+	u64 seen = now - p->se.cfs_rq->rq->clock, kept = own->skew;
 	if (!kept || (long long)(seen - kept) < 0)
 		own->skew = seen;
 	else
@@ -345,9 +343,9 @@ INLINE u64 wakeup_of(struct block *own, u32 cpu, u32 tid, u64 now, struct task_s
 	return (now - at) << 16 | (told->target & 0xffff);
 }
 
-/* How much of its CPU's time the kernel has charged to no task: what the hypervisor took, and, by some configurations,
- * interrupts. */
-INLINE u64 away_of(struct task_struct *p)
+/* By how much the clock that charges is behind that of the run queue: what the hypervisor took, and, by some configurations,
+ * interrupts, is charged to nobody. */
+INLINE u64 behind_of(struct task_struct *p)
 {
 	if (!QUEUE_TIME(p))
 		return 0;
@@ -385,9 +383,9 @@ struct stay {
 };
 
 /* Such tasks are of one process: the thread of `h`'s process whose last stay on this CPU ended at `until`, 0 for none.
- * `away`: by how much the clock that charges is behind. Not static, and of numbers only: so the kernel verifies it once, and
- * not once for each way into it. */
-__attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 away)
+ * `behind`: behind_of it. Not static, and of numbers only: so the kernel verifies it once, and not once for each way into
+ * it. */
+__attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 behind)
 {
 	struct task_struct *of = (void *)h;
 	struct signal_struct *process = 0;
@@ -406,7 +404,7 @@ __attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 away)
 			READ(cpu, p->thread_info.cpu);
 		if (READ(from, p->sched_info.last_arrival) || READ(charged, p->se.exec_start))
 			return 0;
-		long long off = charged + away - until;
+		long long off = charged + behind - until;
 		if (cpu == this_cpu() && from < until && off >= -STAY_SLACK_NS && off <= STAY_SLACK_NS)
 			return (u64)p;
 	}
@@ -432,13 +430,13 @@ NOINLINE int tell_switch(struct rare_switched *r)
 
 /* What H was charged explains how long it ran. Too little: somebody else ran meanwhile. Far too much: it ran again since. A
  * little too much is usual, since the charge counts from the clock's last reading before the switch. */
-INLINE bool explains(u64 charged, u64 away, u64 ran)
+INLINE bool explains(u64 charged, u64 ran)
 {
 	u64 slack = ran / 50 > SLACK_NS ? ran / 50 : SLACK_NS;
-	return charged + away + slack >= ran && charged <= ran + 5 * slack;
+	return charged + slack >= ran && charged <= ran + 5 * slack;
 }
 
-__attribute__((noinline)) int came_unseen(u64 now, u64 task_clock)
+__attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 {
 	struct rare_switched r = {};
 	struct stay second = {}, last = {};
@@ -464,24 +462,29 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 task_clock)
 	u64 exec = 0;
 	long failed = READ(pid, prev->pid) | READ(r.prev_prio, prev->prio) | READ(exit_state, prev->exit_state) |
 		      READ(exec, prev->se.sum_exec_runtime) | READ(state, prev->__state);
-	u64 charged = (own->left ? own->left : exec) - own->exec, away = task_clock - own->away;
+	u64 charged = (own->left ? own->left : exec) - own->exec;
 	/* The idle task is charged nothing. */
 	bool known = !failed && own->tid && pid == own->tid;
-	bool proved = known && explains(charged, away, at - own->in);
+	bool proved = known && explains(charged, at - own->in);
 	if (known && !proved && until)
-		read_stay(&last, stay_until(own->task, until, task_clock));
+		read_stay(&last, stay_until(own->task, until, behind));
+	/* One stay from then to now, some of which was not charged. */
+	if (last.from && last.tid == pid && last.from + own->skew - own->in + STAY_SLACK_NS < 2 * STAY_SLACK_NS) {
+		proved = 1;
+		last.from = 0;
+	}
 	if (last.from) {
 		/* One more ran between, or two, of which one may be H again. */
 		u64 from = last.from + own->skew;
 		u64 again = last.tid == pid ? until - last.from : 0;
-		bool two = from > own->in && charged >= again && !explains(charged - again, away, from - own->in);
+		bool two = from > own->in && charged >= again && !explains(charged - again, from - own->in);
 		if (two)
-			read_stay(&second, stay_until(own->task, last.from, task_clock));
+			read_stay(&second, stay_until(own->task, last.from, behind));
 		if (second.from) {
 			from = second.from + own->skew;
 			again += second.tid == pid ? last.from - second.from : 0;
 		}
-		if (from > own->in && from < at && charged >= again && explains(charged - again, away, from - own->in)) {
+		if (from > own->in && from < at && charged >= again && explains(charged - again, from - own->in)) {
 			r.prev = pid;
 			r.exec = -1;
 			r.code = UNTOLD;
@@ -530,7 +533,6 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 task_clock)
 		s->cpu = this_cpu();
 	}
 	came_in(own, task, came_tid, came_exec, at);
-	own->away = task_clock;
 	tell_switch(&r);
 	return 0;
 }
@@ -540,7 +542,7 @@ INLINE void look_who_runs(struct block *own, struct task_struct *p, u64 now)
 {
 	if (unlikely(own->task != (u64)p) && own->in) {
 		own->came = (u64)p;
-		came_unseen(now, away_of(p));
+		came_unseen(now, behind_of(p));
 	}
 }
 

@@ -89,7 +89,6 @@ struct block {
 	u64 in; /* when; 0: no switch seen yet */
 	u64 skew; /* our clock less the run queue's, by the last switch */
 	u64 exec; /* what it had been charged then */
-	u64 away; /* how much of this CPU's time had been no task's by then: the hypervisor's, or interrupts' */
 	u64 task; /* where it stands: to compare, and for probe_read */
 	u64 came; /* the one that runs instead, while that is looked into */
 	struct block_head head;
