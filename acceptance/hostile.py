@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Damaged files: a perf.data cut at 200 places, and 200 copies with flipped bytes, each given to `corewise report`.
+"""Damaged recordings: each cut at 200 places, and 200 copies with flipped bytes, given to `corewise report`. Of a recording
+that is a folder, one of its files is damaged at a time, in turn.
 
 Wanted of each: a result with its losses named, or an error with an offset; never a panic, a hang (20 s) or more than 512 MB
 of anonymous memory. Exit status 1 where one of them misbehaves; the damaged file is then kept.
@@ -25,7 +26,7 @@ OFFSET = re.compile(r"\b(byte|offset)\s+(0x[0-9a-f]+|\d+)")
 
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("files", nargs="+", type=Path, metavar="FILE.data")
+    args.add_argument("files", nargs="+", type=Path, metavar="FILE|FOLDER")
     args.add_argument("--cuts", type=int, default=200)
     args.add_argument("--flips", type=int, default=200)
     args.add_argument("--seed", type=int, default=1, help="of the choice of bytes (1)")
@@ -36,12 +37,9 @@ def main():
     rows, harm = [], []
     with tempfile.TemporaryDirectory(prefix="hostile-") as tmp:
         for path in args.files:
-            whole = path.read_bytes()
-            for how, damaged in {"cut": cuts(whole, args.cuts), "flipped": flips(whole, args.flips, args.seed)}.items():
+            for how, damaged in {"cut": cuts, "flipped": flips}.items():
                 counts, peak, slowest = Counter(), 0, 0.0
-                for where, content in damaged:
-                    victim = Path(tmp) / "damaged.data"
-                    victim.write_bytes(content)
+                for where, victim in victims(path, Path(tmp), lambda whole, n: damaged(whole, n, args.seed), getattr(args, WANTED[how])):
                     one = run([corewise.BINARY, "report", victim], LIMIT_KB, args.timeout, keep_output=True)
                     verdict = judge(one)
                     counts[verdict] += 1
@@ -49,7 +47,8 @@ def main():
                     if verdict in HARM:
                         harm.append(f"{path} {how} {where}: {verdict}: exit {one.exit} {one.stopped} {one.err.strip()[-200:]}")
                         args.keep.mkdir(parents=True, exist_ok=True)
-                        shutil.copy(victim, args.keep / f"{path.stem}-{how}-{len(harm)}.data")
+                        kept = args.keep / f"{path.stem}-{how}-{len(harm)}.data"
+                        shutil.copytree(victim, kept, dirs_exist_ok=True) if victim.is_dir() else shutil.copy(victim, kept)
                 rows.append([path, how, sum(counts.values()), *(counts[v] for v in VERDICTS), peak // 1024, f"{slowest:.2f}"])
     for line in harm[:20]:
         print(line)
@@ -64,6 +63,28 @@ VERDICTS = ["losses named", "nothing said", "error with offset", "error without"
 HARM = {"error without", "panic", "hang or memory", "signal"}
 
 
+WANTED = {"cut": "cuts", "flipped": "flips"}
+
+
+def victims(path, tmp, damaged, count):
+    """Damaged copies of a file, or of a folder's files in turn."""
+    if path.is_file():
+        for where, content in damaged(path.read_bytes(), count):
+            (tmp / "damaged.data").write_bytes(content)
+            yield where, tmp / "damaged.data"
+        return
+    names = [file.relative_to(path) for file in sorted(path.rglob("*")) if file.is_file() and file.stat().st_size]
+    copy = tmp / "damaged"
+    shutil.copytree(path, copy, dirs_exist_ok=True)
+    for name in names:
+        whole = (path / name).read_bytes()
+        for where, content in damaged(whole, max(count // len(names), 1)):
+            (copy / name).write_bytes(content)
+            yield f"{name} {where}", copy
+        (copy / name).write_bytes(whole)
+    shutil.rmtree(copy)
+
+
 def judge(one):
     if one.stopped:
         return "hang or memory"
@@ -76,10 +97,10 @@ def judge(one):
     return "losses named" if LOSSES.search(one.out + one.err) else "nothing said"
 
 
-def cuts(whole, count):
+def cuts(whole, count, _seed):
     """Lengths from nothing to all but a byte: half of them within the first 4 KiB, where headers stand, the rest evenly."""
     head, half = min(4096, len(whole)), count // 2
-    lengths = [head * i // half for i in range(half)]
+    lengths = [head * i // max(half, 1) for i in range(half)]
     lengths += [head + (len(whole) - 1 - head) * i // max(count - half - 1, 1) for i in range(count - half)]
     for length in lengths:
         yield f"to {length} bytes", whole[:length]

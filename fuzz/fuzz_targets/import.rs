@@ -5,12 +5,53 @@
 
 use account::{Accountant, Collector, Laws, Rules};
 use import::FORMATS;
-use ingest::{Fatal, Input, Limits, Opened, Ordered, Sniff};
+use ingest::{Fatal, Folder, Input, Limits, Opened, Ordered, ReadSeek, Sniff};
 use libfuzzer_sys::fuzz_target;
 use model::Batch;
-use std::io::Cursor;
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read};
+
+/// A folder's files, as an archive holds them.
+struct Archived(BTreeMap<String, Vec<u8>>);
+
+impl Archived {
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let mut files = BTreeMap::new();
+        for entry in tar::Archive::new(bytes).entries().ok()?.take(64) {
+            let mut entry = entry.ok()?;
+            let name = entry.path().ok()?.to_string_lossy().trim_start_matches("./").to_owned();
+            let mut content = Vec::new();
+            // A sparse entry is as long as it says.
+            entry.by_ref().take(1 << 20).read_to_end(&mut content).ok()?;
+            files.insert(name, content);
+        }
+        Some(Self(files))
+    }
+}
+
+impl Folder for Archived {
+    fn names(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
+    }
+
+    fn open(&self, name: &str) -> std::io::Result<Box<dyn ReadSeek + Send>> {
+        let file = self.0.get(name).ok_or(std::io::ErrorKind::NotFound)?;
+        Ok(Box::new(Cursor::new(file.clone())))
+    }
+}
 
 fuzz_target!(|bytes: &[u8]| {
+    if let Some(names) = Archived::of(bytes).map(|folder| folder.names()) {
+        for format in FORMATS.iter().filter(|f| f.sniff_folder(&names) != Sniff::No) {
+            let folder = || match Archived::of(bytes) {
+                Some(folder) => format.open(Input::Folder(Box::new(folder))),
+                None => Err(Fatal::new("no archive", 0)),
+            };
+            if account(folder(), false) > 0 {
+                account(folder(), true);
+            }
+        }
+    }
     let head = &bytes[..bytes.len().min(4096)];
     for format in FORMATS.iter().filter(|f| f.sniff(head) != Sniff::No) {
         let file = || format.open(Input::File(Box::new(Cursor::new(bytes))));

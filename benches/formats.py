@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Import speed and memory of each format, beside the tool that writes the same recording as text, in one run.
+
+    benches/formats.py [--millions 1 8] [--dir /tmp/corewise-bench/formats] [--python PYTHON-WITH-PERFETTO]
+
+Recordings: perf.data of `perf bench sched messaging`; its `perf script` text; trace.dat by shared/bin/ftrace-rec.py and its
+`trace-cmd report` text; CTF, Perfetto and schedviz made by repeating packets with shifted clocks. What cannot be made here is
+skipped with the reason. `import` writes events, stretches and tables; `report` reads the file and accounts for every thread.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "acceptance"))
+
+import corewise  # noqa: E402
+from measured import run  # noqa: E402
+
+SHARED = corewise.SHARED
+LIMIT_KB = 256 * 1024
+FIELDS = ["perf", "script", "-f", "-F", "comm,tid,cpu,time,event,trace", "--ns", "-i"]
+TRACEPOINTS = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_migrate_task"
+
+
+class Missing(Exception):
+    """What is needed is not here."""
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("--millions", type=int, nargs="+", default=[1, 8])
+    args.add_argument("--dir", type=Path, default=Path("/tmp/corewise-bench/formats"))
+    args.add_argument("--python", default=sys.executable, help="a Python that has PyPI's perfetto and protobuf")
+    args.add_argument("--format", action="append", choices=list(FORMATS), help="only these")
+    args = args.parse_args()
+    corewise.need_binary()
+    args.dir.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for name in args.format or FORMATS:
+        for millions in args.millions:
+            try:
+                rows.append(measured(name, millions, args))
+            except (Missing, subprocess.CalledProcessError, OSError) as why:
+                print(f"{name}, {millions} million: skipped: {why}", flush=True)
+    corewise.print_table(["format", "events", "import s", "M events/s", "peak MB", "report s", "M events/s", "peak MB", "peer", "peer s",
+                          "of report", "of import"], rows)
+    return 0
+
+
+def measured(name, millions, args):
+    make, peer = FORMATS[name]
+    path = make(millions, args)
+    folder = args.dir / "out.cw"
+    shutil.rmtree(folder, ignore_errors=True)
+    imported = run([corewise.BINARY, "import", path, "-o", folder])
+    if imported.exit:
+        raise Missing(imported.err.strip())
+    events = json.loads((folder / "manifest.json").read_text())["summary"]["events"]
+    shutil.rmtree(folder)
+    report = run([corewise.BINARY, "report", path])
+    text = run(peer(path)) if peer else None
+    # A ratio says something only where the peer took over a second.
+    ratio = lambda one: f"{text.wall_s / one.wall_s:.1f}" if text and text.wall_s > 1 else "-"
+    row = [name, events]
+    for one in (imported, report):
+        row += [f"{one.wall_s:.2f}", f"{events / one.wall_s / 1e6:.2f}", one.anon_kb // 1024]
+        if one.anon_kb > LIMIT_KB:
+            print(f"{name}: over {LIMIT_KB // 1024} MB")
+    row += [Path(peer(path)[0]).name if peer else "-", f"{text.wall_s:.2f}" if text else "-", ratio(report), ratio(imported)]
+    print(" ".join(map(str, row)), flush=True)
+    return row
+
+
+def perf_data(millions, args):
+    path = args.dir / f"{millions}m.data"
+    if not path.exists():
+        # Some 20 events a message group and loop; enough loops for what is asked.
+        loops = str(21 * millions)
+        quiet(["perf", "record", "-q", "-a", "-R", "-c", "1", "-m", "16384", "-e", TRACEPOINTS, "-o", path, "--",
+               "perf", "bench", "sched", "messaging", "-g", "16", "-l", str(int(loops) * 30)])
+    return path
+
+
+def perf_text(millions, args):
+    return written(args.dir / f"{millions}m.perf.txt", [*FIELDS, perf_data(millions, args)])
+
+
+def trace_dat(millions, args):
+    path, script = args.dir / f"{millions}m.dat", SHARED / "bin/ftrace-rec.py"
+    if not script.exists():
+        raise Missing(f"{script} is not here")
+    if not path.exists():
+        quiet([sys.executable, script, path, TRACEPOINTS, "--", "perf", "bench", "sched", "messaging", "-g", "16", "-l", str(630 * millions)])
+    return path
+
+
+def trace_text(millions, args):
+    return written(args.dir / f"{millions}m.ftrace.txt", ["trace-cmd", "report", "-t", "-R", trace_dat(millions, args)])
+
+
+def ctf(millions, args):
+    path = args.dir / f"{millions}m.ctf"
+    if not path.exists():
+        quiet([sys.executable, ROOT / "benches/ctf_repeat.py", path, "--events", str(millions * 1_000_000)])
+    return path
+
+
+def perfetto(millions, args):
+    path = args.dir / f"{millions}m.pftrace"
+    source = next(iter((SHARED / "traces/perfetto").glob("*test_trace*")), None)
+    if not source:
+        raise Missing("shared/traces/perfetto is not here")
+    if not path.exists():
+        quiet([args.python, ROOT / "benches/perfetto_repeat.py", source, path, "--events", str(millions * 1_000_000)])
+    return path
+
+
+def schedviz(millions, args):
+    """A collection whose CPU's pages come again and again, each time later by what they span."""
+    path = args.dir / f"{millions}m.schedviz"
+    source = next(iter((SHARED / "traces/schedviz").glob("*__test.tar.gz")), None)
+    if not source:
+        raise Missing("shared/traces/schedviz is not here")
+    if not path.exists():
+        with tarfile.open(source) as archive:
+            archive.extractall(path, filter="data")
+        page, events = 4096, 28_922  # of SchedViz's own collection
+        for file in path.rglob("cpu*"):
+            pages = file.read_bytes() if file.is_file() and file.parent.name == "traces" else b""
+            if not pages:
+                continue
+            starts = [int.from_bytes(pages[at : at + 8], "little") for at in range(0, len(pages), page)]
+            span = max(starts) - min(starts) + 50_000_000
+            with file.open("wb") as out:
+                for turn in range(millions * 1_000_000 // events + 1):
+                    for at, start in zip(range(0, len(pages), page), starts):
+                        out.write((start + turn * span).to_bytes(8, "little") + pages[at + 8 : at + page])
+    return path
+
+
+def written(path, command):
+    if not path.exists():
+        with path.open("wb") as out:
+            subprocess.run([str(word) for word in command], stdout=out, stderr=subprocess.DEVNULL, check=True)
+    return path
+
+
+def quiet(command):
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise Missing(done.stdout.strip()[-300:] or f"exit {done.returncode}")
+
+
+# Each: how a recording is made, and which peer writes its text.
+FORMATS = {
+    "perf.data": (perf_data, lambda path: [*FIELDS, path]),
+    "trace.dat": (trace_dat, lambda path: ["trace-cmd", "report", "-t", "-R", path]),
+    "CTF 1.8": (ctf, lambda path: ["babeltrace2", path]),
+    "perfetto": (perfetto, None),
+    "schedviz": (schedviz, None),
+    "ftrace text": (trace_text, None),
+    "perf script": (perf_text, None),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
