@@ -97,7 +97,7 @@ def judge(one):
     return "losses named" if LOSSES.search(one.out + one.err) else "nothing said"
 
 
-def cuts(whole, count, _seed):
+def cuts(whole, count, _seed=0):
     """Lengths from nothing to all but a byte: half of them within the first 4 KiB, where headers stand, the rest evenly."""
     head, half = min(4096, len(whole)), count // 2
     lengths = [head * i // max(half, 1) for i in range(half)]
