@@ -80,10 +80,9 @@ def measured(name, millions, args):
 def perf_data(millions, args):
     path = args.dir / f"{millions}m.data"
     if not path.exists():
-        # Some 20 events a message group and loop; enough loops for what is asked.
-        loops = str(21 * millions)
+        # A loop of 16 groups makes some 520 of these events.
         quiet(["perf", "record", "-q", "-a", "-R", "-c", "1", "-m", "16384", "-e", TRACEPOINTS, "-o", path, "--",
-               "perf", "bench", "sched", "messaging", "-g", "16", "-l", str(int(loops) * 30)])
+               "perf", "bench", "sched", "messaging", "-g", "16", "-l", str(1925 * millions)])
     return path
 
 
@@ -96,7 +95,7 @@ def trace_dat(millions, args):
     if not script.exists():
         raise Missing(f"{script} is not here")
     if not path.exists():
-        quiet([sys.executable, script, path, TRACEPOINTS, "--", "perf", "bench", "sched", "messaging", "-g", "16", "-l", str(630 * millions)])
+        quiet([sys.executable, script, path, TRACEPOINTS, "--", "perf", "bench", "sched", "messaging", "-g", "16", "-l", str(1570 * millions)])
     return path
 
 
