@@ -1,0 +1,181 @@
+/* Switches that the one who left could not tell: who ran is told by who came in, as far as the kernel's books prove it. Part
+ * of record.bpf.c. */
+#ifndef COREWISE_UNSEEN_H
+#define COREWISE_UNSEEN_H
+
+/* On some machines nothing that happens while certain tasks are `current` reaches a program, their switch-out included:
+ *
+ *      X -> H    sched_switch by X: told
+ *      H -> Y    sched_switch by H: nobody hears it; Y runs, but H came in last
+ *      Y -> ...  sched_switch by Y, or what else Y does: here it is noticed, and told with the kernel's own time of Y's arrival
+ *
+ * Between H and Y other such tasks may have run, and H again. Who ran is told only where the kernel's books prove it for
+ * all of the time; otherwise nobody knows who left. The books are what H was charged, and the last stay of each such task:
+ *
+ *      in            from          until
+ *      H ........... K ........... Y        K's last stay ends where Y came in; H's charge is from `in` to where K came in */
+#define FELLOWS 32
+
+/* A stay on a CPU, by the run queue's clock. */
+struct stay {
+	u64 from;
+	u32 tid;
+	s32 prio;
+};
+
+/* Such tasks are of one process: the thread of `h`'s process whose last stay on this CPU ended at `until`, 0 for none.
+ * `behind`: behind_of it. Not static, and of numbers only: so the kernel verifies it once, and not once for each way into
+ * it. */
+__attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 behind)
+{
+	struct task_struct *of = (void *)h;
+	struct signal_struct *process = 0;
+	struct list_head *node = 0, *head = 0;
+	if (READ(process, of->signal))
+		return 0;
+	head = &process->thread_head;
+	node = head;
+	for (u32 i = 0; i < FELLOWS; i++) {
+		u32 cpu = 0;
+		u64 from = 0, charged = 0;
+		if (READ(node, node->next) || node == head)
+			return 0;
+		struct task_struct *p = (void *)((u8 *)node - FIELD_OFFSET(of->thread_node));
+		if (FIELD_EXISTS(p->thread_info.cpu))
+			READ(cpu, p->thread_info.cpu);
+		if (READ(from, p->sched_info.last_arrival) || READ(charged, p->se.exec_start))
+			return 0;
+		long long off = charged + behind - until;
+		if (cpu == this_cpu() && from < until && off >= -STAY_SLACK_NS && off <= STAY_SLACK_NS)
+			return (u64)p;
+	}
+	return 0;
+}
+
+INLINE void read_stay(struct stay *s, u64 task)
+{
+	struct task_struct *p = (void *)task;
+	if (task && (READ(s->from, p->sched_info.last_arrival) || READ(s->tid, p->pid) || READ(s->prio, p->prio)))
+		s->from = 0;
+}
+
+NOINLINE int tell_switch(struct rare_switched *r)
+{
+	r->head.kind = KIND_RARE;
+	r->head.type = SWITCHED;
+	r->head.cpu = this_cpu();
+	if (ring_output(&ring, r, sizeof(*r), RB_NO_WAKEUP))
+		count_lost(this_cpu());
+	return 0;
+}
+
+/* What H was charged explains how long it ran. Too little: somebody else ran meanwhile. Far too much: it ran again since. A
+ * little too much is usual, since the charge counts from the clock's last reading before the switch. */
+INLINE bool explains(u64 charged, u64 ran)
+{
+	u64 slack = ran / 50 > SLACK_NS ? ran / 50 : SLACK_NS;
+	return charged + slack >= ran && charged <= ran + 5 * slack;
+}
+
+__attribute__((noinline)) int came_unseen(u64 now, u64 behind)
+{
+	struct rare_switched r = {};
+	struct stay second = {}, last = {};
+	struct block *own = lowest(this_cpu());
+	if (!own)
+		return 0;
+	u64 task = own->came;
+	struct task_struct *came = (void *)task;
+	u64 at = now, until = 0, came_exec = 0, came_delay = 0, came_count = 0;
+	u32 came_tid = 0;
+	s32 came_prio = 0;
+	if (READ(came_tid, came->pid) || READ(came_prio, came->prio) || READ(came_exec, came->se.sum_exec_runtime))
+		return 0;
+	if (QUEUE_TIME(came) && came_tid && !READ(until, came->sched_info.last_arrival) && until)
+		at = until + own->skew;
+	/* Before what is being told, and behind what was. */
+	if (at >= now)
+		at = now - 1;
+	if (at <= own->in)
+		at = own->in + 1;
+	struct task_struct *prev = (void *)own->task;
+	u32 pid = 0, state = 0, exit_state = 0;
+	u64 exec = 0;
+	long failed = READ(pid, prev->pid) | READ(r.prev_prio, prev->prio) | READ(exit_state, prev->exit_state) |
+		      READ(exec, prev->se.sum_exec_runtime) | READ(state, prev->__state);
+	u64 charged = (own->left ? own->left : exec) - own->exec;
+	/* The idle task is charged nothing. */
+	bool known = !failed && own->tid && pid == own->tid;
+	bool proved = known && explains(charged, at - own->in);
+	if (known && !proved && until)
+		read_stay(&last, stay_until(own->task, until, behind));
+	/* One stay from then to now, some of which was not charged. */
+	if (last.from && last.tid == pid && last.from + own->skew - own->in + STAY_SLACK_NS < 2 * STAY_SLACK_NS) {
+		proved = 1;
+		last.from = 0;
+	}
+	if (last.from) {
+		/* One more ran between, or two, of which one may be H again. */
+		u64 from = last.from + own->skew;
+		u64 again = last.tid == pid ? until - last.from : 0;
+		bool two = from > own->in && charged >= again && !explains(charged - again, from - own->in);
+		if (two)
+			read_stay(&second, stay_until(own->task, last.from, behind));
+		if (second.from) {
+			from = second.from + own->skew;
+			again += second.tid == pid ? last.from - second.from : 0;
+		}
+		if (from > own->in && from < at && charged >= again && explains(charged - again, from - own->in)) {
+			r.prev = pid;
+			r.exec = -1;
+			r.code = UNTOLD;
+			if (second.from) {
+				r.head.tid = second.tid;
+				r.head.at = from;
+				r.next_prio = second.prio;
+				tell_switch(&r);
+				r.prev = second.tid;
+				r.prev_prio = second.prio;
+				from = last.from + own->skew;
+			}
+			r.head.tid = last.tid;
+			r.head.at = from;
+			r.next_prio = last.prio;
+			tell_switch(&r);
+			own->by_next += 1 + (second.from != 0);
+			proved = 1;
+			pid = last.tid;
+			exec = -1;
+			r.prev_prio = last.prio;
+		}
+	}
+	r.head.tid = came_tid;
+	r.head.at = at;
+	r.next_prio = came_prio;
+	r.prev = proved ? pid : -1;
+	r.exec = proved ? exec : -1;
+	/* Long after the switch it may have been woken. */
+	r.code = proved && !own->left && !last.from && now - at < SLACK_NS ? state_code(0, state, exit_state) : UNTOLD;
+	own->by_next++;
+	own->one_sided += !proved;
+	struct seen *s = seen_of(came_tid);
+	if (s && (s->wait & ~(BLOCKED | WOKEN_EARLY)) == came_tid) {
+		/* Its arrival has wiped out when it was queued, but not how long. */
+		if (s->wait & BLOCKED && QUEUE_TIME(came) && !READ(came_delay, came->sched_info.run_delay) &&
+		    !READ(came_count, came->sched_info.pcount)) {
+			u64 more = books(came_delay, came_count) - s->books;
+			if ((u16)more == 1)
+				woken_unseen(came_tid, at - (more >> 16));
+		}
+		s->wait = 0;
+	}
+	if (s && s->cpu != this_cpu()) {
+		left_unseen(s->cpu, task, came_exec);
+		s->cpu = this_cpu();
+	}
+	came_in(own, task, came_tid, came_exec, at);
+	tell_switch(&r);
+	return 0;
+}
+
+#endif
