@@ -23,12 +23,13 @@ struct stay {
 	s32 prio;
 };
 
-/* Such tasks are of one process: the thread of `h`'s process whose last stay on this CPU ended at `until`, 0 for none.
- * `behind`: behind_of it. Not static, and of numbers only: so the kernel verifies it once, and not once for each way into
- * it. */
+/* Such tasks are of one process: the thread of `h`'s process whose last stay on this CPU ended at `until`, 0 for none; with
+ * an `until` of 0 the one whose stay ended last. `behind`: behind_of it. Not static, and of numbers only: so the kernel
+ * verifies it once, and not once for each way into it. */
 __attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 behind)
 {
 	struct task_struct *of = (void *)h;
+	u64 found = 0, latest = 0;
 	struct signal_struct *process = 0;
 	struct list_head *node = 0, *head = 0;
 	if (READ(process, of->signal))
@@ -39,17 +40,36 @@ __attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 behind)
 		u32 cpu = 0;
 		u64 from = 0, charged = 0;
 		if (READ(node, node->next) || node == head)
-			return 0;
+			break;
 		struct task_struct *p = (void *)((u8 *)node - FIELD_OFFSET(of->thread_node));
 		if (FIELD_EXISTS(p->thread_info.cpu))
 			READ(cpu, p->thread_info.cpu);
 		if (READ(from, p->sched_info.last_arrival) || READ(charged, p->se.exec_start))
 			return 0;
-		long long off = charged + behind - until;
-		if (cpu == this_cpu() && from < until && off >= -STAY_SLACK_NS && off <= STAY_SLACK_NS)
+		u64 end = charged + behind;
+		long long off = end - until;
+		if (cpu != this_cpu())
+			continue;
+		if (until && from < until && off >= -STAY_SLACK_NS && off <= STAY_SLACK_NS)
 			return (u64)p;
+		if (!until && from < end && end > latest) {
+			latest = end;
+			found = (u64)p;
+		}
 	}
-	return 0;
+	return found;
+}
+
+/* When the idle task came in, by the run queue's clock; 0 where nothing tells. The kernel does not keep its arrivals: it
+ * came when the last stay of such a task ended, and is noticed soon after, at its first going to sleep. */
+INLINE u64 idle_since(struct block *own, u64 now, u64 behind)
+{
+	u64 end = 0;
+	struct task_struct *last = (void *)stay_until(own->task, 0, behind);
+	if (!last || READ(end, last->se.exec_start))
+		return 0;
+	end += behind;
+	return end + own->skew > own->in && now - (end + own->skew) < 5 * SLACK_NS ? end : 0;
 }
 
 INLINE void read_stay(struct stay *s, u64 task)
@@ -91,8 +111,14 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 	s32 came_prio = 0;
 	if (READ(came_tid, came->pid) || READ(came_prio, came->prio) || READ(came_exec, came->se.sum_exec_runtime))
 		return 0;
-	if (QUEUE_TIME(came) && came_tid && !READ(until, came->sched_info.last_arrival) && until)
-		at = until + own->skew;
+	if (QUEUE_TIME(came)) {
+		if (!came_tid)
+			until = idle_since(own, now, behind);
+		else if (READ(until, came->sched_info.last_arrival))
+			until = 0;
+		if (until)
+			at = until + own->skew;
+	}
 	/* Before what is being told, and behind what was. */
 	if (at >= now)
 		at = now - 1;

@@ -294,12 +294,8 @@ impl SpoolStream {
         let mut left = 0;
         for lane in self.lanes.values_mut() {
             left += lane.clear();
-            for (count, code) in
-                [(lane.late, "an event delivered after its turn"), (lane.bad, "a block that cannot be read to its end")]
-            {
-                if count > 0 {
-                    bad.trouble(code, 0, Trouble::Odd);
-                }
+            if lane.bad > 0 {
+                bad.trouble("a block that cannot be read to its end", 0, Trouble::Odd);
             }
         }
         if self.ended {
