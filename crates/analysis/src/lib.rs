@@ -2,22 +2,31 @@
 //!
 //! An analysis sees stretches and the machine, never a file or an event's bytes; one driver ([`Running`]) feeds all that are
 //! asked for in one pass. A new one is a file in `tables/`, a line in [`ANALYSES`] and a case.
+//!
+//! Stretches tile: where a CPU's or a living thread's stretch ends, its next one begins. So a fold is told only of begins, in
+//! order, and finds in the [`World`] what everybody did until then.
 
 mod tables;
+mod world;
 
-use model::{CpuId, CpuStretch, Rows, Span, Table, TableDef, ThreadStretch};
+pub use world::{CoreNow, CpuNow, World};
+
+use model::{CpuId, CpuStretch, Move, Ns, Rows, Span, Table, TableDef, ThreadStretch};
 use topology::Machine;
 
-/// Some stretches, each kind in order of start.
+/// Some stretches, each kind in order of start; all kinds up to the same time.
 #[derive(Clone, Copy, Default)]
 pub struct Batch<'a> {
     /// Of threads.
     pub threads: &'a [ThreadStretch],
     /// Of CPUs.
     pub cpus: &'a [CpuStretch],
+    /// Ready threads that were moved to another run queue.
+    pub moves: &'a [Move],
 }
 
 /// What an analysis may know beforehand.
+#[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The machine.
     pub machine: &'a Machine,
@@ -25,14 +34,38 @@ pub struct Context<'a> {
     pub span: Span,
     /// The CPUs of which the source tells what they ran; of the others nobody can say anything.
     pub followed: &'a [CpuId],
+    /// The source tells when threads were woken; without, ready time is not known.
+    pub ready_known: bool,
 }
 
-/// A fold over the stretches of a span.
+/// A fold over the stretches of a span. Every stretch is clipped to it.
 pub trait Analysis {
-    /// The stretches of some time, clipped to the span.
-    fn push(&mut self, batch: &Batch<'_>);
-    /// The table's rows.
-    fn finish(&mut self, out: &mut dyn Rows);
+    /// A thread's stretch begins. `world` is as it was until now.
+    fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
+        _ = (stretch, begins, world);
+    }
+
+    /// A CPU's stretch begins.
+    fn cpu(&mut self, stretch: &CpuStretch, begins: Begins, world: &World) {
+        _ = (stretch, begins, world);
+    }
+
+    /// A ready thread is moved to another run queue.
+    fn moved(&mut self, moved: &Move, world: &World) {
+        _ = (moved, world);
+    }
+
+    /// The span is over; the table's rows. `world` is as it was until its end.
+    fn finish(&mut self, world: &World, out: &mut dyn Rows);
+}
+
+/// Whether a stretch begins where it is said to begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Begins {
+    /// It does: something happened.
+    Here,
+    /// It was under way when the span began; its begin was cut off.
+    Before,
 }
 
 /// An analysis before it begins.
@@ -50,30 +83,90 @@ pub const ANALYSES: &[Entry] = &[Entry {
 }];
 
 /// Analyses under way.
-pub struct Running(Vec<(&'static TableDef, Box<dyn Analysis>)>);
+pub struct Running {
+    span: Span,
+    world: World,
+    analyses: Vec<(&'static TableDef, Box<dyn Analysis>)>,
+}
 
 impl Running {
     /// Begins those that make one of the named tables.
     #[must_use]
     pub fn start(names: &[&str], context: &Context<'_>) -> Self {
         let wanted = ANALYSES.iter().filter(|e| names.contains(&e.table.name));
-        Self(wanted.map(|e| (e.table, (e.start)(context))).collect())
+        Self {
+            span: context.span,
+            world: World::new(context),
+            analyses: wanted.map(|e| (e.table, (e.start)(context))).collect(),
+        }
     }
 
     /// Feeds all of them.
     pub fn push(&mut self, batch: &Batch<'_>) {
-        self.0.iter_mut().for_each(|(_, analysis)| analysis.push(batch));
+        let Batch { mut threads, mut cpus, mut moves } = *batch;
+        loop {
+            let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
+            let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
+            let moved = moves.first().map_or(Ns::MAX, |m| m.at);
+            // Moves first among equals: a thread that is moved and runs at one instant was moved first.
+            if moved <= thread && moved <= cpu {
+                let Some((first, rest)) = moves.split_first() else { return };
+                moves = rest;
+                self.moved(first);
+            } else if cpu <= thread {
+                let Some((first, rest)) = cpus.split_first() else { return };
+                cpus = rest;
+                self.cpu(first);
+            } else {
+                let Some((first, rest)) = threads.split_first() else { return };
+                threads = rest;
+                self.thread(first);
+            }
+        }
+    }
+
+    fn thread(&mut self, stretch: &ThreadStretch) {
+        let Some((span, begins)) = self.clip(stretch.span) else { return };
+        let stretch = ThreadStretch { span, ..*stretch };
+        self.world.now = span.start;
+        self.analyses.iter_mut().for_each(|(_, a)| a.thread(&stretch, begins, &self.world));
+        self.world.thread(&stretch);
+    }
+
+    fn cpu(&mut self, stretch: &CpuStretch) {
+        let Some((span, begins)) = self.clip(stretch.span) else { return };
+        let stretch = CpuStretch { span, ..*stretch };
+        self.world.now = span.start;
+        self.analyses.iter_mut().for_each(|(_, a)| a.cpu(&stretch, begins, &self.world));
+        self.world.cpu(&stretch);
+    }
+
+    fn moved(&mut self, moved: &Move) {
+        // A move before the span says on whose queue the thread is when it begins.
+        if moved.at < self.span.end {
+            let moved = Move { at: moved.at.max(self.span.start), ..*moved };
+            self.world.now = self.world.now.max(moved.at);
+            self.analyses.iter_mut().for_each(|(_, a)| a.moved(&moved, &self.world));
+        }
+    }
+
+    fn clip(&self, span: Span) -> Option<(Span, Begins)> {
+        let begins = if span.start < self.span.start { Begins::Before } else { Begins::Here };
+        let cut = Span { start: span.start.max(self.span.start), end: span.end.min(self.span.end) };
+        (cut.start < cut.end).then_some((cut, begins))
     }
 
     /// Their tables.
     #[must_use]
     pub fn finish(self) -> Vec<Table> {
+        let Self { span, mut world, analyses } = self;
+        world.now = span.end;
         let table = |(def, mut analysis): (_, Box<dyn Analysis>)| {
             let mut table = Table::new(def);
-            analysis.finish(&mut table);
+            analysis.finish(&world, &mut table);
             table
         };
-        self.0.into_iter().map(table).collect()
+        analyses.into_iter().map(table).collect()
     }
 }
 

@@ -18,7 +18,8 @@ fn cases() {
         let totals = accountant.finish(&mut collector);
         let machine = drawn.facts.machine.clone().unwrap_or_default();
         let followed: Vec<CpuId> = totals.cpus.iter().filter(|c| c.switches > 0).map(|c| c.cpu).collect();
-        let context = Context { machine: &machine, span: Span::new(Ns::ZERO, totals.end), followed: &followed };
+        let span = Span::new(Ns::ZERO, totals.end);
+        let context = Context { machine: &machine, span, followed: &followed, ready_known: totals.ready_known };
         let every: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
         let mut running = Running::start(&every, &context);
         let mut stretches = collector.finish();

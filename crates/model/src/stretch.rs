@@ -138,7 +138,7 @@ pub struct ThreadStretch {
     pub state: ThreadState,
     /// Why.
     pub reason: Reason,
-    /// Running: where. Ready: whose run queue. Else: where it was last.
+    /// Running: where. Ready: on whose run queue it began ([`Move`] tells the next ones). Else: where it was last.
     pub cpu: Option<CpuId>,
     /// Ready: the number of the thread that woke it.
     pub waker: Tid,
@@ -161,4 +161,16 @@ pub struct CpuStretch {
     pub state: CpuState,
     /// Busy: the thread. Idle: [`ThreadKey::IDLE`]. Unknown: [`ThreadKey::UNKNOWN`].
     pub thread: ThreadKey,
+}
+
+/// A ready thread was moved to another run queue (`sched_migrate_task`). Its stretch goes on; its `cpu` is the queue on which
+/// it began.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Move {
+    /// When.
+    pub at: Ns,
+    /// Who.
+    pub thread: ThreadKey,
+    /// Whose run queue it is on from now on.
+    pub to: CpuId,
 }

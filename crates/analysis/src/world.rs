@@ -1,0 +1,140 @@
+//! What every CPU and core does at one instant, kept for all analyses.
+
+use crate::Context;
+use model::{CpuId, CpuState, CpuStretch, Ns, ThreadKey, ThreadState, ThreadStretch};
+use topology::CoreType;
+
+/// What a CPU does.
+#[derive(Clone, Debug)]
+pub struct CpuNow {
+    /// Which.
+    pub cpu: CpuId,
+    /// Its core's place in [`World::cores`].
+    pub core: usize,
+    /// Class of its core, 0 = slowest.
+    pub class: u32,
+    /// Type of its core.
+    pub core_type: CoreType,
+    /// Whether the source tells what it ran.
+    pub followed: bool,
+    /// What it does; unknown until its first stretch.
+    pub state: CpuState,
+    /// Busy: the thread.
+    pub thread: ThreadKey,
+    /// Busy: its dynamic priority; `i16::MIN` where nobody told.
+    pub prio: i16,
+    /// Since when; not before the span's begin.
+    pub since: Ns,
+}
+
+/// What a physical core does: the sum over its CPUs.
+#[derive(Clone, Debug, Default)]
+pub struct CoreNow {
+    /// Its CPUs, as places in [`World::cpus`], by number.
+    pub cpus: Vec<usize>,
+    /// How many of them run a thread.
+    pub busy: usize,
+    /// Of how many nobody can say.
+    pub unknown: usize,
+}
+
+/// All CPUs at one instant.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// The instant.
+    pub now: Ns,
+    /// By number: those that the machine lists or the source follows.
+    pub cpus: Vec<CpuNow>,
+    /// By the number of their first CPU. A CPU whose siblings nobody told is a core of its own.
+    pub cores: Vec<CoreNow>,
+    /// Place of a CPU number in `cpus`; `usize::MAX`: none.
+    places: Vec<usize>,
+}
+
+impl World {
+    /// All CPUs, before anything is known of them.
+    #[must_use]
+    pub fn new(context: &Context<'_>) -> Self {
+        let machine = context.machine;
+        let mut ids: Vec<CpuId> = machine.cpus.iter().filter(|c| c.online).map(|c| c.id).collect();
+        ids.extend_from_slice(context.followed);
+        ids.sort_unstable();
+        ids.dedup();
+        let most = ids.last().map_or(0, |c| c.0 as usize + 1);
+        let mut places = vec![usize::MAX; most];
+        let (mut cpus, mut cores) = (Vec::with_capacity(ids.len()), Vec::<CoreNow>::new());
+        for (place, cpu) in ids.iter().enumerate() {
+            places[cpu.0 as usize] = place;
+            let siblings = machine.cpu(*cpu).map_or(&[][..], |c| &c.siblings);
+            let known = siblings.iter().filter(|s| *s < cpu).find_map(|s| places.get(s.0 as usize).filter(|p| **p < place));
+            let core = match known.map(|sibling: &usize| -> usize { CpuNow::core_of(&cpus, *sibling) }) {
+                Some(core) => core,
+                None => {
+                    cores.push(CoreNow::default());
+                    cores.len() - 1
+                }
+            };
+            cores[core].cpus.push(place);
+            cores[core].unknown += 1;
+            cpus.push(CpuNow {
+                cpu: *cpu,
+                core,
+                class: machine.core_class(*cpu),
+                core_type: machine.core_type(*cpu),
+                followed: context.followed.contains(cpu),
+                state: CpuState::Unknown,
+                thread: ThreadKey::UNKNOWN,
+                prio: i16::MIN,
+                since: context.span.start,
+            });
+        }
+        Self { now: context.span.start, cpus, cores, places }
+    }
+
+    /// The place of a CPU in [`Self::cpus`].
+    #[must_use]
+    #[inline]
+    pub fn place(&self, cpu: CpuId) -> Option<usize> {
+        self.places.get(cpu.0 as usize).copied().filter(|p| *p != usize::MAX)
+    }
+
+    /// What a CPU does.
+    #[must_use]
+    #[inline]
+    pub fn of(&self, cpu: CpuId) -> Option<&CpuNow> {
+        self.place(cpu).map(|p| &self.cpus[p])
+    }
+
+    /// A CPU's core.
+    #[must_use]
+    pub fn core(&self, cpu: CpuId) -> Option<&CoreNow> {
+        self.of(cpu).map(|c| &self.cores[c.core])
+    }
+
+    pub(crate) fn thread(&mut self, stretch: &ThreadStretch) {
+        if stretch.state == ThreadState::Running
+            && let Some(place) = stretch.cpu.and_then(|c| self.place(c))
+        {
+            self.cpus[place].prio = stretch.prio;
+        }
+    }
+
+    pub(crate) fn cpu(&mut self, stretch: &CpuStretch) {
+        let Some(place) = self.place(stretch.cpu) else { return };
+        let cpu = &mut self.cpus[place];
+        let core = &mut self.cores[cpu.core];
+        core.busy += usize::from(stretch.state == CpuState::Busy);
+        core.busy -= usize::from(cpu.state == CpuState::Busy);
+        core.unknown += usize::from(stretch.state == CpuState::Unknown);
+        core.unknown -= usize::from(cpu.state == CpuState::Unknown);
+        (cpu.state, cpu.thread, cpu.since) = (stretch.state, stretch.thread, stretch.span.start);
+        // Its thread's stretch begins at the same instant, and comes behind this one.
+        cpu.prio = i16::MIN;
+    }
+}
+
+impl CpuNow {
+    fn core_of(cpus: &[Self], place: usize) -> usize {
+        cpus.get(place).map_or(0, |c| c.core)
+    }
+}
