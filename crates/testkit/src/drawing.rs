@@ -156,7 +156,7 @@ impl Pen {
     }
 
     fn push(&mut self, phase: Phase, at: Ns, cpu: CpuId, what: What) {
-        self.events.push((phase, Event { at, offset: 0, cpu, what }));
+        self.events.push((phase, Event { at, offset: 0, cpu, current: Tid::UNKNOWN, what }));
     }
 
     fn cpu(&mut self, here: CpuId, cells: &[&str]) {

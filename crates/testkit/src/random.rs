@@ -178,7 +178,7 @@ impl Scheduler {
     }
 
     fn push(&mut self, cpu: usize, what: What) {
-        self.events.push(Event { at: Ns(self.now), offset: 0, cpu: CpuId(cpu as u32), what });
+        self.events.push(Event { at: Ns(self.now), offset: 0, cpu: CpuId(cpu as u32), current: Tid::UNKNOWN, what });
     }
 
     fn wake(&mut self, thread: usize, kind: WakeKind) {
@@ -306,5 +306,5 @@ fn garbage(rng: &mut Rng) -> Event {
         14 => What::Migrate { tid: tid(rng), from: cpu(rng), to: cpu(rng) },
         _ => What::Sample,
     };
-    Event { at: Ns(at), offset: 0, cpu: cpu(rng), what }
+    Event { at: Ns(at), offset: 0, cpu: cpu(rng), current: Tid::UNKNOWN, what }
 }
