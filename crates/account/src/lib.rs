@@ -13,17 +13,20 @@
 //! ```
 
 mod accountant;
+mod cut;
 mod laws;
 mod life;
 mod losses;
 mod processor;
 mod rows;
 mod stretches;
-mod strict;
 mod tables;
 mod totals;
+mod watch;
+mod watching;
 
 pub use accountant::{Accountant, Rules};
+pub use cut::InferredIndex;
 pub use laws::{Law, Laws};
 pub use losses::LossIndex;
 pub use stretches::{Collector, Stretches};
