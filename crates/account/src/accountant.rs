@@ -129,6 +129,7 @@ impl Accountant {
             wakes: self.wakes,
             lossy_complete,
             inferred: self.watch.map(Watch::finish).unwrap_or_default(),
+            filled: false,
         }
     }
 

@@ -49,10 +49,11 @@ impl InferredIndex {
 
 /// What cuts: both at once where both were asked for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Knife {
+pub struct Knife {
     /// Losses that make time unknown.
-    pub(crate) losses: Option<LossIndex>,
-    pub(crate) inferred: Option<InferredIndex>,
+    pub losses: Option<LossIndex>,
+    /// What stands in place of unknown time.
+    pub inferred: Option<InferredIndex>,
 }
 
 impl Knife {
@@ -78,13 +79,16 @@ impl Knife {
 }
 
 /// A stretch that may be cut.
-pub(crate) trait Cut: Copy {
+pub trait Cut: Copy {
+    /// When it was.
     fn span(&self) -> Span;
     /// Of an unknown one the first part that is not, by what was inferred, and the stretch that stands there.
     fn inferred(&self, index: &InferredIndex) -> Option<(Span, Self)>;
     /// The same state over a part of its span.
+    #[must_use]
     fn over(self, part: Span) -> Self;
     /// Unknown, for the loss.
+    #[must_use]
     fn doubted(self) -> Self;
     /// Whose losses count: a CPU's (`Some`), or any (`None`); the outer `None`: no loss makes this doubtful.
     fn losses_of(&self) -> Option<Option<CpuId>>;
@@ -147,7 +151,7 @@ impl Cut for CpuStretch {
 }
 
 /// Cuts stretches that come in order of start, and hands the pieces on in order of start.
-pub(crate) struct Cutter<'k, T> {
+pub struct Cutter<'k, T> {
     knife: &'k Knife,
     /// (begin of the next piece, order of coming, place in `open`).
     waiting: BinaryHeap<Reverse<(Ns, u64, usize)>>,
@@ -158,11 +162,14 @@ pub(crate) struct Cutter<'k, T> {
 }
 
 impl<'k, T: Cut> Cutter<'k, T> {
-    pub(crate) fn new(knife: &'k Knife) -> Self {
+    /// With nothing to hand on yet.
+    #[must_use]
+    pub fn new(knife: &'k Knife) -> Self {
         Self { knife, waiting: BinaryHeap::new(), open: Vec::new(), free: Vec::new(), came: 0, out: Vec::new() }
     }
 
-    pub(crate) fn push(&mut self, stretches: &[T], mut each: impl FnMut(&[T])) {
+    /// Takes the next stretches, and hands on all pieces that nothing can come before any more.
+    pub fn push(&mut self, stretches: &[T], mut each: impl FnMut(&[T])) {
         for stretch in stretches {
             let start = stretch.span().start;
             self.hand_out(start);
@@ -181,7 +188,8 @@ impl<'k, T: Cut> Cutter<'k, T> {
         self.out.clear();
     }
 
-    pub(crate) fn finish(mut self, mut each: impl FnMut(&[T])) {
+    /// Hands on what is left.
+    pub fn finish(mut self, mut each: impl FnMut(&[T])) {
         self.hand_out(Ns::MAX);
         each(&self.out);
     }

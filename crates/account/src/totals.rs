@@ -103,6 +103,8 @@ pub struct Totals {
     pub lossy_complete: bool,
     /// What can be inferred, apart from what was seen, in order of start.
     pub inferred: Vec<InferredStretch>,
+    /// Whether it stands in the sums ([`Totals::with_inferred`]).
+    pub filled: bool,
 }
 
 impl Totals {
@@ -151,6 +153,7 @@ impl Totals {
                 }
             }
         }
+        self.filled = true;
         self
     }
 
