@@ -2,9 +2,10 @@
 
 use crate::life::{Doing, Life};
 use crate::processor::{Processor, Runs};
+use crate::watch::Watch;
 use crate::{LossIndex, Sink, Totals};
 use model::{
-    Batch, CpuId, CpuState, CpuStretch, Event, LossSpan, NameId, Ns, Pid, Reason, Seen, SeenState, Span, Switch,
+    Batch, CpuId, CpuState, CpuStretch, Event, LossSpan, Move, NameId, Ns, Pid, Reason, Seen, SeenState, Span, Switch,
     SwitchOut, ThreadKey, ThreadState, ThreadStretch, Tid, Wake, WakeKind, What,
 };
 use rustc_hash::FxHashMap;
@@ -26,18 +27,22 @@ pub struct Rules {
     pub losses: Option<LossIndex>,
     /// Lossy time counts as unknown (`--strict-loss`).
     pub strict: bool,
+    /// Whether to find out who ran where no chain tells it ([`Totals::inferred`]). Of all else nothing changes.
+    pub infer: bool,
+    /// Every switch of every CPU was recorded: who a CPU's first switch takes out was there before.
+    pub whole: bool,
 }
 
 /// Follows the chains of CPUs and threads. Memory: what there is of threads and CPUs.
 pub struct Accountant {
-    rules: Rules,
-    lives: Vec<Life>,
+    pub(crate) rules: Rules,
+    pub(crate) lives: Vec<Life>,
     /// The present life of each number.
-    by_tid: FxHashMap<Tid, usize>,
+    pub(crate) by_tid: FxHashMap<Tid, usize>,
     /// Names and processes told of threads that have done nothing yet.
     told: FxHashMap<Tid, (Pid, NameId)>,
     cpus: BTreeMap<CpuId, usize>,
-    processors: Vec<Processor>,
+    pub(crate) processors: Vec<Processor>,
     /// Place of a CPU in `processors`, for small numbers.
     near: Vec<usize>,
     names: Vec<Box<str>>,
@@ -45,6 +50,8 @@ pub struct Accountant {
     end: Ns,
     events: u64,
     wakes: u64,
+    /// Where something is to be inferred.
+    pub(crate) watch: Option<Watch>,
 }
 
 impl Accountant {
@@ -52,6 +59,7 @@ impl Accountant {
     #[must_use]
     pub fn new(rules: Rules) -> Self {
         Self {
+            watch: rules.infer.then(Watch::default),
             rules,
             lives: Vec::new(),
             by_tid: FxHashMap::default(),
@@ -89,6 +97,7 @@ impl Accountant {
         }
         for at in 0..self.processors.len() {
             let certain = self.certain(at);
+            self.watch_cpu_ends(at, end, certain || !self.processors[at].totals.followed, None);
             self.cpu_until(at, end, certain, sink);
         }
         let current: Vec<usize> = self.by_tid.values().copied().collect();
@@ -119,6 +128,8 @@ impl Accountant {
             events: self.events,
             wakes: self.wakes,
             lossy_complete,
+            inferred: self.watch.map(Watch::finish).unwrap_or_default(),
+            filled: false,
         }
     }
 
@@ -127,7 +138,8 @@ impl Accountant {
         if event.is_sample() {
             self.end = self.end.max(event.at);
             if event.cpu != CpuId::UNKNOWN {
-                self.processor(event.cpu, sink);
+                let here = self.processor(event.cpu, sink);
+                self.watch_named(event, here);
             }
         }
         let at = event.at;
@@ -137,7 +149,11 @@ impl Accountant {
             What::Wake(wake) => self.wake(at, wake, sink),
             What::Migrate { tid, to, .. } => {
                 if let Some(life) = self.by_tid.get(tid).and_then(|i| self.lives.get_mut(*i)) {
-                    life.queue = Some(*to);
+                    if life.doing == Doing::Ready {
+                        sink.moved(Move { at: at.max(Ns::ZERO), thread: life.totals.thread, to: *to });
+                    } else {
+                        life.queue = Some(*to);
+                    }
                 }
             }
             What::Charge { tid, ns } => {
@@ -190,6 +206,11 @@ impl Accountant {
         }
     }
 
+    /// Where a CPU's place is, if it has one.
+    pub(crate) fn place_of(&self, cpu: CpuId) -> Option<usize> {
+        self.near.get(cpu.0 as usize).copied().filter(|at| *at != usize::MAX)
+    }
+
     fn begin_life(&mut self, tid: Tid, begin: Ns, sink: &mut impl Sink) -> usize {
         let at = self.lives.len();
         let former = self.by_tid.insert(tid, at).map(|i| &self.lives[i]);
@@ -197,6 +218,7 @@ impl Accountant {
         let (pid, name) = self.told.remove(&tid).unwrap_or((Pid::UNKNOWN, NameId::NONE));
         let mut life = Life::new(ThreadKey(at as i64 + 1), tid, number, begin.max(Ns::ZERO), sink.begin_thread());
         (life.totals.pid, life.name) = (pid, name);
+        life.watched = self.watch.as_ref().is_some_and(|w| w.waits_for(tid));
         self.lives.push(life);
         at
     }
@@ -233,6 +255,7 @@ impl Accountant {
 
     /// Ends a thread's open stretch.
     fn thread_until(&mut self, at: usize, now: Ns, sink: &mut impl Sink) {
+        self.watch_thread_ends(at);
         let life = &mut self.lives[at];
         let span = Span::new(life.since.max(Ns::ZERO), now.max(Ns::ZERO));
         let (began_before, state, time) = (life.since < Ns::ZERO, life.state(), span.len());
@@ -289,6 +312,7 @@ impl Accountant {
         let processor = &mut self.processors[at];
         let span = Span::new(processor.since.max(Ns::ZERO), now.max(Ns::ZERO));
         processor.since = now;
+        processor.lead = now;
         if span.is_empty() {
             return;
         }
@@ -342,6 +366,7 @@ impl Accountant {
             Runs::Thread(life) => prev == Some(life) && self.lives[life].runs_on(cpu),
             Runs::Somebody => !named,
         };
+        self.watch_cpu_ends(here, now, linked, Some(switch.prev));
         self.cpu_until(here, now, linked, sink);
         let first = self.processors[here].totals.switches == 0;
         let totals = &mut self.processors[here].totals;
@@ -512,6 +537,7 @@ impl Accountant {
             self.thread_until(former, now, sink);
         }
         let at = self.begin_life(tid, now, sink);
+        self.watch_born(at);
         let life = &mut self.lives[at];
         life.since = now;
         life.charged = Some(Ns::ZERO); // the kernel begins to count at its birth
@@ -551,6 +577,7 @@ impl Accountant {
             return;
         }
         let cpu = self.processors[here].totals.cpu;
+        self.watch_cpu_ends(here, now, false, None);
         self.cpu_until(here, now, false, sink);
         let runs = if tid == Tid::IDLE { Runs::Idle } else { Runs::Thread(self.life(tid, sink)) };
         if let Runs::Thread(at) = runs

@@ -13,24 +13,28 @@
 //! ```
 
 mod accountant;
+mod cut;
 mod laws;
 mod life;
 mod losses;
 mod processor;
 mod rows;
+mod steps;
 mod stretches;
-mod strict;
 mod tables;
 mod totals;
+mod watch;
+mod watching;
 
 pub use accountant::{Accountant, Rules};
+pub use cut::{Cut, Cutter, InferredIndex, Knife};
 pub use laws::{Law, Laws};
 pub use losses::LossIndex;
 pub use stretches::{Collector, Stretches};
-pub use tables::{cpus, loss, thread_by_core_type, thread_by_cpu, threads};
+pub use tables::{cpus, inferred_state, loss, thread_by_core_type, thread_by_cpu, threads};
 pub use totals::{CpuTotals, ThreadTotals, Totals};
 
-use model::{CpuStretch, ThreadStretch};
+use model::{CpuStretch, Move, ThreadStretch};
 
 /// Takes finished stretches. Stretches begin in the order of time; each is told when it ends, with the place that was asked
 /// for when it began.
@@ -43,6 +47,8 @@ pub trait Sink {
     fn thread(&mut self, place: u64, stretch: &ThreadStretch);
     /// A CPU's stretch has ended.
     fn cpu(&mut self, place: u64, stretch: &CpuStretch);
+    /// A ready thread was moved to another run queue; told in the order of time.
+    fn moved(&mut self, moved: Move);
 }
 
 /// Where only the sums are wanted.
@@ -59,4 +65,6 @@ impl Sink for () {
     fn thread(&mut self, _: u64, _: &ThreadStretch) {}
     #[inline]
     fn cpu(&mut self, _: u64, _: &CpuStretch) {}
+    #[inline]
+    fn moved(&mut self, _: Move) {}
 }

@@ -27,7 +27,7 @@ pub(crate) struct Life {
     pub(crate) reason: Reason,
     /// The CPU of its last switch-in or switch-out.
     pub(crate) cpu: Option<CpuId>,
-    /// While it is ready: the CPU on whose run queue it is.
+    /// While it is ready: the CPU on whose run queue it began to be.
     pub(crate) queue: Option<CpuId>,
     /// Whether a waking is remembered.
     pub(crate) woken: bool,
@@ -41,6 +41,10 @@ pub(crate) struct Life {
     pub(crate) charged: Option<Ns>,
     /// What the kernel charged in the open running stretch, where it tells charge by charge.
     pub(crate) open_charge: Option<Ns>,
+    /// How often its state changed, and a beginning of life beside the recording's counts too.
+    pub(crate) turns: u32,
+    /// Whether runs of events that name it wait for what its open stretch turns out to be.
+    pub(crate) watched: bool,
 }
 
 impl Life {
@@ -65,6 +69,7 @@ impl Life {
                 unwoken: 0,
                 by_cpu: Vec::new(),
                 nowhere: Ns::ZERO,
+                inferred: Ns::ZERO,
             },
             doing: Doing::Unknown,
             place,
@@ -80,6 +85,8 @@ impl Life {
             snapshot: false,
             charged: None,
             open_charge: None,
+            turns: 0,
+            watched: false,
         }
     }
 

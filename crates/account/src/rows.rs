@@ -28,6 +28,13 @@ pub(crate) trait Row: Pod {
     fn is_first(&self) -> bool;
 }
 
+/// How far rows have been read.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Cursor {
+    first: usize,
+    at: u64,
+}
+
 pub(crate) struct Rows<T> {
     window: Vec<T>,
     first: Vec<T>,
@@ -79,6 +86,36 @@ impl<T: Row> Rows<T> {
         }
         self.window.drain(..older);
         self.left += older as u64;
+    }
+
+    /// The next filled rows, in order, in place of what `out` held; `false`: there are no more.
+    pub(crate) fn next(&mut self, cursor: &mut Cursor, out: &mut Vec<T>) -> Result<bool> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        out.clear();
+        if cursor.first < self.first.len() {
+            let rest = &self.first[cursor.first..];
+            out.extend_from_slice(&rest[..rest.len().min(BATCH)]);
+            cursor.first += out.len();
+            return Ok(true);
+        }
+        let in_file = self.left.saturating_sub(cursor.at).min(BATCH as u64) as usize;
+        if let Some(file) = self.file.as_ref().filter(|_| in_file > 0) {
+            out.resize(in_file, T::zeroed());
+            file.read_exact_at(bytemuck::cast_slice_mut(out), cursor.at * size_of::<T>() as u64)?;
+            cursor.at += in_file as u64;
+        } else {
+            let from = cursor.at.saturating_sub(self.left) as usize;
+            let rest = self.window.get(from..).unwrap_or_default();
+            if rest.is_empty() {
+                return Ok(false);
+            }
+            out.extend_from_slice(&rest[..rest.len().min(BATCH)]);
+            cursor.at += out.len() as u64;
+        }
+        out.retain(Row::is_filled);
+        Ok(true)
     }
 
     /// Hands all filled rows on, in order, in batches.

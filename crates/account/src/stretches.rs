@@ -1,28 +1,30 @@
 //! Stage two: what stage one finished, in order of start.
 
+use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Row, Rows};
-use crate::strict::{Cut, Cutter};
-use crate::{LossIndex, Sink};
+use crate::steps::{MoveRow, Steps};
+use crate::{InferredIndex, LossIndex, Sink};
 use bytemuck::{Pod, Zeroable};
-use model::{CpuId, CpuState, CpuStretch, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
+use model::{CpuId, CpuState, CpuStretch, Move, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
 
 /// Collects finished stretches, in bounded memory.
 pub struct Collector {
     threads: Rows<ThreadRow>,
     cpus: Rows<CpuRow>,
+    moves: Rows<MoveRow>,
 }
 
 /// All stretches of a recording, in order of start.
 pub struct Stretches {
     threads: Rows<ThreadRow>,
     cpus: Rows<CpuRow>,
-    /// Losses that make time unknown.
-    strict: Option<LossIndex>,
+    moves: Rows<MoveRow>,
+    knife: Knife,
 }
 
 impl Default for Collector {
     fn default() -> Self {
-        Self { threads: Rows::new(), cpus: Rows::new() }
+        Self { threads: Rows::new(), cpus: Rows::new(), moves: Rows::new() }
     }
 }
 
@@ -30,7 +32,7 @@ impl Collector {
     /// No more will come.
     #[must_use]
     pub fn finish(self) -> Stretches {
-        Stretches { threads: self.threads, cpus: self.cpus, strict: None }
+        Stretches { threads: self.threads, cpus: self.cpus, moves: self.moves, knife: Knife::default() }
     }
 }
 
@@ -51,13 +53,41 @@ impl Sink for Collector {
     fn cpu(&mut self, place: u64, stretch: &CpuStretch) {
         self.cpus.fill(place, CpuRow::of(stretch));
     }
+    #[inline]
+    fn moved(&mut self, moved: Move) {
+        let place = self.moves.reserve();
+        self.moves.fill(place, MoveRow::of(&moved));
+    }
 }
 
 impl Stretches {
     /// Lossy time counts as unknown, as it does in sums made with [`crate::Rules::strict`].
     #[must_use]
     pub fn strict(self, losses: LossIndex) -> Self {
-        Self { strict: Some(losses).filter(|l| !l.is_empty()), ..self }
+        let losses = Some(losses).filter(|l| !l.is_empty());
+        Self { knife: Knife { losses, ..self.knife }, ..self }
+    }
+
+    /// What was inferred stands in place of the unknown time that it fills, as in [`crate::Totals::with_inferred`].
+    #[must_use]
+    pub fn with_inferred(self, inferred: InferredIndex) -> Self {
+        Self { knife: Knife { inferred: Some(inferred), ..self.knife }, ..self }
+    }
+
+    /// Cut by this knife.
+    #[must_use]
+    pub fn knife(self, knife: Knife) -> Self {
+        Self { knife, ..self }
+    }
+
+    /// Hands on all that began up to the same time, some thousands at a time: threads' and CPUs' stretches and moves.
+    ///
+    /// # Errors
+    /// The temporary file cannot be written or read.
+    pub fn steps(&mut self, each: impl FnMut(&[ThreadStretch], &[CpuStretch], &[Move])) -> std::io::Result<()> {
+        let threads = Steps::cut(&mut self.threads, &self.knife, ThreadRow::stretch);
+        let cpus = Steps::cut(&mut self.cpus, &self.knife, CpuRow::stretch);
+        crate::steps::together(threads, cpus, Steps::whole(&mut self.moves, MoveRow::moved), each)
     }
 
     /// Hands on the threads' stretches, some thousands at a time.
@@ -65,7 +95,7 @@ impl Stretches {
     /// # Errors
     /// The temporary file cannot be written or read.
     pub fn threads(&mut self, each: impl FnMut(&[ThreadStretch])) -> std::io::Result<()> {
-        read(&mut self.threads, self.strict.as_ref(), ThreadRow::stretch, each)
+        read(&mut self.threads, &self.knife, ThreadRow::stretch, each)
     }
 
     /// Hands on the CPUs' stretches.
@@ -73,18 +103,18 @@ impl Stretches {
     /// # Errors
     /// The temporary file cannot be written or read.
     pub fn cpus(&mut self, each: impl FnMut(&[CpuStretch])) -> std::io::Result<()> {
-        read(&mut self.cpus, self.strict.as_ref(), CpuRow::stretch, each)
+        read(&mut self.cpus, &self.knife, CpuRow::stretch, each)
     }
 }
 
 fn read<R: Row, S: Cut>(
     rows: &mut Rows<R>,
-    strict: Option<&LossIndex>,
+    knife: &Knife,
     stretch: impl Fn(&R) -> S,
     mut each: impl FnMut(&[S]),
 ) -> std::io::Result<()> {
     let mut batch = Vec::new();
-    let mut cutter = strict.map(Cutter::new);
+    let mut cutter = knife.cuts().then(|| Cutter::new(knife));
     rows.read(|rows| {
         batch.clear();
         batch.extend(rows.iter().map(&stretch));
@@ -128,7 +158,7 @@ impl Row for ThreadRow {
 }
 
 /// The reasons that are no letters, by number.
-const REASONS: [Reason; 14] = [
+const REASONS: [Reason; 15] = [
     Reason::None,
     Reason::Preempted,
     Reason::Yielded,
@@ -143,6 +173,7 @@ const REASONS: [Reason; 14] = [
     Reason::Undecided,
     Reason::Untold,
     Reason::Lossy,
+    Reason::Inferred,
 ];
 
 impl ThreadRow {
@@ -175,6 +206,7 @@ impl ThreadRow {
                 Reason::Undecided => 11,
                 Reason::Untold => 12,
                 Reason::Lossy => 13,
+                Reason::Inferred => 14,
             },
         }
     }

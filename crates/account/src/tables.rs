@@ -1,18 +1,18 @@
 //! The tables that come from the sums alone.
 
 use crate::Totals;
-use model::{CpuState, Pid, Rows as _, Table, ThreadState, Value, tables};
+use model::{CpuState, InferredStretch, Pid, Rows as _, Table, ThreadState, Value, tables};
 use std::collections::BTreeMap;
 use topology::Machine;
 
-/// [`tables::THREADS`].
+/// [`tables::THREADS`], or [`tables::THREADS_FILLED`].
 #[must_use]
 pub fn threads(totals: &Totals) -> Table {
-    let mut table = Table::new(&tables::THREADS);
+    let mut table = Table::new(if totals.filled { &tables::THREADS_FILLED } else { &tables::THREADS });
     for t in &totals.threads {
         let charged = t.exec_of.0 > 0;
         let ready = |v: i64| totals.ready_known.then_some(v);
-        table.row(&[
+        let mut row = vec![
             t.thread.0.into(),
             i64::from(t.tid.0).into(),
             i64::from(t.life).into(),
@@ -32,17 +32,19 @@ pub fn threads(totals: &Totals) -> Table {
             (t.migrations as i64).into(),
             (t.unwoken as i64).into(),
             t.begin.into(),
-        ]);
+        ];
+        row.extend(totals.filled.then_some(t.inferred.into()));
+        table.row(&row);
     }
     table
 }
 
-/// [`tables::CPUS`].
+/// [`tables::CPUS`], or [`tables::CPUS_FILLED`].
 #[must_use]
 pub fn cpus(totals: &Totals, machine: &Machine) -> Table {
-    let mut table = Table::new(&tables::CPUS);
+    let mut table = Table::new(if totals.filled { &tables::CPUS_FILLED } else { &tables::CPUS });
     for c in &totals.cpus {
-        table.row(&[
+        let mut row = vec![
             i64::from(c.cpu.0).into(),
             machine.core_type(c.cpu).as_str().into(),
             c.time(CpuState::Busy).into(),
@@ -51,7 +53,9 @@ pub fn cpus(totals: &Totals, machine: &Machine) -> Table {
             c.lossy.into(),
             (c.switches as i64).into(),
             (c.broken as i64).into(),
-        ]);
+        ];
+        row.extend(totals.filled.then_some(c.inferred.into()));
+        table.row(&row);
     }
     table
 }
@@ -111,6 +115,23 @@ pub fn loss(totals: &Totals) -> Table {
             l.to.min(totals.end).into(),
             l.cpu.map(|c| i64::from(c.0)).into(),
             (l.events >= 0).then_some(l.events).into(),
+        ]);
+    }
+    table
+}
+
+/// [`tables::INFERRED_STATE`].
+#[must_use]
+pub fn inferred_state(inferred: &[InferredStretch]) -> Table {
+    let mut table = Table::new(&tables::INFERRED_STATE);
+    for s in inferred {
+        table.row(&[
+            s.thread.0.into(),
+            i64::from(s.tid.0).into(),
+            i64::from(s.cpu.0).into(),
+            s.span.start.into(),
+            s.span.end.into(),
+            s.basis.as_str().into(),
         ]);
     }
     table

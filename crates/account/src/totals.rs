@@ -1,7 +1,7 @@
 //! The sums of a recording.
 
 use crate::LossIndex;
-use model::{CpuId, CpuState, LossSpan, Ns, Pid, ThreadKey, ThreadState, Tid};
+use model::{CpuId, CpuState, InferredStretch, LossSpan, Ns, Pid, ThreadKey, ThreadState, Tid};
 
 /// What one life of one thread did.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +42,8 @@ pub struct ThreadTotals {
     pub by_cpu: Vec<(CpuId, Ns)>,
     /// Running time on CPUs that the source does not name.
     pub nowhere: Ns,
+    /// The part of its running time that was inferred ([`Totals::with_inferred`]).
+    pub inferred: Ns,
 }
 
 impl ThreadTotals {
@@ -61,6 +63,8 @@ pub struct CpuTotals {
     pub states: [Ns; 3],
     /// The part of it in which the source reports lost events of this CPU.
     pub lossy: Ns,
+    /// The part of its busy and idle time that was inferred ([`Totals::with_inferred`]).
+    pub inferred: Ns,
     /// Switches recorded on it.
     pub switches: u64,
     /// Of these, how many do not link to the one before.
@@ -78,7 +82,7 @@ impl CpuTotals {
 }
 
 /// The sums of a recording.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
     /// From 0 to its last sample.
     pub end: Ns,
@@ -97,6 +101,10 @@ pub struct Totals {
     /// Time of all threads that is lossy, and so on for CPUs, is complete only where the losses were known beforehand
     /// ([`crate::Rules::losses`]); otherwise, where there are any, account again with them.
     pub lossy_complete: bool,
+    /// What can be inferred, apart from what was seen, in order of start.
+    pub inferred: Vec<InferredStretch>,
+    /// Whether it stands in the sums ([`Totals::with_inferred`]).
+    pub filled: bool,
 }
 
 impl Totals {
@@ -124,9 +132,39 @@ impl Totals {
         Ns(self.end.0.saturating_mul(self.cpus.len() as i64))
     }
 
+    /// The sums with what was inferred in place of the unknown time that it fills.
+    #[must_use]
+    pub fn with_inferred(mut self) -> Self {
+        for stretch in &self.inferred {
+            let time = stretch.span.len();
+            if let Ok(at) = self.cpus.binary_search_by_key(&stretch.cpu, |c| c.cpu) {
+                let cpu = &mut self.cpus[at];
+                let state = if stretch.thread == ThreadKey::IDLE { CpuState::Idle } else { CpuState::Busy };
+                moved(&mut cpu.states, CpuState::Unknown as usize, state as usize, time);
+                cpu.inferred = cpu.inferred + time;
+            }
+            if let Ok(at) = self.threads.binary_search_by_key(&stretch.thread, |t| t.thread) {
+                let thread = &mut self.threads[at];
+                moved(&mut thread.states, ThreadState::Unknown as usize, ThreadState::Running as usize, time);
+                thread.inferred = thread.inferred + time;
+                match thread.by_cpu.binary_search_by_key(&stretch.cpu, |(cpu, _)| *cpu) {
+                    Ok(at) => thread.by_cpu[at].1 = thread.by_cpu[at].1 + time,
+                    Err(at) => thread.by_cpu.insert(at, (stretch.cpu, time)),
+                }
+            }
+        }
+        self.filled = true;
+        self
+    }
+
     /// The losses, ready to be looked up.
     #[must_use]
     pub fn loss_index(&self) -> LossIndex {
         LossIndex::new(&self.losses, self.end)
     }
+}
+
+fn moved(states: &mut [Ns], from: usize, to: usize, time: Ns) {
+    states[from] = states[from] - time;
+    states[to] = states[to] + time;
 }

@@ -14,7 +14,8 @@ pub use world::{CoreNow, CpuNow, World};
 use model::{CpuId, CpuStretch, Move, Ns, Rows, Span, Table, TableDef, ThreadStretch};
 use topology::Machine;
 
-/// Some stretches, each kind in order of start; all kinds up to the same time.
+/// Some stretches, each kind in order of start; all kinds up to the same time. Among those that begin at one instant there
+/// is no order between the kinds: between them no time passes.
 #[derive(Clone, Copy, Default)]
 pub struct Batch<'a> {
     /// Of threads.
@@ -108,7 +109,6 @@ impl Running {
             let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
             let moved = moves.first().map_or(Ns::MAX, |m| m.at);
-            // Moves first among equals: a thread that is moved and runs at one instant was moved first.
             if moved <= thread && moved <= cpu {
                 let Some((first, rest)) = moves.split_first() else { return };
                 moves = rest;

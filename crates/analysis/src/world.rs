@@ -1,8 +1,7 @@
 //! What every CPU and core does at one instant, kept for all analyses.
 
 use crate::Context;
-use model::{CpuId, CpuState, CpuStretch, Ns, ThreadKey, ThreadState, ThreadStretch};
-use topology::CoreType;
+use model::{CoreType, CpuId, CpuState, CpuStretch, Ns, ThreadKey, ThreadState, ThreadStretch};
 
 /// What a CPU does.
 #[derive(Clone, Debug)]
@@ -21,8 +20,9 @@ pub struct CpuNow {
     pub state: CpuState,
     /// Busy: the thread.
     pub thread: ThreadKey,
-    /// Busy: its dynamic priority; `i16::MIN` where nobody told.
-    pub prio: i16,
+    /// Who was told to run here last, and its dynamic priority; a thread's stretch and its CPU's begin at one instant, in
+    /// any order.
+    runner: (ThreadKey, i16),
     /// Since when; not before the span's begin.
     pub since: Ns,
 }
@@ -66,7 +66,8 @@ impl World {
         for (place, cpu) in ids.iter().enumerate() {
             places[cpu.0 as usize] = place;
             let siblings = machine.cpu(*cpu).map_or(&[][..], |c| &c.siblings);
-            let known = siblings.iter().filter(|s| *s < cpu).find_map(|s| places.get(s.0 as usize).filter(|p| **p < place));
+            let known =
+                siblings.iter().filter(|s| *s < cpu).find_map(|s| places.get(s.0 as usize).filter(|p| **p < place));
             let core = match known.map(|sibling: &usize| -> usize { CpuNow::core_of(&cpus, *sibling) }) {
                 Some(core) => core,
                 None => {
@@ -84,7 +85,7 @@ impl World {
                 followed: context.followed.contains(cpu),
                 state: CpuState::Unknown,
                 thread: ThreadKey::UNKNOWN,
-                prio: i16::MIN,
+                runner: (ThreadKey::UNKNOWN, i16::MIN),
                 since: context.span.start,
             });
         }
@@ -115,7 +116,7 @@ impl World {
         if stretch.state == ThreadState::Running
             && let Some(place) = stretch.cpu.and_then(|c| self.place(c))
         {
-            self.cpus[place].prio = stretch.prio;
+            self.cpus[place].runner = (stretch.thread, stretch.prio);
         }
     }
 
@@ -128,12 +129,16 @@ impl World {
         core.unknown += usize::from(stretch.state == CpuState::Unknown);
         core.unknown -= usize::from(cpu.state == CpuState::Unknown);
         (cpu.state, cpu.thread, cpu.since) = (stretch.state, stretch.thread, stretch.span.start);
-        // Its thread's stretch begins at the same instant, and comes behind this one.
-        cpu.prio = i16::MIN;
     }
 }
 
 impl CpuNow {
+    /// Dynamic priority of the thread that runs here; `i16::MIN` where there is none or nobody told.
+    #[must_use]
+    pub fn prio(&self) -> i16 {
+        if self.state == CpuState::Busy && self.runner.0 == self.thread { self.runner.1 } else { i16::MIN }
+    }
+
     fn core_of(cpus: &[Self], place: usize) -> usize {
         cpus.get(place).map_or(0, |c| c.core)
     }

@@ -1,52 +1,43 @@
 //! Every analysis as a drawing and the table that comes of it: crates/analysis/cases.
 
-use account::{Accountant, Collector, Rules};
-use analysis::{Batch, Context, Running};
-use ingest::Limits;
-use model::{CpuId, Ns, Span, Table, Value};
+mod support;
+
+use account::Rules;
+use model::Table;
 use std::fmt::Write;
 use std::path::Path;
+use support::{analyse, text};
 
+/// A case shows the table that its file is named after.
 #[test]
 fn cases() {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases"));
-    testkit::cases::run(folder, |drawing| {
-        let drawn = testkit::trace(drawing);
-        let mut accountant = Accountant::new(Rules { has_waking: true, has_wakes: true, ..Rules::default() });
-        let mut collector = Collector::default();
-        ingest::run(drawn.opened(), false, Limits::default(), |batch| accountant.push(batch, &mut collector));
-        let totals = accountant.finish(&mut collector);
-        let machine = drawn.facts.machine.clone().unwrap_or_default();
-        let followed: Vec<CpuId> = totals.cpus.iter().filter(|c| c.switches > 0).map(|c| c.cpu).collect();
-        let span = Span::new(Ns::ZERO, totals.end);
-        let context = Context { machine: &machine, span, followed: &followed, ready_known: totals.ready_known };
-        let every: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
-        let mut running = Running::start(&every, &context);
-        let mut stretches = collector.finish();
-        stretches.cpus(|cpus| running.push(&Batch { cpus, threads: &[] })).unwrap();
-        stretches.threads(|threads| running.push(&Batch { cpus: &[], threads })).unwrap();
-        running.finish().iter().map(told).collect()
-    });
+    for analysis in analysis::ANALYSES {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases")).join(analysis.table.name);
+        assert!(folder.is_dir(), "{}: no case", folder.display());
+        testkit::cases::run(&folder, |drawing| {
+            let drawn = testkit::trace(drawing);
+            let rules = Rules { has_waking: true, has_wakes: true, ..Rules::default() };
+            let machine = drawn.facts.machine.clone().unwrap_or_default();
+            told(&analyse(drawn.opened(), machine, rules, |whole| whole).tables[analysis.table.name])
+        });
+    }
 }
 
 /// A table as text: its name, its columns, its rows.
 fn told(table: &Table) -> String {
+    let cells: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(text).collect()).collect();
+    let wide = |at: usize| {
+        let longest = cells.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+        longest.max(table.def.cols[at].name.len())
+    };
+    let line = |row: Vec<&str>| {
+        let cells: Vec<String> = row.iter().enumerate().map(|(at, v)| format!("{v:>w$}", w = wide(at))).collect();
+        cells.join("  ")
+    };
     let mut out = format!("{}\n", table.def.name);
-    let names: Vec<String> = table.def.cols.iter().map(|c| format!("{:>11}", c.name)).collect();
-    let _ = writeln!(out, "{}", names.join(" "));
-    for row in &table.rows {
-        let cells: Vec<String> = row.iter().map(|v| format!("{:>11}", text(v))).collect();
-        let _ = writeln!(out, "{}", cells.join(" "));
+    let _ = writeln!(out, "{}", line(table.def.cols.iter().map(|c| c.name).collect()));
+    for row in &cells {
+        let _ = writeln!(out, "{}", line(row.iter().map(String::as_str).collect()));
     }
     out
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::Int(v) => v.to_string(),
-        Value::Float(v) => v.to_string(),
-        Value::Text(v) => v.clone(),
-        Value::Bool(v) => v.to_string(),
-    }
 }

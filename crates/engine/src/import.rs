@@ -1,8 +1,8 @@
 //! From a source to a trace folder.
 
-use crate::{Accounted, EngineError, Identity, PassOptions, Source, Summary, account_with};
-use account::{Collector, Sink, Stretches};
-use model::{Batch, CpuId, CpuStretch, Ns, Span, Table, ThreadStretch};
+use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
+use account::{Collector, InferredIndex, Sink, Stretches, Totals};
+use model::{Batch, CpuId, CpuStretch, Move, Ns, Span, Table, ThreadStretch};
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
 use topology::Machine;
@@ -25,7 +25,8 @@ pub enum Target<'a> {
     InPlace(&'a Path),
 }
 
-/// Reads a source into a trace folder: its events, stretches and tables.
+/// Reads a source into a trace folder: its events, stretches and tables. What can be inferred stands there apart, so that all
+/// of it can be had with that and without.
 ///
 /// # Errors
 /// The source cannot be opened, or the folder cannot be written.
@@ -35,6 +36,7 @@ pub fn import(
     options: &PassOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Accounted, EngineError> {
+    let options = &PassOptions { infer: Infer::Apart, ..options.clone() };
     // The checksum reads all of the file; beside the import, which does too, that costs a core little.
     std::thread::scope(|scope| {
         let identity = scope.spawn(|| source.identity());
@@ -46,7 +48,9 @@ pub fn import(
         for table in &tables {
             writer.table(table)?;
         }
-        for table in model::tables::ALL.iter().filter_map(|def| of_totals(def.name, &accounted)) {
+        for table in
+            model::tables::ALL.iter().filter_map(|def| of_totals(def.name, &accounted.totals, &accounted.machine))
+        {
             writer.table(&table)?;
         }
         let identity = identity.join().map_err(|_| EngineError::Other("reading the checksum failed".into()))??;
@@ -78,6 +82,10 @@ impl Sink for Writing {
     #[inline]
     fn cpu(&mut self, place: u64, stretch: &CpuStretch) {
         self.collector.cpu(place, stretch);
+    }
+    #[inline]
+    fn moved(&mut self, moved: Move) {
+        self.collector.moved(moved);
     }
 }
 
@@ -118,24 +126,19 @@ fn stage_two(
     writer: &mut FolderWriter,
 ) -> Result<Vec<Table>, EngineError> {
     let mut failed = Ok(());
-    let followed = followed(accounted);
+    let followed = followed(&accounted.totals);
     let names: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
-    let mut analyses = analysis::Running::start(&names, &context(accounted, &followed, &accounted.machine));
+    let mut analyses = analysis::Running::start(&names, &context(&accounted.totals, &followed, &accounted.machine));
     let mut write = |written: Result<(), store::Error>| {
         if failed.is_ok() {
             failed = written;
         }
     };
     stretches
-        .cpus(|cpus| {
+        .steps(|threads, cpus, moves| {
             write(writer.cpu_stretches(cpus));
-            analyses.push(&analysis::Batch { cpus, threads: &[] });
-        })
-        .map_err(EngineError::temporary)?;
-    stretches
-        .threads(|threads| {
             write(writer.thread_stretches(threads));
-            analyses.push(&analysis::Batch { cpus: &[], threads });
+            analyses.push(&analysis::Batch { threads, cpus, moves });
         })
         .map_err(EngineError::temporary)?;
     failed?;
@@ -144,28 +147,35 @@ fn stage_two(
 
 /// What a collector collected, as the options want it.
 pub(crate) fn stretches(collector: Collector, accounted: &Accounted, options: &PassOptions) -> Stretches {
-    let stretches = collector.finish();
-    if options.strict_loss { stretches.strict(accounted.totals.loss_index()) } else { stretches }
+    let mut stretches = collector.finish();
+    if options.strict_loss {
+        stretches = stretches.strict(accounted.totals.loss_index());
+    }
+    if options.infer == Infer::Within {
+        stretches = stretches.with_inferred(InferredIndex::new(&accounted.totals.inferred));
+    }
+    stretches
 }
 
 /// The CPUs of which the source tells what they ran.
-pub(crate) fn followed(accounted: &Accounted) -> Vec<CpuId> {
-    accounted.totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect()
+pub(crate) fn followed(totals: &Totals) -> Vec<CpuId> {
+    totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect()
 }
 
-pub(crate) fn context<'a>(accounted: &Accounted, followed: &'a [CpuId], machine: &'a Machine) -> analysis::Context<'a> {
-    analysis::Context { machine, span: Span::new(Ns::ZERO, accounted.totals.end), followed }
+pub(crate) fn context<'a>(totals: &Totals, followed: &'a [CpuId], machine: &'a Machine) -> analysis::Context<'a> {
+    let span = Span::new(Ns::ZERO, totals.end);
+    analysis::Context { machine, span, followed, ready_known: totals.ready_known }
 }
 
 /// A table that comes from the sums alone.
-pub(crate) fn of_totals(name: &str, accounted: &Accounted) -> Option<Table> {
-    let (totals, machine) = (&accounted.totals, &accounted.machine);
+pub(crate) fn of_totals(name: &str, totals: &Totals, machine: &Machine) -> Option<Table> {
     match name {
         "threads" => Some(account::threads(totals)),
         "thread_by_cpu" => Some(account::thread_by_cpu(totals)),
         "thread_by_core_type" => Some(account::thread_by_core_type(totals, machine)),
         "cpus" => Some(account::cpus(totals, machine)),
         "loss" => Some(account::loss(totals)),
+        "inferred_state" => Some(account::inferred_state(&totals.inferred)),
         _ => None,
     }
 }

@@ -1,9 +1,11 @@
 //! A trace of any kind, opened to be asked.
 
-use crate::import::{context, followed, of_totals, stretches};
+use crate::filled::Filled;
+use crate::import::{followed, of_totals, stretches};
 use crate::retype;
-use crate::{Accounted, EngineError, PassOptions, Source, Summary, account, account_with, open_source};
-use account::Collector;
+use crate::steps::{followed_of, of_folder};
+use crate::{Accounted, EngineError, Infer, PassOptions, Source, Summary, account, account_with, open_source};
+use account::{Collector, Cutter};
 use ingest::{Facts, Limits};
 use model::{CpuStretch, Event, Ns, Span, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Value, tables};
 use std::io::Write;
@@ -22,7 +24,8 @@ pub struct Session {
 }
 
 enum Kind {
-    Folder(Box<store::Folder>),
+    /// With what was inferred, where that was asked for.
+    Folder(Box<store::Folder>, Option<Box<Filled>>),
     /// Accounted for once; the tables that need stretches read the source again.
     Source(Box<dyn Source>, Box<Accounted>),
 }
@@ -77,8 +80,14 @@ impl Session {
             )));
         }
         let manifest = folder.manifest();
-        let summary = serde_json::from_value(serde_json::Value::Object(manifest.summary.clone()))
+        let mut summary: Summary = serde_json::from_value(serde_json::Value::Object(manifest.summary.clone()))
             .map_err(|e| EngineError::Other(format!("{}: the manifest's summary is damaged: {e}", path.display())))?;
+        let mut filled = None;
+        if options.infer == Infer::Within {
+            let with = Filled::read(&folder, summary.ready_known)?;
+            summary = with.summary(summary);
+            filled = Some(Box::new(with));
+        }
         let machine = manifest.machine.clone();
         let machine = options.machine.as_ref().map_or_else(|| machine.clone(), |m| machine.clone().overlay(m.clone()));
         Ok(Self {
@@ -86,7 +95,7 @@ impl Session {
             facts: manifest.whole_facts(),
             machine,
             summary,
-            kind: Kind::Folder(Box::new(folder)),
+            kind: Kind::Folder(Box::new(folder), filled),
             options,
         })
     }
@@ -117,8 +126,12 @@ impl Session {
 
     /// Every table that can be asked for.
     #[must_use]
-    pub fn tables(&self) -> &'static [&'static TableDef] {
-        tables::ALL
+    pub fn tables(&self) -> Vec<&'static TableDef> {
+        let as_here = |def: &&'static TableDef| match self.options.infer {
+            Infer::Within => tables::filled(def),
+            Infer::No | Infer::Apart => def,
+        };
+        tables::ALL.iter().map(as_here).collect()
     }
 
     /// Whether a table is as long as the recording, so that it is streamed ([`Self::rows`]) and never held.
@@ -132,7 +145,7 @@ impl Session {
     /// # Errors
     /// Names the tables that there are.
     pub fn definition(&self, name: &str) -> Result<&'static TableDef, EngineError> {
-        tables::ALL.iter().copied().find(|d| d.name == name).ok_or_else(|| {
+        self.tables().into_iter().find(|d| d.name == name).ok_or_else(|| {
             let known: Vec<&str> = tables::ALL.iter().map(|d| d.name).collect();
             EngineError::Other(format!("no table is called {name}; there are {}", known.join(", ")))
         })
@@ -145,7 +158,13 @@ impl Session {
     pub fn table(&self, name: &str) -> Result<Table, EngineError> {
         let def = self.definition(name)?;
         match &self.kind {
-            Kind::Folder(folder) => {
+            Kind::Folder(folder, Some(filled)) if name != tables::LOSS.name => {
+                match of_totals(name, &filled.totals, &self.machine) {
+                    Some(table) => Ok(table),
+                    None => self.analysed(def, None),
+                }
+            }
+            Kind::Folder(folder, _) => {
                 let told = self.options.machine.as_ref().map(|_| &self.machine);
                 if let Some(machine) = told.filter(|_| name == tables::THREAD_BY_CORE_TYPE.name) {
                     return Ok(retype::thread_by_core_type(&self.table(tables::THREAD_BY_CPU.name)?, machine));
@@ -163,22 +182,50 @@ impl Session {
                 Ok(table)
             }
             Kind::Source(source, accounted) => {
-                if let Some(table) = of_totals(name, accounted) {
+                if name == tables::INFERRED_STATE.name && self.options.infer == Infer::No {
+                    let apart = PassOptions { infer: Infer::Apart, ..self.options.clone() };
+                    return Ok(account::inferred_state(&account(source.as_ref(), &apart)?.totals.inferred));
+                }
+                if let Some(table) = of_totals(name, &accounted.totals, &accounted.machine) {
                     return Ok(table);
                 }
-                let (accounted, collector) =
-                    account_with(source.as_ref(), &self.options, |_| Collector::default(), |_, _| {})?;
-                let followed = followed(&accounted);
-                let mut analyses =
-                    analysis::Running::start(&[name], &context(&accounted, &followed, &accounted.machine));
-                let mut read = stretches(collector, &accounted, &self.options);
-                read.cpus(|cpus| analyses.push(&analysis::Batch { cpus, threads: &[] }))
-                    .and_then(|()| read.threads(|threads| analyses.push(&analysis::Batch { cpus: &[], threads })))
-                    .map_err(EngineError::temporary)?;
-                let table = analyses.finish().into_iter().next();
-                table.ok_or_else(|| EngineError::Other(format!("{} is as long as the recording", def.name)))
+                self.analysed(def, None)
             }
         }
+    }
+
+    fn analysed(&self, def: &TableDef, span: Option<Span>) -> Result<Table, EngineError> {
+        let table = self.analyse(&[def.name], span)?.into_iter().next();
+        table.ok_or_else(|| EngineError::Other(format!("{} is as long as the recording", def.name)))
+    }
+
+    /// The tables of some analyses, in one pass, over a part of the recording or all of it. Nothing stored is used but the
+    /// stretches.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn analyse(&self, names: &[&str], span: Option<Span>) -> Result<Vec<Table>, EngineError> {
+        let (mut stretches, followed, end, ready_known) = match &self.kind {
+            Kind::Folder(folder, filled) => {
+                let cpus = self.table(tables::CPUS.name)?;
+                let knife = filled.as_ref().map(|f| f.knife.clone()).unwrap_or_default();
+                let end = Ns(folder.manifest().end_ns);
+                (of_folder(folder, knife)?, followed_of(&cpus), end, self.summary.ready_known)
+            }
+            Kind::Source(source, _) => {
+                let (accounted, collector) =
+                    account_with(source.as_ref(), &self.options, |_| Collector::default(), |_, _| {})?;
+                let totals = &accounted.totals;
+                (stretches(collector, &accounted, &self.options), followed(totals), totals.end, totals.ready_known)
+            }
+        };
+        let whole = Span::new(Ns::ZERO, end);
+        let span = span.map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
+        let context = analysis::Context { machine: &self.machine, span, followed: &followed, ready_known };
+        let mut analyses = analysis::Running::start(names, &context);
+        let each = |threads: &[_], cpus: &[_], moves: &[_]| analyses.push(&analysis::Batch { threads, cpus, moves });
+        stretches.steps(each).map_err(EngineError::temporary)?;
+        Ok(analyses.finish())
     }
 
     /// The trace's id; of a file that was not imported, all of it is read for that.
@@ -187,7 +234,7 @@ impl Session {
     /// It cannot be read.
     pub fn trace(&self) -> Result<i64, EngineError> {
         match &self.kind {
-            Kind::Folder(folder) => Ok(folder.manifest().trace),
+            Kind::Folder(folder, _) => Ok(folder.manifest().trace),
             Kind::Source(source, _) => Ok(source.identity()?.trace),
         }
     }
@@ -195,7 +242,7 @@ impl Session {
     /// Whether it is a trace folder, so that all tables are there already.
     #[must_use]
     pub fn is_folder(&self) -> bool {
-        matches!(self.kind, Kind::Folder(_))
+        matches!(self.kind, Kind::Folder(..))
     }
 
     /// Writes any table in a form; Markdown is for people and leaves the column `trace` out.
@@ -225,7 +272,7 @@ impl Session {
     #[must_use]
     pub fn origin(&self) -> Ns {
         match &self.kind {
-            Kind::Folder(folder) => Ns(folder.manifest().origin_ns),
+            Kind::Folder(folder, _) => Ns(folder.manifest().origin_ns),
             Kind::Source(_, accounted) => accounted.ingested.origin.unwrap_or_default(),
         }
     }
@@ -242,7 +289,7 @@ impl Session {
             }
         };
         match &self.kind {
-            Kind::Folder(folder) => folder.events(&mut hand_on)?,
+            Kind::Folder(folder, _) => folder.events(&mut hand_on)?,
             Kind::Source(source, accounted) => {
                 let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
                 let mut names = Vec::new();
@@ -261,7 +308,7 @@ impl Session {
     /// The trace cannot be read.
     pub fn stacks(&self) -> Result<Vec<Box<[u64]>>, EngineError> {
         match &self.kind {
-            Kind::Folder(folder) => Ok(folder.stacks()?),
+            Kind::Folder(folder, _) => Ok(folder.stacks()?),
             Kind::Source(source, accounted) => {
                 let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
                 let mut stacks = Vec::new();
@@ -293,7 +340,32 @@ impl Session {
             return each(&table.rows).map_err(EngineError::Output);
         }
         match &self.kind {
-            Kind::Folder(folder) => {
+            Kind::Folder(folder, Some(filled)) => {
+                let mut refused = None;
+                let mut hand_on = |rows: Vec<Vec<Value>>| {
+                    if refused.is_none() {
+                        refused = each(&rows).err();
+                    }
+                };
+                if def.name == tables::THREAD_STATE.name {
+                    let mut rows = |threads: &[ThreadStretch]| {
+                        let within = threads.iter().filter(|s| wanted(s.span));
+                        hand_on(within.map(|s| thread_row(s, &self.machine)).collect());
+                    };
+                    let mut cutter = Cutter::new(&filled.knife);
+                    folder.thread_stretches(span, |threads| cutter.push(threads, &mut rows))?;
+                    cutter.finish(rows);
+                } else {
+                    let mut rows = |cpus: &[CpuStretch]| {
+                        hand_on(cpus.iter().filter(|s| wanted(s.span)).map(cpu_row).collect());
+                    };
+                    let mut cutter = Cutter::new(&filled.knife);
+                    folder.cpu_stretches(span, |cpus| cutter.push(cpus, &mut rows))?;
+                    cutter.finish(rows);
+                }
+                refused.map_or(Ok(()), |e| Err(EngineError::Output(e)))
+            }
+            Kind::Folder(folder, None) => {
                 let mut refused = None;
                 folder.state_rows(def, span, |rows| {
                     if refused.is_none() {

@@ -20,6 +20,8 @@ pub struct Thread {
     pub ready: Option<i64>,
     pub blocked: i64,
     pub unknown: i64,
+    /// Running time that was inferred.
+    pub inferred: i64,
     pub exited: i64,
     pub involuntary: i64,
     pub voluntary: i64,
@@ -48,6 +50,7 @@ pub fn sum<'a>(name: String, threads: impl Iterator<Item = &'a Thread>) -> Threa
         add(&mut all.ready, t.ready);
         all.blocked = all.blocked.saturating_add(t.blocked);
         all.unknown = all.unknown.saturating_add(t.unknown);
+        all.inferred = all.inferred.saturating_add(t.inferred);
         all.exited = all.exited.saturating_add(t.exited);
         all.involuntary = all.involuntary.saturating_add(t.involuntary);
         all.voluntary = all.voluntary.saturating_add(t.voluntary);
@@ -73,6 +76,7 @@ pub fn read(table: &Table) -> Vec<Thread> {
             ready: int("ready_ns"),
             blocked: sum("blocked_ns"),
             unknown: sum("unknown_ns"),
+            inferred: sum("inferred_ns"),
             exited: sum("exited_ns"),
             involuntary: sum("involuntary"),
             voluntary: sum("voluntary"),

@@ -8,7 +8,7 @@ pub(crate) struct Concurrency {
     at: Ns,
     running: i64,
     unknown: i64,
-    durations: BTreeMap<(i64, i64), i64>,
+    durations: BTreeMap<(i64, i64), Ns>,
 }
 
 impl Concurrency {
@@ -19,7 +19,8 @@ impl Concurrency {
 
     fn advance(&mut self, to: Ns) {
         if to > self.at {
-            *self.durations.entry((self.running, self.unknown)).or_default() += (to - self.at).0;
+            let sum = self.durations.entry((self.running, self.unknown)).or_default();
+            *sum = *sum + (to - self.at);
             self.at = to;
         }
     }

@@ -1,7 +1,7 @@
 //! One CPU's events between two marks: its blocks of every level and its rare events, merged by time.
 
 use crate::wire::{self, BlockHead, LEVELS};
-use model::{CpuId, Event, LossSpan, Ns, What};
+use model::{CpuId, Event, LossSpan, Ns, Tid, What};
 use std::collections::VecDeque;
 
 struct Block {
@@ -62,7 +62,13 @@ impl Lane {
                     let to = wire::ns(block.head.base);
                     let lost = i64::try_from(block.head.lost).unwrap_or(-1);
                     let span = LossSpan { from: self.last[level], to, cpu: Some(self.cpu), events: lost };
-                    open.push_back(Event { at: to, offset: block.offset, cpu: self.cpu, what: What::Loss(span) });
+                    open.push_back(Event {
+                        at: to,
+                        offset: block.offset,
+                        cpu: self.cpu,
+                        current: Tid::UNKNOWN,
+                        what: What::Loss(span),
+                    });
                 }
                 let whole =
                     wire::decode_block(&block.head, &block.bytes, block.offset, &mut |event| open.push_back(event));

@@ -4,28 +4,9 @@
 //! the start of the recording.
 
 use crate::table::{Col, Kind, TableDef};
+mod columns;
 
-const fn int(name: &'static str, unit: &'static str, doc: &'static str) -> Col {
-    Col::new(name, Kind::Int, unit, doc)
-}
-const fn ns(name: &'static str, doc: &'static str) -> Col {
-    Col::new(name, Kind::Int, "ns", doc)
-}
-const fn count(name: &'static str, doc: &'static str) -> Col {
-    Col::new(name, Kind::Int, "count", doc)
-}
-const fn text(name: &'static str, doc: &'static str) -> Col {
-    Col::new(name, Kind::Text, "", doc)
-}
-
-const THREAD: Col = int("thread", "", "One life of one thread, numbered by first appearance in the trace; 0 is idle.");
-const TID: Col = int("tid", "", "The kernel's number of the thread; numbers are used again.");
-const LIFE: Col = int("life", "", "Which life of this number: 0, 1, …");
-const CPU: Col = int("cpu", "", "The kernel's number of the logical processor.");
-const CORE_TYPE: Col =
-    text("core_type", "performance, middle, efficient, low_power, or uniform where one class or none is known.");
-const START: Col = ns("start_ns", "When it began.");
-const END: Col = ns("end_ns", "When it ended.");
+use columns::{CORE_TYPE, CPU, END, LIFE, START, THREAD, TID, count, int, ns, text};
 
 /// What each thread did, in sums.
 pub const THREADS: TableDef = TableDef {
@@ -140,7 +121,7 @@ pub const THREAD_STATE: TableDef = TableDef {
         START,
         END,
         text("state", "running, ready, blocked, unknown or exited."),
-        int("cpu", "", "Running: where. Ready: whose run queue. Else: where it was last.").or_null(),
+        int("cpu", "", "Running: where. Ready: on whose run queue it began. Else: where it was last.").or_null(),
         text("core_type", "Running: the type of that CPU.").or_null(),
         text("reason", "Why: the kernel's state letter for blocked, else a word.").or_null(),
         int("waker", "", "Ready: the thread (key) that woke it.").or_null(),
@@ -164,6 +145,64 @@ pub const CPU_STATE: TableDef = TableDef {
     ],
 };
 
+/// What can be inferred of the time that is unknown in all other tables.
+pub const INFERRED_STATE: TableDef = TableDef {
+    name: "inferred_state",
+    version: 1,
+    doc: "Who ran in time that no chain of switches tells, as far as other events show it: unknown in all other tables, unless \
+          --inferred was asked for.",
+    key: &["cpu", "start_ns"],
+    cols: &[
+        THREAD,
+        TID,
+        CPU,
+        START,
+        END,
+        text(
+            "basis",
+            "first_switch: the CPU's first switch takes it out; named: events there name it as the current task.",
+        ),
+    ],
+};
+
+/// The last column of tables of sums that have what was inferred in them.
+const INFERRED: Col = ns("inferred_ns", "The part of the time above that was inferred.");
+
+/// [`THREADS`] with what was inferred in place of unknown time.
+pub const THREADS_FILLED: TableDef = TableDef { cols: &and_inferred::<20>(THREADS.cols), ..THREADS };
+
+/// [`CPUS`] with what was inferred in place of unknown time.
+pub const CPUS_FILLED: TableDef = TableDef { cols: &and_inferred::<9>(CPUS.cols), ..CPUS };
+
+const fn and_inferred<const N: usize>(cols: &[Col]) -> [Col; N] {
+    let mut all = [INFERRED; N];
+    let mut at = 0;
+    while at < cols.len() {
+        all[at] = cols[at];
+        at += 1;
+    }
+    all
+}
+
+/// How a table is declared where what was inferred stands in it.
+#[must_use]
+pub fn filled(def: &'static TableDef) -> &'static TableDef {
+    match def.name {
+        name if name == THREADS.name => &THREADS_FILLED,
+        name if name == CPUS.name => &CPUS_FILLED,
+        _ => def,
+    }
+}
+
 /// All of them, in the order in which they are listed to the user.
-pub const ALL: &[&TableDef] =
-    &[&THREADS, &THREAD_BY_CPU, &THREAD_BY_CORE_TYPE, &CPUS, &CONCURRENCY, &LOSS, &THREAD_STATE, &CPU_STATE];
+pub const ALL: &[&TableDef] = &[
+    &THREADS,
+    &THREAD_BY_CPU,
+    &THREAD_BY_CORE_TYPE,
+    &CPUS,
+    &CONCURRENCY,
+    &LOSS,
+    &THREAD_STATE,
+    &CPU_STATE,
+    &INFERRED_STATE,
+];

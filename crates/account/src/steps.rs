@@ -1,0 +1,143 @@
+//! All kinds of rows up to the same time, for those who follow threads and CPUs at once.
+
+use crate::cut::{Cut, Cutter, Knife};
+use crate::rows::{Cursor, Row, Rows};
+use bytemuck::{Pod, Zeroable};
+use model::{CpuId, CpuStretch, Move, Ns, ThreadKey, ThreadStretch};
+use std::io::Result;
+
+/// A move in 16 bytes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct MoveRow {
+    at: i64,
+    thread: i32,
+    cpu: u32,
+}
+
+impl Row for MoveRow {
+    fn is_filled(&self) -> bool {
+        self.thread != 0
+    }
+    fn is_first(&self) -> bool {
+        false
+    }
+}
+
+impl MoveRow {
+    pub(crate) fn of(moved: &Move) -> Self {
+        Self { at: moved.at.0, thread: moved.thread.0 as i32, cpu: moved.to.0 }
+    }
+
+    pub(crate) fn moved(&self) -> Move {
+        Move { at: Ns(self.at), thread: ThreadKey(i64::from(self.thread)), to: CpuId(self.cpu) }
+    }
+}
+
+/// Something that begins at a time.
+pub(crate) trait Timed {
+    fn begin(&self) -> Ns;
+}
+
+impl Timed for ThreadStretch {
+    fn begin(&self) -> Ns {
+        self.span.start
+    }
+}
+
+impl Timed for CpuStretch {
+    fn begin(&self) -> Ns {
+        self.span.start
+    }
+}
+
+impl Timed for Move {
+    fn begin(&self) -> Ns {
+        self.at
+    }
+}
+
+/// Adds the next ones; `false`: there are no more.
+type More<'a, S> = Box<dyn FnMut(&mut Vec<S>) -> Result<bool> + 'a>;
+
+/// One kind of rows, read as they are asked for.
+pub(crate) struct Steps<'a, S> {
+    more: More<'a, S>,
+    /// Read and not handed on.
+    waiting: Vec<S>,
+    ended: bool,
+}
+
+impl<'a, S: Timed + 'a> Steps<'a, S> {
+    /// Rows as they are.
+    pub(crate) fn whole<R: Row>(rows: &'a mut Rows<R>, make: fn(&R) -> S) -> Self {
+        let (mut cursor, mut read) = (Cursor::default(), Vec::new());
+        Self::new(Box::new(move |out| {
+            let more = rows.next(&mut cursor, &mut read)?;
+            out.extend(read.iter().map(make));
+            Ok(more)
+        }))
+    }
+
+    /// Rows, cut.
+    pub(crate) fn cut<R: Row>(rows: &'a mut Rows<R>, knife: &'a Knife, make: fn(&R) -> S) -> Self
+    where
+        S: Cut,
+    {
+        if !knife.cuts() {
+            return Self::whole(rows, make);
+        }
+        let (mut cursor, mut read, mut made) = (Cursor::default(), Vec::new(), Vec::new());
+        let mut cutter = Some(Cutter::new(knife));
+        Self::new(Box::new(move |out| {
+            let more = rows.next(&mut cursor, &mut read)?;
+            made.clear();
+            made.extend(read.iter().map(make));
+            if more && let Some(cutter) = &mut cutter {
+                cutter.push(&made, |pieces| out.extend_from_slice(pieces));
+            } else if let Some(cutter) = cutter.take() {
+                cutter.finish(|pieces| out.extend_from_slice(pieces));
+            }
+            Ok(more)
+        }))
+    }
+
+    fn new(more: More<'a, S>) -> Self {
+        Self { more, waiting: Vec::new(), ended: false }
+    }
+
+    /// Has something waiting, if there is any left; up to when all is read: later ones may begin there.
+    fn reach(&mut self) -> Result<Ns> {
+        while self.waiting.is_empty() && !self.ended {
+            self.ended = !(self.more)(&mut self.waiting)?;
+        }
+        Ok(if self.ended { Ns::MAX } else { self.waiting.last().map_or(Ns::MAX, Timed::begin) })
+    }
+
+    /// How many of those that wait begin by then.
+    fn until(&self, time: Ns) -> usize {
+        self.waiting.partition_point(|s| s.begin() <= time)
+    }
+}
+
+/// Hands on what began up to the same time, of all kinds. Among those that begin at one instant no order is kept.
+pub(crate) fn together(
+    mut threads: Steps<'_, ThreadStretch>,
+    mut cpus: Steps<'_, CpuStretch>,
+    mut moves: Steps<'_, Move>,
+    mut each: impl FnMut(&[ThreadStretch], &[CpuStretch], &[Move]),
+) -> Result<()> {
+    loop {
+        let until = threads.reach()?.min(cpus.reach()?).min(moves.reach()?);
+        let (t, c, m) = (threads.until(until), cpus.until(until), moves.until(until));
+        if t + c + m > 0 {
+            each(&threads.waiting[..t], &cpus.waiting[..c], &moves.waiting[..m]);
+            threads.waiting.drain(..t);
+            cpus.waiting.drain(..c);
+            moves.waiting.drain(..m);
+        }
+        if until == Ns::MAX {
+            return Ok(());
+        }
+    }
+}
