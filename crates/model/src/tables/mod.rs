@@ -3,9 +3,9 @@
 //! The states, counts and laws are defined in ACCOUNTING.md; times named `…_ns` are nanoseconds, points in time count from
 //! the start of the recording.
 
-use crate::table::{Col, Kind, TableDef};
 mod columns;
 
+use crate::table::{Col, Kind, TableDef};
 use columns::{CORE_TYPE, CPU, END, LIFE, START, THREAD, TID, count, int, ns, text};
 
 /// What each thread did, in sums.
