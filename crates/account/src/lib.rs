@@ -30,11 +30,12 @@ pub use accountant::{Accountant, Rules};
 pub use cut::{Cut, Cutter, InferredIndex, Knife};
 pub use laws::{Law, Laws};
 pub use losses::LossIndex;
+pub use steps::Together;
 pub use stretches::{Collector, Stretches};
 pub use tables::{cpus, inferred_state, loss, thread_by_core_type, thread_by_cpu, threads};
 pub use totals::{CpuTotals, ThreadTotals, Totals};
 
-use model::{CpuStretch, Move, ThreadStretch};
+use model::{CpuStretch, Marked, Move, ThreadStretch};
 
 /// Takes finished stretches. Stretches begin in the order of time; each is told when it ends, with the place that was asked
 /// for when it began.
@@ -49,6 +50,8 @@ pub trait Sink {
     fn cpu(&mut self, place: u64, stretch: &CpuStretch);
     /// A ready thread was moved to another run queue; told in the order of time.
     fn moved(&mut self, moved: Move);
+    /// A program marked something; told in the order of time.
+    fn marked(&mut self, mark: Marked);
 }
 
 /// Where only the sums are wanted.
@@ -67,4 +70,6 @@ impl Sink for () {
     fn cpu(&mut self, _: u64, _: &CpuStretch) {}
     #[inline]
     fn moved(&mut self, _: Move) {}
+    #[inline]
+    fn marked(&mut self, _: Marked) {}
 }

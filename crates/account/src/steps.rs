@@ -3,7 +3,7 @@
 use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Cursor, Row, Rows};
 use bytemuck::{Pod, Zeroable};
-use model::{CpuId, CpuStretch, Move, Ns, ThreadKey, ThreadStretch};
+use model::{CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, ThreadKey, ThreadStretch, Tid};
 use std::io::Result;
 
 /// A move in 16 bytes.
@@ -34,6 +34,50 @@ impl MoveRow {
     }
 }
 
+/// What was marked, in 32 bytes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct MarkRow {
+    at: i64,
+    track: i64,
+    tid: i32,
+    pid: i32,
+    name: u32,
+    /// From 1 on.
+    edge: u32,
+}
+
+impl Row for MarkRow {
+    fn is_filled(&self) -> bool {
+        self.edge != 0
+    }
+    fn is_first(&self) -> bool {
+        false
+    }
+}
+
+impl MarkRow {
+    pub(crate) fn of(m: &Marked) -> Self {
+        let (at, Mark { tid, pid, track, name, edge }) = (m.at.0, m.mark);
+        let edge = match edge {
+            MarkEdge::Begin => 1,
+            MarkEdge::End => 2,
+            MarkEdge::Instant => 3,
+        };
+        Self { at, track, tid: tid.0, pid: pid.0, name: name.0, edge }
+    }
+
+    pub(crate) fn marked(&self) -> Marked {
+        let edge = match self.edge {
+            1 => MarkEdge::Begin,
+            2 => MarkEdge::End,
+            _ => MarkEdge::Instant,
+        };
+        let (tid, pid, name) = (Tid(self.tid), Pid(self.pid), NameId(self.name));
+        Marked { at: Ns(self.at), mark: Mark { tid, pid, track: self.track, name, edge } }
+    }
+}
+
 /// Something that begins at a time.
 pub(crate) trait Timed {
     fn begin(&self) -> Ns;
@@ -52,6 +96,12 @@ impl Timed for CpuStretch {
 }
 
 impl Timed for Move {
+    fn begin(&self) -> Ns {
+        self.at
+    }
+}
+
+impl Timed for Marked {
     fn begin(&self) -> Ns {
         self.at
     }
@@ -120,24 +170,50 @@ impl<'a, S: Timed + 'a> Steps<'a, S> {
     }
 }
 
-/// Hands on what began up to the same time, of all kinds. Among those that begin at one instant no order is kept.
-pub(crate) fn together(
-    mut threads: Steps<'_, ThreadStretch>,
-    mut cpus: Steps<'_, CpuStretch>,
-    mut moves: Steps<'_, Move>,
-    mut each: impl FnMut(&[ThreadStretch], &[CpuStretch], &[Move]),
-) -> Result<()> {
-    loop {
-        let until = threads.reach()?.min(cpus.reach()?).min(moves.reach()?);
-        let (t, c, m) = (threads.until(until), cpus.until(until), moves.until(until));
-        if t + c + m > 0 {
-            each(&threads.waiting[..t], &cpus.waiting[..c], &moves.waiting[..m]);
-            threads.waiting.drain(..t);
-            cpus.waiting.drain(..c);
-            moves.waiting.drain(..m);
-        }
-        if until == Ns::MAX {
-            return Ok(());
+/// What began up to the same time, of all kinds. Among those that begin at one instant no order is kept.
+#[derive(Clone, Copy, Default)]
+pub struct Together<'a> {
+    /// Threads' stretches.
+    pub threads: &'a [ThreadStretch],
+    /// CPUs' stretches.
+    pub cpus: &'a [CpuStretch],
+    /// Ready threads that were moved to another run queue.
+    pub moves: &'a [Move],
+    /// What programs marked.
+    pub marks: &'a [Marked],
+}
+
+/// Every kind of rows, each in order.
+pub(crate) struct Kinds<'a> {
+    pub(crate) threads: Steps<'a, ThreadStretch>,
+    pub(crate) cpus: Steps<'a, CpuStretch>,
+    pub(crate) moves: Steps<'a, Move>,
+    pub(crate) marks: Steps<'a, Marked>,
+}
+
+impl Kinds<'_> {
+    /// Hands on what began up to the same time, some thousands at a time.
+    pub(crate) fn together(mut self, mut each: impl FnMut(&Together<'_>)) -> Result<()> {
+        loop {
+            let until = self.threads.reach()?.min(self.cpus.reach()?).min(self.moves.reach()?).min(self.marks.reach()?);
+            let counts =
+                [self.threads.until(until), self.cpus.until(until), self.moves.until(until), self.marks.until(until)];
+            let [threads, cpus, moves, marks] = counts;
+            if counts != [0; 4] {
+                each(&Together {
+                    threads: &self.threads.waiting[..threads],
+                    cpus: &self.cpus.waiting[..cpus],
+                    moves: &self.moves.waiting[..moves],
+                    marks: &self.marks.waiting[..marks],
+                });
+                self.threads.waiting.drain(..threads);
+                self.cpus.waiting.drain(..cpus);
+                self.moves.waiting.drain(..moves);
+                self.marks.waiting.drain(..marks);
+            }
+            if until == Ns::MAX {
+                return Ok(());
+            }
         }
     }
 }

@@ -2,16 +2,17 @@
 
 use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Row, Rows};
-use crate::steps::{MoveRow, Steps};
+use crate::steps::{Kinds, MarkRow, MoveRow, Steps, Together};
 use crate::{InferredIndex, LossIndex, Sink};
 use bytemuck::{Pod, Zeroable};
-use model::{CpuId, CpuState, CpuStretch, Move, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
+use model::{CpuId, CpuState, CpuStretch, Marked, Move, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
 
 /// Collects finished stretches, in bounded memory.
 pub struct Collector {
     threads: Rows<ThreadRow>,
     cpus: Rows<CpuRow>,
     moves: Rows<MoveRow>,
+    marks: Rows<MarkRow>,
 }
 
 /// All stretches of a recording, in order of start.
@@ -19,12 +20,13 @@ pub struct Stretches {
     threads: Rows<ThreadRow>,
     cpus: Rows<CpuRow>,
     moves: Rows<MoveRow>,
+    marks: Rows<MarkRow>,
     knife: Knife,
 }
 
 impl Default for Collector {
     fn default() -> Self {
-        Self { threads: Rows::new(), cpus: Rows::new(), moves: Rows::new() }
+        Self { threads: Rows::new(), cpus: Rows::new(), moves: Rows::new(), marks: Rows::new() }
     }
 }
 
@@ -32,7 +34,13 @@ impl Collector {
     /// No more will come.
     #[must_use]
     pub fn finish(self) -> Stretches {
-        Stretches { threads: self.threads, cpus: self.cpus, moves: self.moves, knife: Knife::default() }
+        Stretches {
+            threads: self.threads,
+            cpus: self.cpus,
+            moves: self.moves,
+            marks: self.marks,
+            knife: Knife::default(),
+        }
     }
 }
 
@@ -58,6 +66,11 @@ impl Sink for Collector {
         let place = self.moves.reserve();
         self.moves.fill(place, MoveRow::of(&moved));
     }
+    #[inline]
+    fn marked(&mut self, mark: Marked) {
+        let place = self.marks.reserve();
+        self.marks.fill(place, MarkRow::of(&mark));
+    }
 }
 
 impl Stretches {
@@ -80,14 +93,18 @@ impl Stretches {
         Self { knife, ..self }
     }
 
-    /// Hands on all that began up to the same time, some thousands at a time: threads' and CPUs' stretches and moves.
+    /// Hands on all that began up to the same time, some thousands at a time.
     ///
     /// # Errors
     /// The temporary file cannot be written or read.
-    pub fn steps(&mut self, each: impl FnMut(&[ThreadStretch], &[CpuStretch], &[Move])) -> std::io::Result<()> {
-        let threads = Steps::cut(&mut self.threads, &self.knife, ThreadRow::stretch);
-        let cpus = Steps::cut(&mut self.cpus, &self.knife, CpuRow::stretch);
-        crate::steps::together(threads, cpus, Steps::whole(&mut self.moves, MoveRow::moved), each)
+    pub fn steps(&mut self, each: impl FnMut(&Together<'_>)) -> std::io::Result<()> {
+        let kinds = Kinds {
+            threads: Steps::cut(&mut self.threads, &self.knife, ThreadRow::stretch),
+            cpus: Steps::cut(&mut self.cpus, &self.knife, CpuRow::stretch),
+            moves: Steps::whole(&mut self.moves, MoveRow::moved),
+            marks: Steps::whole(&mut self.marks, MarkRow::marked),
+        };
+        kinds.together(each)
     }
 
     /// Hands on the threads' stretches, some thousands at a time.

@@ -11,7 +11,7 @@ mod world;
 
 pub use world::{CoreNow, CpuNow, World};
 
-use model::{CpuId, CpuStretch, Move, Ns, Rows, Span, Table, TableDef, ThreadStretch};
+use model::{CpuId, CpuStretch, Marked, Move, Ns, Rows, Span, Table, TableDef, ThreadStretch};
 use topology::Machine;
 
 /// Some stretches, each kind in order of start; all kinds up to the same time. Among those that begin at one instant there
@@ -24,6 +24,8 @@ pub struct Batch<'a> {
     pub cpus: &'a [CpuStretch],
     /// Ready threads that were moved to another run queue.
     pub moves: &'a [Move],
+    /// What programs marked.
+    pub marks: &'a [Marked],
 }
 
 /// What an analysis may know beforehand.
@@ -56,6 +58,11 @@ pub trait Analysis {
         _ = (moved, world);
     }
 
+    /// A program marked something. What it marked before the span holds from its begin.
+    fn marked(&mut self, mark: &Marked, world: &World) {
+        _ = (mark, world);
+    }
+
     /// The span is over; the table's rows. `world` is as it was until its end.
     fn finish(&mut self, world: &World, out: &mut dyn Rows);
 }
@@ -78,10 +85,13 @@ pub struct Entry {
 }
 
 /// Every analysis.
-pub const ANALYSES: &[Entry] = &[Entry {
-    table: &model::tables::CONCURRENCY,
-    start: |context| Box::new(tables::concurrency::Concurrency::new(context)),
-}];
+pub const ANALYSES: &[Entry] = &[
+    Entry {
+        table: &model::tables::CONCURRENCY,
+        start: |context| Box::new(tables::concurrency::Concurrency::new(context)),
+    },
+    Entry { table: &model::tables::MARKS, start: |context| Box::new(tables::marks::Marks::new(context)) },
+];
 
 /// Analyses under way.
 pub struct Running {
@@ -104,15 +114,20 @@ impl Running {
 
     /// Feeds all of them.
     pub fn push(&mut self, batch: &Batch<'_>) {
-        let Batch { mut threads, mut cpus, mut moves } = *batch;
+        let Batch { mut threads, mut cpus, mut moves, mut marks } = *batch;
         loop {
             let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
             let moved = moves.first().map_or(Ns::MAX, |m| m.at);
-            if moved <= thread && moved <= cpu {
+            let marked = marks.first().map_or(Ns::MAX, |m| m.at);
+            if moved < Ns::MAX && moved <= thread && moved <= cpu && moved <= marked {
                 let Some((first, rest)) = moves.split_first() else { return };
                 moves = rest;
                 self.moved(first);
+            } else if marked < Ns::MAX && marked <= thread && marked <= cpu {
+                let Some((first, rest)) = marks.split_first() else { return };
+                marks = rest;
+                self.marked(first);
             } else if cpu <= thread {
                 let Some((first, rest)) = cpus.split_first() else { return };
                 cpus = rest;
@@ -150,17 +165,25 @@ impl Running {
         }
     }
 
+    fn marked(&mut self, mark: &Marked) {
+        if mark.at < self.span.end {
+            self.world.now = self.world.now.max(mark.at);
+            self.analyses.iter_mut().for_each(|(_, a)| a.marked(mark, &self.world));
+        }
+    }
+
     fn clip(&self, span: Span) -> Option<(Span, Begins)> {
         let begins = if span.start < self.span.start { Begins::Before } else { Begins::Here };
         let cut = Span { start: span.start.max(self.span.start), end: span.end.min(self.span.end) };
         (cut.start < cut.end).then_some((cut, begins))
     }
 
-    /// Their tables.
+    /// Their tables. `names`: all that were told; the first is [`model::NameId`] 1.
     #[must_use]
-    pub fn finish(self) -> Vec<Table> {
+    pub fn finish(self, names: Vec<Box<str>>) -> Vec<Table> {
         let Self { span, mut world, analyses } = self;
         world.now = span.end;
+        world.told(names);
         let table = |(def, mut analysis): (_, Box<dyn Analysis>)| {
             let mut table = Table::new(def);
             analysis.finish(&world, &mut table);

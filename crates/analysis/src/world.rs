@@ -1,7 +1,7 @@
 //! What every CPU and core does at one instant, kept for all analyses.
 
 use crate::Context;
-use model::{CoreType, CpuId, CpuState, CpuStretch, Ns, ThreadKey, ThreadState, ThreadStretch};
+use model::{CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, ThreadKey, ThreadState, ThreadStretch};
 
 /// What a CPU does.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub struct World {
     pub cpus: Vec<CpuNow>,
     /// By the number of their first CPU. A CPU whose siblings nobody told is a core of its own.
     pub cores: Vec<CoreNow>,
+    /// All names told; the first is [`NameId`] 1. Complete when the span is over.
+    names: Vec<Box<str>>,
     /// Place of a CPU number in `cpus`; `usize::MAX`: none.
     places: Vec<usize>,
 }
@@ -89,7 +91,7 @@ impl World {
                 since: context.span.start,
             });
         }
-        Self { now: context.span.start, cpus, cores, places }
+        Self { now: context.span.start, cpus, cores, names: Vec::new(), places }
     }
 
     /// The place of a CPU in [`Self::cpus`].
@@ -110,6 +112,16 @@ impl World {
     #[must_use]
     pub fn core(&self, cpu: CpuId) -> Option<&CoreNow> {
         self.of(cpu).map(|c| &self.cores[c.core])
+    }
+
+    /// A name, where it was told.
+    #[must_use]
+    pub fn name(&self, id: NameId) -> Option<&str> {
+        (id.0 as usize).checked_sub(1).and_then(|at| self.names.get(at)).map(|n| &**n)
+    }
+
+    pub(crate) fn told(&mut self, names: Vec<Box<str>>) {
+        self.names = names;
     }
 
     pub(crate) fn thread(&mut self, stretch: &ThreadStretch) {

@@ -2,7 +2,7 @@
 
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
 use account::{Collector, InferredIndex, Sink, Stretches, Totals};
-use model::{Batch, CpuId, CpuStretch, Move, Ns, Span, Table, ThreadStretch};
+use model::{Batch, CpuId, CpuStretch, Marked, Move, Ns, Span, Table, ThreadStretch};
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
 use topology::Machine;
@@ -44,7 +44,7 @@ pub fn import(
         progress(Progress { events: accounted.totals.events, stretches: true });
         let mut writer = writing.writer.ok_or_else(|| EngineError::Other("the folder was not begun".into()))??;
         let mut stretches = stretches(writing.collector, &accounted, options);
-        let tables = stage_two(&mut stretches, &accounted, &mut writer)?;
+        let tables = stage_two(&mut stretches, &accounted, writing.names, &mut writer)?;
         for table in &tables {
             writer.table(table)?;
         }
@@ -64,6 +64,7 @@ struct Writing {
     collector: Collector,
     writer: Option<Result<FolderWriter, store::Error>>,
     events: u64,
+    names: Vec<Box<str>>,
 }
 
 impl Sink for Writing {
@@ -87,6 +88,10 @@ impl Sink for Writing {
     fn moved(&mut self, moved: Move) {
         self.collector.moved(moved);
     }
+    #[inline]
+    fn marked(&mut self, mark: Marked) {
+        self.collector.marked(mark);
+    }
 }
 
 fn read(
@@ -102,10 +107,11 @@ fn read(
             Target::New(path) => FolderWriter::create(path, Making { machine: &machine, sources: source.parts() }),
             Target::InPlace(path) => FolderWriter::create_in_place(path, Making { machine: &machine, sources: 0 }),
         };
-        Writing { collector: Collector::default(), writer: Some(writer), events: 0 }
+        Writing { collector: Collector::default(), writer: Some(writer), events: 0, names: Vec::new() }
     };
     let each = |writing: &mut Writing, batch: &Batch| {
         writing.events += batch.events.len() as u64;
+        writing.names.extend(batch.names.iter().cloned());
         if let Some(Ok(writer)) = &mut writing.writer {
             let written = writer
                 .names(&batch.names)
@@ -123,26 +129,31 @@ fn read(
 fn stage_two(
     stretches: &mut Stretches,
     accounted: &Accounted,
+    names: Vec<Box<str>>,
     writer: &mut FolderWriter,
 ) -> Result<Vec<Table>, EngineError> {
     let mut failed = Ok(());
     let followed = followed(&accounted.totals);
-    let names: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
-    let mut analyses = analysis::Running::start(&names, &context(&accounted.totals, &followed, &accounted.machine));
+    let tables: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
+    let mut analyses = analysis::Running::start(&tables, &context(&accounted.totals, &followed, &accounted.machine));
     let mut write = |written: Result<(), store::Error>| {
         if failed.is_ok() {
             failed = written;
         }
     };
     stretches
-        .steps(|threads, cpus, moves| {
-            write(writer.cpu_stretches(cpus));
-            write(writer.thread_stretches(threads));
-            analyses.push(&analysis::Batch { threads, cpus, moves });
+        .steps(|t| {
+            write(writer.cpu_stretches(t.cpus));
+            write(writer.thread_stretches(t.threads));
+            analyses.push(&of_steps(t));
         })
         .map_err(EngineError::temporary)?;
     failed?;
-    Ok(analyses.finish())
+    Ok(analyses.finish(names))
+}
+
+pub(crate) fn of_steps<'a>(steps: &account::Together<'a>) -> analysis::Batch<'a> {
+    analysis::Batch { threads: steps.threads, cpus: steps.cpus, moves: steps.moves, marks: steps.marks }
 }
 
 /// What a collector collected, as the options want it.

@@ -1,9 +1,9 @@
 //! A trace of any kind, opened to be asked.
 
 use crate::filled::Filled;
-use crate::import::{followed, of_totals, stretches};
+use crate::import::{followed, of_steps, of_totals, stretches};
 use crate::retype;
-use crate::steps::{followed_of, of_folder};
+use crate::steps::{Read, followed_of, of_folder};
 use crate::{Accounted, EngineError, Infer, PassOptions, Source, Summary, account, account_with, open_source};
 use account::{Collector, Cutter};
 use ingest::{Facts, Limits};
@@ -205,7 +205,7 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub fn analyse(&self, names: &[&str], span: Option<Span>) -> Result<Vec<Table>, EngineError> {
-        let (mut stretches, followed, end, ready_known) = match &self.kind {
+        let (read, followed, end, ready_known) = match &self.kind {
             Kind::Folder(folder, filled) => {
                 let cpus = self.table(tables::CPUS.name)?;
                 let knife = filled.as_ref().map(|f| f.knife.clone()).unwrap_or_default();
@@ -213,19 +213,23 @@ impl Session {
                 (of_folder(folder, knife)?, followed_of(&cpus), end, self.summary.ready_known)
             }
             Kind::Source(source, _) => {
-                let (accounted, collector) =
-                    account_with(source.as_ref(), &self.options, |_| Collector::default(), |_, _| {})?;
+                let mut names = Vec::new();
+                let begin = |_: &_| Collector::default();
+                let (accounted, collector) = account_with(source.as_ref(), &self.options, begin, |_, batch| {
+                    names.extend(batch.names.iter().cloned());
+                })?;
                 let totals = &accounted.totals;
-                (stretches(collector, &accounted, &self.options), followed(totals), totals.end, totals.ready_known)
+                let stretches = stretches(collector, &accounted, &self.options);
+                (Read { stretches, names }, followed(totals), totals.end, totals.ready_known)
             }
         };
         let whole = Span::new(Ns::ZERO, end);
         let span = span.map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
         let context = analysis::Context { machine: &self.machine, span, followed: &followed, ready_known };
         let mut analyses = analysis::Running::start(names, &context);
-        let each = |threads: &[_], cpus: &[_], moves: &[_]| analyses.push(&analysis::Batch { threads, cpus, moves });
-        stretches.steps(each).map_err(EngineError::temporary)?;
-        Ok(analyses.finish())
+        let Read { mut stretches, names } = read;
+        stretches.steps(|steps| analyses.push(&of_steps(steps))).map_err(EngineError::temporary)?;
+        Ok(analyses.finish(names))
     }
 
     /// The trace's id; of a file that was not imported, all of it is read for that.

@@ -2,16 +2,23 @@
 
 use crate::EngineError;
 use account::{Collector, Knife, Sink as _, Stretches};
-use model::{CpuId, Event, Move, Ns, Table, ThreadKey, ThreadState, Tid, What};
+use model::{CpuId, Event, Marked, Move, Ns, Table, ThreadKey, ThreadState, Tid, What};
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, sync_channel};
 use store::Folder;
 
-/// Some thousands of moves at a time, so many times ahead.
+/// Batches of events that may wait to be taken in.
 const AHEAD: usize = 4;
 
-/// Reads a folder's stretches and moves, to be handed on together.
-pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Stretches, EngineError> {
+/// All that analyses need.
+pub(crate) struct Read {
+    pub(crate) stretches: Stretches,
+    /// All names; the first is [`model::NameId`] 1.
+    pub(crate) names: Vec<Box<str>>,
+}
+
+/// Reads a folder's stretches, and what else is told beside them, to be handed on together.
+pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Read, EngineError> {
     let mut collector = Collector::default();
     folder.cpu_stretches(None, |cpus| {
         for stretch in cpus {
@@ -19,70 +26,72 @@ pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Stretches, Engi
             collector.cpu(place, stretch);
         }
     })?;
-    std::thread::scope(|scope| {
+    let names = std::thread::scope(|scope| {
         let (tell, told) = sync_channel(AHEAD);
         let reading = scope.spawn(move || {
-            let each = |events: &[Event], _: &[Box<str>]| {
-                let moves: Vec<Told> = events.iter().filter_map(Told::of).collect();
+            let mut names = Vec::new();
+            let read = folder.events(|events, told| {
+                names.extend_from_slice(&told[names.len()..]);
+                let beside: Vec<Event> = events.iter().filter(|e| is_beside(e)).copied().collect();
                 // Nobody listens any more: the other reader failed, and says so.
-                let _ = tell.send(moves);
-            };
-            folder.events(each)
+                let _ = tell.send(beside);
+            });
+            read.map(|()| names)
         });
-        let mut moves = Moves { told, next: Vec::new().into_iter().peekable(), at: HashMap::default() };
+        let mut beside = Beside { told, next: Vec::new().into_iter().peekable(), lives: HashMap::new() };
         let read = folder.thread_stretches(None, |threads| {
             for stretch in threads {
-                moves.until(stretch.span.start, &mut collector);
-                moves.at.insert(stretch.tid, (stretch.thread, stretch.state));
+                beside.until(stretch.span.start, &mut collector);
+                beside.lives.insert(stretch.tid, (stretch.thread, stretch.state));
                 let place = collector.begin_thread();
                 collector.thread(place, stretch);
             }
         });
-        moves.until(Ns::MAX, &mut collector);
-        drop(moves);
-        reading.join().map_err(|_| EngineError::Other("reading the events failed".into()))??;
-        read.map_err(EngineError::from)
+        beside.until(Ns::MAX, &mut collector);
+        drop(beside);
+        let names = reading.join().map_err(|_| EngineError::Other("reading the events failed".into()))??;
+        read.map(|()| names).map_err(EngineError::from)
     })?;
-    Ok(collector.finish().knife(knife))
+    Ok(Read { stretches: collector.finish().knife(knife), names })
 }
 
-/// `sched_migrate_task`.
-struct Told {
-    at: Ns,
-    tid: Tid,
-    to: CpuId,
+/// Events that analyses follow beside stretches.
+fn is_beside(event: &Event) -> bool {
+    matches!(event.what, What::Migrate { .. } | What::Mark(_))
 }
 
-impl Told {
-    fn of(event: &Event) -> Option<Self> {
-        match event.what {
-            What::Migrate { tid, to, .. } => Some(Self { at: event.at, tid, to }),
-            _ => None,
-        }
-    }
+/// Such events in order, and what each thread did until then.
+struct Beside {
+    told: Receiver<Vec<Event>>,
+    next: std::iter::Peekable<std::vec::IntoIter<Event>>,
+    lives: HashMap<Tid, (ThreadKey, ThreadState)>,
 }
 
-/// Moves in order, and what each thread did until then.
-struct Moves {
-    told: Receiver<Vec<Told>>,
-    next: std::iter::Peekable<std::vec::IntoIter<Told>>,
-    at: HashMap<Tid, (ThreadKey, ThreadState)>,
-}
-
-impl Moves {
-    /// Hands on the moves before a time of threads that were ready.
+impl Beside {
+    /// Hands on those before a time.
     fn until(&mut self, time: Ns, collector: &mut Collector) {
         loop {
-            while let Some(told) = self.next.next_if(|m| m.at < time) {
-                if let Some((thread, ThreadState::Ready)) = self.at.get(&told.tid) {
-                    collector.moved(Move { at: told.at.max(Ns::ZERO), thread: *thread, to: told.to });
-                }
+            while let Some(event) = self.next.next_if(|e| e.at < time) {
+                self.take(&event, collector);
             }
             if self.next.peek().is_some() {
                 return;
             }
             let Ok(more) = self.told.recv() else { return };
             self.next = more.into_iter().peekable();
+        }
+    }
+
+    fn take(&self, event: &Event, collector: &mut Collector) {
+        let at = event.at;
+        match event.what {
+            What::Migrate { tid, to, .. } => {
+                if let Some((thread, ThreadState::Ready)) = self.lives.get(&tid) {
+                    collector.moved(Move { at: at.max(Ns::ZERO), thread: *thread, to });
+                }
+            }
+            What::Mark(mark) if at >= Ns::ZERO => collector.marked(Marked { at, mark }),
+            _ => {}
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::{CpuId, Ns, Pid, Tid};
 use serde::{Deserialize, Serialize};
 
 /// A text of this stream; 0 is "not told". Ids count from 1 in the order of [`Batch::names`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct NameId(pub u32);
 
 impl NameId {

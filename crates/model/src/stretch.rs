@@ -1,6 +1,6 @@
 //! What threads and CPUs did: finished stretches of time, each in one state.
 
-use crate::{CpuId, Ns, Span, ThreadKey, Tid};
+use crate::{CpuId, Mark, Ns, Span, ThreadKey, Tid};
 use serde::{Deserialize, Serialize};
 
 /// What a thread does. The definitions are those of ACCOUNTING.md.
@@ -176,6 +176,15 @@ pub struct Move {
     pub thread: ThreadKey,
     /// Whose run queue it is on from now on.
     pub to: CpuId,
+}
+
+/// What a program marked.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Marked {
+    /// When.
+    pub at: Ns,
+    /// What.
+    pub mark: Mark,
 }
 
 /// What shows that somebody ran where no chain of switches tells it.

@@ -55,5 +55,5 @@ fn concurrency(totals: &Totals, cpus: &[CpuStretch]) -> Table {
     let context = Context { machine: &machine, span, followed: &followed, ready_known: totals.ready_known };
     let mut running = Running::start(&["concurrency"], &context);
     running.push(&Stretches { cpus, ..Stretches::default() });
-    running.finish().remove(0)
+    running.finish(Vec::new()).remove(0)
 }

@@ -1,3 +1,4 @@
 //! One file a table.
 
 pub(crate) mod concurrency;
+pub(crate) mod marks;

@@ -32,7 +32,11 @@ impl Analysed {
 pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: impl Fn(Span) -> Span) -> Analysed {
     let mut accountant = Accountant::new(rules);
     let mut collector = Collector::default();
-    ingest::run(opened, true, Limits::default(), |batch| accountant.push(batch, &mut collector));
+    let mut names = Vec::new();
+    ingest::run(opened, true, Limits::default(), |batch| {
+        names.extend(batch.names.iter().cloned());
+        accountant.push(batch, &mut collector);
+    });
     let totals = accountant.finish(&mut collector);
     let followed: Vec<CpuId> = totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect();
     let span = span(Span::new(Ns::ZERO, totals.end));
@@ -41,14 +45,15 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let mut running = Running::start(&every, &context);
     let (mut threads, mut cpus, mut moves) = (Vec::new(), Vec::new(), Vec::new());
     let mut stretches = collector.finish();
-    let each = |t: &[ThreadStretch], c: &[CpuStretch], m: &[Move]| {
-        running.push(&Batch { threads: t, cpus: c, moves: m });
+    let each = |steps: &account::Together<'_>| {
+        let account::Together { threads: t, cpus: c, moves: m, marks } = *steps;
+        running.push(&Batch { threads: t, cpus: c, moves: m, marks });
         threads.extend_from_slice(t);
         cpus.extend_from_slice(c);
         moves.extend_from_slice(m);
     };
     stretches.steps(each).unwrap();
-    let tables = running.finish().into_iter().map(|t| (t.def.name, t)).collect();
+    let tables = running.finish(names).into_iter().map(|t| (t.def.name, t)).collect();
     Analysed { totals, machine, span, threads, cpus, moves, tables }
 }
 

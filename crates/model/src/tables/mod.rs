@@ -4,6 +4,9 @@
 //! the start of the recording.
 
 mod columns;
+mod marks;
+
+pub use marks::MARKS;
 
 use crate::table::{Col, Kind, TableDef};
 use columns::{CORE_TYPE, CPU, END, LIFE, START, THREAD, TID, count, int, ns, text};

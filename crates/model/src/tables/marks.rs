@@ -1,0 +1,32 @@
+//! Tables of what programs mark.
+
+use super::columns::{count, ns, text};
+use crate::table::{Col, Kind, TableDef};
+
+/// What marked stretches took, and what their threads did meanwhile.
+pub const MARKS: TableDef = TableDef {
+    name: "marks",
+    version: 1,
+    doc: "How long the stretches took that a thread or process marked, by name, and what the thread did meanwhile. A stretch \
+          within another is a part of both.",
+    key: &["thread", "pid", "name"],
+    cols: &[
+        Col::new(
+            "thread",
+            Kind::Int,
+            "",
+            "The thread that marked them; null: they are of a process or of the machine.",
+        )
+        .or_null(),
+        Col::new("pid", Kind::Int, "", "The process, where told.").or_null(),
+        text("name", "What the program calls them.").or_null(),
+        count("count", "Stretches that ended, and moments."),
+        count("open", "Stretches that had not ended at the end, counted up to there."),
+        ns("duration_ns", "From begin to end, in all."),
+        ns("longest_ns", "The longest one."),
+        ns("running_ns", "Of that the thread was on a CPU.").or_null(),
+        ns("ready_ns", "Of that it could run, but did not; null where the source has no wakings.").or_null(),
+        ns("blocked_ns", "Of that it waited for something.").or_null(),
+        ns("unknown_ns", "Of that nobody can say what it did.").or_null(),
+    ],
+};
