@@ -23,6 +23,7 @@
 //! | `migrate` | `A@1`: A is moved to the run queue of CPU 1 |
 //! | `charge` | `A=3`: the kernel charges A 3 ms |
 //! | `exec` | `A=3`: the switch in which A leaves says that it was charged 3 ms in its whole life |
+//! | `mark` | `A(`, `A)`: A marks a stretch, named as A is, that begins or ends here |
 //! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
 //! | `named` | `A@1`: an event on CPU 1, behind the switches of its instant, tells that A was current; `.@1` the idle task |
@@ -36,8 +37,8 @@
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened};
 use model::{
-    Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
-    What,
+    Batch, CpuId, Event, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, SwitchOut, Tid,
+    Wake, WakeKind, What,
 };
 
 /// A trace that was drawn.
@@ -243,6 +244,11 @@ impl Pen {
             "migrate" => self.push(Phase::Before, at, here, What::Migrate { tid, from: cpu(0), to: here }),
             "charge" => self.push(Phase::Before, at, here, What::Charge { tid, ns: amount }),
             "exec" => self.charged.push((column, tid, amount)),
+            "mark" => {
+                let edge = if letter == Some(')') { MarkEdge::End } else { MarkEdge::Begin };
+                let mark = Mark { tid, pid: Pid::UNKNOWN, track: 0, name: name(tid), edge };
+                self.push_of(tid, Phase::After, at, here, What::Mark(mark));
+            }
             "named" => self.push_of(tid, Phase::After, at, here, What::Sample),
             "current" => self.push(Phase::After, at, here, What::Current { tid }),
             "seen" => {
