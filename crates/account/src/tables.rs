@@ -1,18 +1,20 @@
 //! The tables that come from the sums alone.
 
 use crate::Totals;
-use model::{CpuState, Pid, Rows as _, Table, ThreadState, Value, tables};
+use model::{CpuState, Pid, Rows, ThreadState, Value};
 use std::collections::BTreeMap;
+use std::io::Result;
 use topology::Machine;
 
-/// [`tables::THREADS`].
-#[must_use]
-pub fn threads(totals: &Totals) -> Table {
-    let mut table = Table::new(&tables::THREADS);
-    for t in &totals.threads {
+/// [`model::tables::THREADS`].
+///
+/// # Errors
+/// As [`crate::Threads::each`].
+pub fn threads(totals: &Totals, out: &mut dyn Rows) -> Result<()> {
+    totals.threads.each(|t| {
         let charged = t.exec_of.0 > 0;
         let ready = |v: i64| totals.ready_known.then_some(v);
-        table.row(&[
+        out.row(&[
             t.thread.0.into(),
             i64::from(t.tid.0).into(),
             i64::from(t.life).into(),
@@ -33,16 +35,13 @@ pub fn threads(totals: &Totals) -> Table {
             (t.unwoken as i64).into(),
             t.begin.into(),
         ]);
-    }
-    table
+    })
 }
 
-/// [`tables::CPUS`].
-#[must_use]
-pub fn cpus(totals: &Totals, machine: &Machine) -> Table {
-    let mut table = Table::new(&tables::CPUS);
+/// [`model::tables::CPUS`].
+pub fn cpus(totals: &Totals, machine: &Machine, out: &mut dyn Rows) {
     for c in &totals.cpus {
-        table.row(&[
+        out.row(&[
             i64::from(c.cpu.0).into(),
             machine.core_type(c.cpu).as_str().into(),
             c.time(CpuState::Busy).into(),
@@ -53,16 +52,16 @@ pub fn cpus(totals: &Totals, machine: &Machine) -> Table {
             (c.broken as i64).into(),
         ]);
     }
-    table
 }
 
-/// [`tables::THREAD_BY_CPU`].
-#[must_use]
-pub fn thread_by_cpu(totals: &Totals) -> Table {
-    let mut table = Table::new(&tables::THREAD_BY_CPU);
-    for t in &totals.threads {
+/// [`model::tables::THREAD_BY_CPU`].
+///
+/// # Errors
+/// As [`crate::Threads::each`].
+pub fn thread_by_cpu(totals: &Totals, out: &mut dyn Rows) -> Result<()> {
+    totals.threads.each(|t| {
         for (cpu, time) in &t.by_cpu {
-            table.row(&[
+            out.row(&[
                 t.thread.0.into(),
                 i64::from(t.tid.0).into(),
                 i64::from(t.life).into(),
@@ -70,15 +69,15 @@ pub fn thread_by_cpu(totals: &Totals) -> Table {
                 (*time).into(),
             ]);
         }
-    }
-    table
+    })
 }
 
-/// [`tables::THREAD_BY_CORE_TYPE`].
-#[must_use]
-pub fn thread_by_core_type(totals: &Totals, machine: &Machine) -> Table {
-    let mut table = Table::new(&tables::THREAD_BY_CORE_TYPE);
-    for t in &totals.threads {
+/// [`model::tables::THREAD_BY_CORE_TYPE`].
+///
+/// # Errors
+/// As [`crate::Threads::each`].
+pub fn thread_by_core_type(totals: &Totals, machine: &Machine, out: &mut dyn Rows) -> Result<()> {
+    totals.threads.each(|t| {
         let mut by_class: BTreeMap<u32, (&'static str, i64)> = BTreeMap::new();
         for (cpu, time) in &t.by_cpu {
             let class = by_class.entry(machine.core_class(*cpu));
@@ -87,7 +86,7 @@ pub fn thread_by_core_type(totals: &Totals, machine: &Machine) -> Table {
         let running = t.time(ThreadState::Running).0;
         for (class, (core_type, time)) in by_class {
             let share = if running > 0 { Value::Float(time as f64 / running as f64) } else { Value::Null };
-            table.row(&[
+            out.row(&[
                 t.thread.0.into(),
                 i64::from(t.tid.0).into(),
                 i64::from(t.life).into(),
@@ -97,21 +96,17 @@ pub fn thread_by_core_type(totals: &Totals, machine: &Machine) -> Table {
                 share,
             ]);
         }
-    }
-    table
+    })
 }
 
-/// [`tables::LOSS`].
-#[must_use]
-pub fn loss(totals: &Totals) -> Table {
-    let mut table = Table::new(&tables::LOSS);
+/// [`model::tables::LOSS`].
+pub fn loss(totals: &Totals, out: &mut dyn Rows) {
     for l in &totals.losses {
-        table.row(&[
+        out.row(&[
             l.from.max(model::Ns::ZERO).into(),
             l.to.min(totals.end).into(),
             l.cpu.map(|c| i64::from(c.0)).into(),
             (l.events >= 0).then_some(l.events).into(),
         ]);
     }
-    table
 }

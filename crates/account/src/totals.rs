@@ -1,7 +1,8 @@
 //! The sums of a recording.
 
-use crate::LossIndex;
+use crate::{LossIndex, Threads};
 use model::{CpuId, CpuState, LossSpan, Ns, Pid, ThreadKey, ThreadState, Tid};
+use std::sync::Arc;
 
 /// What one life of one thread did.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +16,7 @@ pub struct ThreadTotals {
     /// Its process, where told.
     pub pid: Pid,
     /// The last name seen.
-    pub name: Option<Box<str>>,
+    pub name: Option<Arc<str>>,
     /// When its life began: the begin of the recording, or its first waking.
     pub begin: Ns,
     /// When its row ends: the end of the recording, or the begin of the number's next life.
@@ -45,6 +46,30 @@ pub struct ThreadTotals {
 }
 
 impl ThreadTotals {
+    /// Nothing yet.
+    pub(crate) fn new(thread: ThreadKey, tid: Tid, life: u32, begin: Ns) -> Self {
+        Self {
+            thread,
+            tid,
+            life,
+            pid: Pid::UNKNOWN,
+            name: None,
+            begin,
+            end: begin,
+            states: [Ns::ZERO; 5],
+            exec: Ns::ZERO,
+            exec_of: Ns::ZERO,
+            lossy: Ns::ZERO,
+            involuntary: 0,
+            voluntary: 0,
+            max_ready: Ns::ZERO,
+            migrations: 0,
+            unwoken: 0,
+            by_cpu: Vec::new(),
+            nowhere: Ns::ZERO,
+        }
+    }
+
     /// Time in one state.
     #[must_use]
     pub fn time(&self, state: ThreadState) -> Ns {
@@ -78,12 +103,12 @@ impl CpuTotals {
 }
 
 /// The sums of a recording.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub struct Totals {
     /// From 0 to its last sample.
     pub end: Ns,
     /// By key.
-    pub threads: Vec<ThreadTotals>,
+    pub threads: Threads,
     /// By number.
     pub cpus: Vec<CpuTotals>,
     /// The losses that the source reported, in the order of their ends.
@@ -109,7 +134,7 @@ impl Totals {
     /// Switch-ins whose waking was never seen, of all threads.
     #[must_use]
     pub fn unwoken(&self) -> u64 {
-        self.threads.iter().map(|t| t.unwoken).sum()
+        self.threads.unwoken()
     }
 
     /// Time of all CPUs in one state.

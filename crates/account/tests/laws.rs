@@ -36,7 +36,7 @@ fn obeys(a: &Accounted) -> Result<(), TestCaseError> {
     }
     prop_assert!(a.threads.windows(2).all(|w| w[0].span.start <= w[1].span.start), "threads' stretches in order");
     prop_assert!(a.cpus.windows(2).all(|w| w[0].span.start <= w[1].span.start), "CPUs' stretches in order");
-    for t in &a.totals.threads {
+    for t in &a.lives {
         let of: Vec<_> = a.threads.iter().filter(|s| s.thread == t.thread).collect();
         let spans: Vec<Span> = of.iter().map(|s| s.span).collect();
         tile("a life", &spans, Span::new(t.begin, t.end))?;

@@ -5,6 +5,7 @@ mod error;
 mod import;
 mod pass;
 mod retype;
+mod rows;
 mod session;
 mod source;
 mod summary;

@@ -82,7 +82,7 @@ pub fn account_with<S: Sink>(
             return Err(failed(fatal.clone()));
         }
         let machine = machine(&facts, &totals, options);
-        let laws = Laws::of(&totals);
+        let laws = Laws::of(&totals).map_err(EngineError::temporary)?;
         return Ok((Accounted { facts, machine, totals, ingested, laws, sorted_all: sort_all }, sink));
     }
 }

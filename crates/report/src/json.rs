@@ -21,7 +21,7 @@ pub fn json(session: &Session, options: &Options) -> Result<Json, EngineError> {
     let mut of: Option<HashSet<i64>> = None;
     if options.process.is_some() {
         let all = Options { top: usize::MAX, ..options.clone() };
-        let groups = select::groups(session, &all, &select::read(&session.table("threads")?))?;
+        let groups = select::groups(session, &all)?;
         of = Some(groups.iter().flat_map(|g| g.shown.iter().map(|t| t.key)).collect());
     }
     let mut whole = object!({
