@@ -79,7 +79,7 @@ fn memory_is_bounded_by_threads_that_live() {
                     (t.thread.0, t.tid.0, t.life as i32),
                     (i64::from(next) + 1, 1 + next % numbers, next / numbers)
                 );
-                let cpus: Vec<_> = (0..cpus_of(next) as u32).map(|cpu| (CpuId(cpu), STAY)).collect();
+                let cpus: Vec<_> = (0..cpus_of(next)).map(|cpu| (CpuId(cpu), STAY)).collect();
                 assert_eq!(t.by_cpu, cpus, "{t:?}");
                 let last = next + numbers >= LIVES;
                 let ready = if last && next % numbers == 0 { 5 } else { 0 };

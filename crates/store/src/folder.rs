@@ -1,6 +1,7 @@
 //! Opening a trace folder and reading its tables and stretches.
 
-use crate::chunk::{Encoder, NO_WORD, Values};
+use crate::chunk::{NO_WORD, Values};
+use crate::encoder::Encoder;
 use crate::error::{AGAIN, Error, RECOMPUTE};
 use crate::format::EachRows;
 use crate::manifest::{FileInfo, MANIFEST, Manifest};

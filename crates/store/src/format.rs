@@ -1,6 +1,6 @@
 //! Tables for people and other tools: csv, json, Markdown, Parquet, a row at a time.
 
-use crate::chunk::Encoder;
+use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::folder::Folder;
 use crate::sheet::{Sheet, columns};

@@ -1,6 +1,7 @@
 //! `tables/<table>.parquet`: tables that follow from sums, a row at a time.
 
-use crate::chunk::{Encoder, Values};
+use crate::chunk::Values;
+use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::sheet::{Sheet, Store, columns};
 use model::{Rows, TableDef, Value};

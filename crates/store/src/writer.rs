@@ -1,6 +1,6 @@
 //! Writing a trace folder while its events and stretches stream by.
 
-use crate::chunk::Encoder;
+use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::events_out::EventSheets;
 use crate::manifest::{FileInfo, MANIFEST, Manifest};
