@@ -58,7 +58,7 @@ def make(folder):
     wide, by_thread, by_process = (folder / f"switch-{form}.data" for form in ("all", "thread", "process"))
     subprocess.run([*base, "-a", "-o", wide, "sh", "-c", LOAD], check=True, **quiet)
     for path, option in ((by_thread, "-t"), (by_process, "-p")):
-        load = subprocess.Popen(["perf", "bench", "sched", "messaging", "-t", "-g", "1", "-l", "3000"], start_new_session=True, **quiet)
+        load = subprocess.Popen(["perf", "bench", "sched", "messaging", "-t", "-g", "1", "-l", "100000"], start_new_session=True, **quiet)
         time.sleep(0.3)
         threads = sorted(map(int, os.listdir(f"/proc/{load.pid}/task")))
         target = threads[min(3, len(threads) - 1)] if option == "-t" else load.pid

@@ -3,6 +3,7 @@
 use crate::life::Doing;
 use crate::lives::Lives;
 use crate::processor::{Processor, Runs};
+use crate::watch::Watch;
 use crate::{LossIndex, Sink, Totals};
 use model::{
     Batch, CpuId, CpuState, CpuStretch, Event, LossSpan, NameId, Ns, Pid, Reason, Seen, SeenState, Span, Switch,
@@ -28,16 +29,20 @@ pub struct Rules {
     pub losses: Option<LossIndex>,
     /// Lossy time counts as unknown (`--strict-loss`).
     pub strict: bool,
+    /// Whether to find out who ran where no chain tells it ([`Totals::inferred`]). Of all else nothing changes.
+    pub infer: bool,
+    /// Every switch of every CPU was recorded: who a CPU's first switch takes out was there before.
+    pub whole: bool,
 }
 
 /// Follows the chains of CPUs and threads. Memory: what there is of CPUs and of threads that live.
 pub struct Accountant {
-    rules: Rules,
-    lives: Lives,
+    pub(crate) rules: Rules,
+    pub(crate) lives: Lives,
     /// Names and processes told of threads that have done nothing yet.
     told: FxHashMap<Tid, (Pid, NameId)>,
     cpus: BTreeMap<CpuId, usize>,
-    processors: Vec<Processor>,
+    pub(crate) processors: Vec<Processor>,
     /// Place of a CPU in `processors`, for small numbers.
     near: Vec<usize>,
     names: Vec<Arc<str>>,
@@ -45,6 +50,8 @@ pub struct Accountant {
     end: Ns,
     events: u64,
     wakes: u64,
+    /// Where something is to be inferred.
+    pub(crate) watch: Option<Watch>,
 }
 
 impl Accountant {
@@ -52,6 +59,7 @@ impl Accountant {
     #[must_use]
     pub fn new(rules: Rules) -> Self {
         Self {
+            watch: rules.infer.then(Watch::default),
             rules,
             lives: Lives::default(),
             told: FxHashMap::default(),
@@ -88,6 +96,7 @@ impl Accountant {
         }
         for at in 0..self.processors.len() {
             let certain = self.certain(at);
+            self.watch_cpu_ends(at, end, certain || !self.processors[at].totals.followed, None);
             self.cpu_until(at, end, certain, sink);
         }
         for at in self.lives.here() {
@@ -115,6 +124,8 @@ impl Accountant {
             events: self.events,
             wakes: self.wakes,
             lossy_complete,
+            inferred: self.watch.map(Watch::finish).unwrap_or_default(),
+            filled: false,
         }
     }
 
@@ -123,7 +134,8 @@ impl Accountant {
         if event.is_sample() {
             self.end = self.end.max(event.at);
             if event.cpu != CpuId::UNKNOWN {
-                self.processor(event.cpu, sink);
+                let here = self.processor(event.cpu, sink);
+                self.watch_named(event, here);
             }
         }
         let at = event.at;
@@ -186,13 +198,20 @@ impl Accountant {
         }
     }
 
+    /// Where a CPU's place is, if it has one.
+    pub(crate) fn place_of(&self, cpu: CpuId) -> Option<usize> {
+        self.near.get(cpu.0 as usize).copied().filter(|at| *at != usize::MAX)
+    }
+
     fn begin_life(&mut self, tid: Tid, begin: Ns, sink: &mut impl Sink) -> usize {
         if let Some(former) = self.lives.of(tid) {
             self.left_by(former);
         }
         let at = self.lives.begin(tid, begin.max(Ns::ZERO), sink.begin_thread());
         let (pid, name) = self.told.remove(&tid).unwrap_or((Pid::UNKNOWN, NameId::NONE));
-        (self.lives[at].totals.pid, self.lives[at].name) = (pid, name);
+        let life = &mut self.lives[at];
+        (life.totals.pid, life.name) = (pid, name);
+        life.watched = self.watch.as_ref().is_some_and(|w| w.waits_for(tid));
         at
     }
 
@@ -234,6 +253,7 @@ impl Accountant {
 
     /// Ends a thread's open stretch.
     fn thread_until(&mut self, at: usize, now: Ns, sink: &mut impl Sink) {
+        self.watch_thread_ends(at);
         let life = &mut self.lives[at];
         let span = Span::new(life.since.max(Ns::ZERO), now.max(Ns::ZERO));
         let (began_before, state, time) = (life.since < Ns::ZERO, life.state(), span.len());
@@ -290,6 +310,7 @@ impl Accountant {
         let processor = &mut self.processors[at];
         let span = Span::new(processor.since.max(Ns::ZERO), now.max(Ns::ZERO));
         processor.since = now;
+        processor.lead = now;
         if span.is_empty() {
             return;
         }
@@ -343,6 +364,7 @@ impl Accountant {
             Runs::Thread(life) => prev == Some(life) && self.lives[life].runs_on(cpu),
             Runs::Somebody => !named,
         };
+        self.watch_cpu_ends(here, now, linked, Some(switch.prev));
         self.cpu_until(here, now, linked, sink);
         let first = self.processors[here].totals.switches == 0;
         let totals = &mut self.processors[here].totals;
@@ -518,6 +540,7 @@ impl Accountant {
             self.thread_until(former, now, sink);
         }
         let at = self.begin_life(tid, now, sink);
+        self.watch_born(at);
         let life = &mut self.lives[at];
         life.since = now;
         life.charged = Some(Ns::ZERO); // the kernel begins to count at its birth
@@ -557,6 +580,7 @@ impl Accountant {
             return;
         }
         let cpu = self.processors[here].totals.cpu;
+        self.watch_cpu_ends(here, now, false, None);
         self.cpu_until(here, now, false, sink);
         let runs = if tid == Tid::IDLE { Runs::Idle } else { Runs::Thread(self.life(tid, sink)) };
         if let Runs::Thread(at) = runs

@@ -14,6 +14,7 @@
 //! ```
 
 mod accountant;
+mod cut;
 mod laws;
 mod life;
 mod lives;
@@ -21,17 +22,19 @@ mod losses;
 mod processor;
 mod rows;
 mod stretches;
-mod strict;
 mod tables;
 mod threads;
 mod totals;
+mod watch;
+mod watching;
 
 pub use accountant::{Accountant, Rules};
+pub use cut::{Cut, Cutter, InferredIndex, Knife};
 pub use laws::{Law, Laws};
 pub use losses::LossIndex;
 pub use stretches::{Collector, Stretches};
-pub use tables::{cpus, loss, thread_by_core_type, thread_by_cpu, threads};
-pub use threads::Threads;
+pub use tables::{cpus, inferred_state, loss, thread_by_core_type, thread_by_cpu, threads};
+pub use threads::{Filing, Threads};
 pub use totals::{CpuTotals, ThreadTotals, Totals};
 
 use model::{CpuStretch, ThreadStretch};

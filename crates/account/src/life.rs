@@ -41,6 +41,10 @@ pub(crate) struct Life {
     pub(crate) charged: Option<Ns>,
     /// What the kernel charged in the open running stretch, where it tells charge by charge.
     pub(crate) open_charge: Option<Ns>,
+    /// How often its state changed, and a beginning of life beside the recording's counts too.
+    pub(crate) turns: u32,
+    /// Whether runs of events that name it wait for what its open stretch turns out to be.
+    pub(crate) watched: bool,
 }
 
 impl Life {
@@ -61,6 +65,8 @@ impl Life {
             snapshot: false,
             charged: None,
             open_charge: None,
+            turns: 0,
+            watched: false,
         }
     }
 

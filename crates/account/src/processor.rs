@@ -22,14 +22,24 @@ pub(crate) struct Processor {
     pub(crate) totals: CpuTotals,
     pub(crate) runs: Runs,
     pub(crate) since: Ns,
+    /// The last event since then, of those before any other, that names whom the CPU's last switch brought in.
+    pub(crate) lead: Ns,
     /// Where the open stretch's row lies.
     pub(crate) place: u64,
 }
 
 impl Processor {
     pub(crate) fn new(cpu: CpuId, place: u64) -> Self {
-        let totals = CpuTotals { cpu, states: [Ns::ZERO; 3], lossy: Ns::ZERO, switches: 0, broken: 0, followed: false };
-        Self { totals, runs: Runs::Untold, since: Ns::ZERO, place }
+        let totals = CpuTotals {
+            cpu,
+            states: [Ns::ZERO; 3],
+            lossy: Ns::ZERO,
+            inferred: Ns::ZERO,
+            switches: 0,
+            broken: 0,
+            followed: false,
+        };
+        Self { totals, runs: Runs::Untold, since: Ns::ZERO, lead: Ns::ZERO, place }
     }
 
     /// The state of a CPU that runs this one, if that is certain.

@@ -1,8 +1,8 @@
 //! Stage two: what stage one finished, in order of start.
 
+use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Row, Rows};
-use crate::strict::{Cut, Cutter};
-use crate::{LossIndex, Sink};
+use crate::{InferredIndex, LossIndex, Sink};
 use bytemuck::{Pod, Zeroable};
 use model::{CpuId, CpuState, CpuStretch, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
 
@@ -16,8 +16,7 @@ pub struct Collector {
 pub struct Stretches {
     threads: Rows<ThreadRow>,
     cpus: Rows<CpuRow>,
-    /// Losses that make time unknown.
-    strict: Option<LossIndex>,
+    knife: Knife,
 }
 
 impl Default for Collector {
@@ -30,7 +29,7 @@ impl Collector {
     /// No more will come.
     #[must_use]
     pub fn finish(self) -> Stretches {
-        Stretches { threads: self.threads, cpus: self.cpus, strict: None }
+        Stretches { threads: self.threads, cpus: self.cpus, knife: Knife::default() }
     }
 }
 
@@ -57,7 +56,14 @@ impl Stretches {
     /// Lossy time counts as unknown, as it does in sums made with [`crate::Rules::strict`].
     #[must_use]
     pub fn strict(self, losses: LossIndex) -> Self {
-        Self { strict: Some(losses).filter(|l| !l.is_empty()), ..self }
+        let losses = Some(losses).filter(|l| !l.is_empty());
+        Self { knife: Knife { losses, ..self.knife }, ..self }
+    }
+
+    /// What was inferred stands in place of the unknown time that it fills, as in [`crate::Totals::with_inferred`].
+    #[must_use]
+    pub fn with_inferred(self, inferred: InferredIndex) -> Self {
+        Self { knife: Knife { inferred: Some(inferred), ..self.knife }, ..self }
     }
 
     /// Hands on the threads' stretches, some thousands at a time.
@@ -65,7 +71,7 @@ impl Stretches {
     /// # Errors
     /// The temporary file cannot be written or read.
     pub fn threads(&mut self, each: impl FnMut(&[ThreadStretch])) -> std::io::Result<()> {
-        read(&mut self.threads, self.strict.as_ref(), ThreadRow::stretch, each)
+        read(&mut self.threads, &self.knife, ThreadRow::stretch, each)
     }
 
     /// Hands on the CPUs' stretches.
@@ -73,18 +79,18 @@ impl Stretches {
     /// # Errors
     /// The temporary file cannot be written or read.
     pub fn cpus(&mut self, each: impl FnMut(&[CpuStretch])) -> std::io::Result<()> {
-        read(&mut self.cpus, self.strict.as_ref(), CpuRow::stretch, each)
+        read(&mut self.cpus, &self.knife, CpuRow::stretch, each)
     }
 }
 
 fn read<R: Row, S: Cut>(
     rows: &mut Rows<R>,
-    strict: Option<&LossIndex>,
+    knife: &Knife,
     stretch: impl Fn(&R) -> S,
     mut each: impl FnMut(&[S]),
 ) -> std::io::Result<()> {
     let mut batch = Vec::new();
-    let mut cutter = strict.map(Cutter::new);
+    let mut cutter = knife.cuts().then(|| Cutter::new(knife));
     rows.read(|rows| {
         batch.clear();
         batch.extend(rows.iter().map(&stretch));
@@ -128,7 +134,7 @@ impl Row for ThreadRow {
 }
 
 /// The reasons that are no letters, by number.
-const REASONS: [Reason; 14] = [
+const REASONS: [Reason; 15] = [
     Reason::None,
     Reason::Preempted,
     Reason::Yielded,
@@ -143,6 +149,7 @@ const REASONS: [Reason; 14] = [
     Reason::Undecided,
     Reason::Untold,
     Reason::Lossy,
+    Reason::Inferred,
 ];
 
 impl ThreadRow {
@@ -175,6 +182,7 @@ impl ThreadRow {
                 Reason::Undecided => 11,
                 Reason::Untold => 12,
                 Reason::Lossy => 13,
+                Reason::Inferred => 14,
             },
         }
     }

@@ -1,12 +1,12 @@
 //! The tables that come from the sums alone.
 
 use crate::Totals;
-use model::{CpuState, Pid, Rows, ThreadState, Value};
+use model::{CpuState, InferredStretch, Pid, Rows, ThreadState, Value};
 use std::collections::BTreeMap;
 use std::io::Result;
 use topology::Machine;
 
-/// [`model::tables::THREADS`].
+/// [`model::tables::THREADS`], or [`model::tables::THREADS_FILLED`].
 ///
 /// # Errors
 /// As [`crate::Threads::each`].
@@ -14,7 +14,7 @@ pub fn threads(totals: &Totals, out: &mut dyn Rows) -> Result<()> {
     totals.threads.each(|t| {
         let charged = t.exec_of.0 > 0;
         let ready = |v: i64| totals.ready_known.then_some(v);
-        out.row(&[
+        let row = [
             t.thread.0.into(),
             i64::from(t.tid.0).into(),
             i64::from(t.life).into(),
@@ -34,14 +34,16 @@ pub fn threads(totals: &Totals, out: &mut dyn Rows) -> Result<()> {
             (t.migrations as i64).into(),
             (t.unwoken as i64).into(),
             t.begin.into(),
-        ]);
+            t.inferred.into(),
+        ];
+        out.row(shown(totals, &row));
     })
 }
 
-/// [`model::tables::CPUS`].
+/// [`model::tables::CPUS`], or [`model::tables::CPUS_FILLED`].
 pub fn cpus(totals: &Totals, machine: &Machine, out: &mut dyn Rows) {
     for c in &totals.cpus {
-        out.row(&[
+        let row = [
             i64::from(c.cpu.0).into(),
             machine.core_type(c.cpu).as_str().into(),
             c.time(CpuState::Busy).into(),
@@ -50,8 +52,15 @@ pub fn cpus(totals: &Totals, machine: &Machine, out: &mut dyn Rows) {
             c.lossy.into(),
             (c.switches as i64).into(),
             (c.broken as i64).into(),
-        ]);
+            c.inferred.into(),
+        ];
+        out.row(shown(totals, &row));
     }
+}
+
+/// A row without its last column, what was inferred, where that does not stand in the sums.
+fn shown<'a>(totals: &Totals, row: &'a [Value]) -> &'a [Value] {
+    &row[..row.len() - usize::from(!totals.filled)]
 }
 
 /// [`model::tables::THREAD_BY_CPU`].
@@ -107,6 +116,20 @@ pub fn loss(totals: &Totals, out: &mut dyn Rows) {
             l.to.min(totals.end).into(),
             l.cpu.map(|c| i64::from(c.0)).into(),
             (l.events >= 0).then_some(l.events).into(),
+        ]);
+    }
+}
+
+/// [`model::tables::INFERRED_STATE`].
+pub fn inferred_state(inferred: &[InferredStretch], out: &mut dyn Rows) {
+    for s in inferred {
+        out.row(&[
+            s.thread.0.into(),
+            i64::from(s.tid.0).into(),
+            i64::from(s.cpu.0).into(),
+            s.span.start.into(),
+            s.span.end.into(),
+            s.basis.as_str().into(),
         ]);
     }
 }

@@ -4,7 +4,8 @@ use crate::ThreadTotals;
 use crate::life::{Doing, Life};
 use crate::rows::{Row, Rows};
 use bytemuck::{Pod, Zeroable};
-use model::{CpuId, NameId, Ns, Pid, Reason, ThreadKey, Tid};
+use model::{CpuId, InferredStretch, NameId, Ns, Pid, Reason, ThreadKey, Tid};
+use rustc_hash::FxHashMap;
 use std::io::Result;
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ pub struct Threads {
     begun: u64,
     ended: u64,
     unwoken: u64,
+    /// What was inferred, by CPU, of each thread of which something was ([`Self::fill`]).
+    inferred: FxHashMap<ThreadKey, Vec<(CpuId, Ns)>>,
 }
 
 /// A life in 240 bytes: its sums, and what is needed of one that rests.
@@ -89,7 +92,15 @@ impl Row for FarRow {
 
 impl Default for Threads {
     fn default() -> Self {
-        Self { rows: Rows::new(), far: Rows::new(), names: Vec::new(), begun: 0, ended: 0, unwoken: 0 }
+        Self {
+            rows: Rows::new(),
+            far: Rows::new(),
+            names: Vec::new(),
+            begun: 0,
+            ended: 0,
+            unwoken: 0,
+            inferred: FxHashMap::default(),
+        }
     }
 }
 
@@ -136,6 +147,9 @@ impl Threads {
                     failed = self.read(row, &mut totals);
                 }
                 if failed.is_ok() {
+                    for (cpu, time) in self.inferred.get(&totals.thread).into_iter().flatten() {
+                        totals.fill(*cpu, *time);
+                    }
                     each(&totals);
                 }
             }
@@ -160,16 +174,27 @@ impl Threads {
         ThreadKey(self.begun as i64)
     }
 
+    /// What was inferred stands in place of the unknown time that it fills.
+    pub(crate) fn fill(&mut self, inferred: &[InferredStretch]) {
+        for stretch in inferred.iter().filter(|s| s.thread != ThreadKey::IDLE) {
+            let by_cpu = self.inferred.entry(stretch.thread).or_default();
+            match by_cpu.iter_mut().find(|(cpu, _)| *cpu == stretch.cpu) {
+                Some((_, time)) => *time = *time + stretch.span.len(),
+                None => by_cpu.push((stretch.cpu, stretch.span.len())),
+            }
+        }
+    }
+
     /// Keeps a life that is over.
     pub(crate) fn end(&mut self, life: &Life) {
         self.ended += 1;
         self.unwoken += life.totals.unwoken;
-        self.keep(life);
+        self.keep(life, place_of(life.totals.thread));
     }
 
     /// Keeps a life that may be asked for again ([`Life::can_rest`]).
     pub(crate) fn rest(&mut self, life: &Life) {
-        self.keep(life);
+        self.keep(life, place_of(life.totals.thread));
     }
 
     /// A life that rests.
@@ -182,6 +207,7 @@ impl Threads {
             self.rows.fail(error);
         }
         life.totals.name = None; // the last name is told by its number while it is followed
+        life.turns = 1; // which one tells nothing any more: what was watched for in those before is decided
         let cpu = Some(CpuId(row.last_cpu));
         (life.doing, life.reason, life.cpu, life.queue) = (Doing::Exited, Reason::State(row.letter), cpu, cpu);
         (life.place, life.since, life.prio, life.name) = (row.place, Ns(row.since), row.prio, NameId(row.name));
@@ -194,7 +220,7 @@ impl Threads {
         Self { names, ..self }
     }
 
-    fn keep(&mut self, life: &Life) {
+    fn keep(&mut self, life: &Life, at: u64) {
         let t = &life.totals;
         let (near, far) = t.by_cpu.split_at(t.by_cpu.len().min(NEAR));
         let mut row = LifeRow {
@@ -237,7 +263,7 @@ impl Threads {
                 row.far = place;
             }
         }
-        self.rows.fill(place_of(t.thread), row);
+        self.rows.fill(at, row);
     }
 
     fn read(&self, row: &LifeRow, to: &mut ThreadTotals) -> Result<()> {
@@ -269,8 +295,48 @@ impl Threads {
             unwoken: row.unwoken,
             by_cpu,
             nowhere: Ns(row.nowhere),
+            inferred: Ns::ZERO,
         };
         Ok(())
+    }
+}
+
+/// Takes threads whose sums are known already.
+#[derive(Default)]
+pub struct Filing {
+    threads: Threads,
+    names: FxHashMap<Arc<str>, NameId>,
+}
+
+impl Filing {
+    /// The next one, in order of their keys.
+    pub fn push(&mut self, totals: ThreadTotals) {
+        let name = totals.name.as_ref().map_or(NameId::NONE, |name| self.name(name));
+        let at = self.threads.rows.reserve();
+        let life = Life::new(totals.thread, totals.tid, totals.life, totals.begin, 0);
+        self.threads.ended += 1;
+        self.threads.unwoken += totals.unwoken;
+        self.threads.keep(&Life { totals, name, ..life }, at);
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn finish(self) -> Threads {
+        self.threads
+    }
+
+    fn name(&mut self, name: &Arc<str>) -> NameId {
+        if let Some(known) = self.names.get(name) {
+            return *known;
+        }
+        let names = &mut self.threads.names;
+        if names.is_empty() {
+            names.push("".into()); // the place of none
+        }
+        let new = NameId(names.len() as u32);
+        names.push(Arc::clone(name));
+        self.names.insert(Arc::clone(name), new);
+        new
     }
 }
 

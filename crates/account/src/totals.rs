@@ -1,7 +1,7 @@
 //! The sums of a recording.
 
 use crate::{LossIndex, Threads};
-use model::{CpuId, CpuState, LossSpan, Ns, Pid, ThreadKey, ThreadState, Tid};
+use model::{CpuId, CpuState, InferredStretch, LossSpan, Ns, Pid, ThreadKey, ThreadState, Tid};
 use std::sync::Arc;
 
 /// What one life of one thread did.
@@ -43,6 +43,8 @@ pub struct ThreadTotals {
     pub by_cpu: Vec<(CpuId, Ns)>,
     /// Running time on CPUs that the source does not name.
     pub nowhere: Ns,
+    /// The part of its running time that was inferred ([`Totals::with_inferred`]).
+    pub inferred: Ns,
 }
 
 impl ThreadTotals {
@@ -67,6 +69,7 @@ impl ThreadTotals {
             unwoken: 0,
             by_cpu: Vec::new(),
             nowhere: Ns::ZERO,
+            inferred: Ns::ZERO,
         }
     }
 
@@ -74,6 +77,16 @@ impl ThreadTotals {
     #[must_use]
     pub fn time(&self, state: ThreadState) -> Ns {
         self.states[state as usize]
+    }
+
+    /// Unknown time was running, on a CPU.
+    pub(crate) fn fill(&mut self, cpu: CpuId, time: Ns) {
+        moved(&mut self.states, ThreadState::Unknown as usize, ThreadState::Running as usize, time);
+        self.inferred = self.inferred + time;
+        match self.by_cpu.binary_search_by_key(&cpu, |(cpu, _)| *cpu) {
+            Ok(at) => self.by_cpu[at].1 = self.by_cpu[at].1 + time,
+            Err(at) => self.by_cpu.insert(at, (cpu, time)),
+        }
     }
 }
 
@@ -86,6 +99,8 @@ pub struct CpuTotals {
     pub states: [Ns; 3],
     /// The part of it in which the source reports lost events of this CPU.
     pub lossy: Ns,
+    /// The part of its busy and idle time that was inferred ([`Totals::with_inferred`]).
+    pub inferred: Ns,
     /// Switches recorded on it.
     pub switches: u64,
     /// Of these, how many do not link to the one before.
@@ -103,7 +118,7 @@ impl CpuTotals {
 }
 
 /// The sums of a recording.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Totals {
     /// From 0 to its last sample.
     pub end: Ns,
@@ -122,6 +137,10 @@ pub struct Totals {
     /// Time of all threads that is lossy, and so on for CPUs, is complete only where the losses were known beforehand
     /// ([`crate::Rules::losses`]); otherwise, where there are any, account again with them.
     pub lossy_complete: bool,
+    /// What can be inferred, apart from what was seen, in order of start.
+    pub inferred: Vec<InferredStretch>,
+    /// Whether it stands in the sums ([`Totals::with_inferred`]).
+    pub filled: bool,
 }
 
 impl Totals {
@@ -149,9 +168,31 @@ impl Totals {
         Ns(self.end.0.saturating_mul(self.cpus.len() as i64))
     }
 
+    /// The sums with what was inferred in place of the unknown time that it fills.
+    #[must_use]
+    pub fn with_inferred(mut self) -> Self {
+        for stretch in &self.inferred {
+            let time = stretch.span.len();
+            if let Ok(at) = self.cpus.binary_search_by_key(&stretch.cpu, |c| c.cpu) {
+                let cpu = &mut self.cpus[at];
+                let state = if stretch.thread == ThreadKey::IDLE { CpuState::Idle } else { CpuState::Busy };
+                moved(&mut cpu.states, CpuState::Unknown as usize, state as usize, time);
+                cpu.inferred = cpu.inferred + time;
+            }
+        }
+        self.threads.fill(&self.inferred);
+        self.filled = true;
+        self
+    }
+
     /// The losses, ready to be looked up.
     #[must_use]
     pub fn loss_index(&self) -> LossIndex {
         LossIndex::new(&self.losses, self.end)
     }
+}
+
+fn moved(states: &mut [Ns], from: usize, to: usize, time: Ns) {
+    states[from] = states[from] - time;
+    states[to] = states[to] + time;
 }

@@ -20,6 +20,8 @@ fn cases() {
             online: drawn.facts.online.clone(),
             losses: None,
             strict: drawn.says("strict"),
+            infer: drawn.says("inferred"),
+            whole: drawn.facts.whole_machine,
         };
         told(&support::account(|| drawn.opened(), rules, false))
     });
@@ -79,7 +81,7 @@ fn thread_sums(a: &Accounted, t: &ThreadTotals) -> String {
         words.push("ready null".to_owned());
     }
     let longest = if a.totals.ready_known { t.max_ready } else { Ns::ZERO };
-    words.extend(sums([("lossy", t.lossy), ("longest wait", longest)].into_iter()));
+    words.extend(sums([("lossy", t.lossy), ("longest wait", longest), ("inferred", t.inferred)].into_iter()));
     if t.exec_of > Ns::ZERO {
         words.push(format!("charged {} of {}", ms(t.exec), ms(t.exec_of)));
     }
@@ -95,7 +97,7 @@ fn thread_sums(a: &Accounted, t: &ThreadTotals) -> String {
 
 fn cpu_sums(c: &CpuTotals) -> String {
     let mut words = sums(CpuState::ALL.iter().map(|s| (s.as_str(), c.time(*s))));
-    words.extend(sums([("lossy", c.lossy)].into_iter()));
+    words.extend(sums([("lossy", c.lossy), ("inferred", c.inferred)].into_iter()));
     let counts = [("switches", c.switches), ("broken", c.broken)];
     words.extend(counts.iter().filter(|n| n.1 > 0).map(|(word, n)| format!("{word} ×{n}")));
     listed(words.into_iter())

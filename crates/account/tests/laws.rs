@@ -3,9 +3,10 @@
 
 mod support;
 
-use account::Rules;
-use model::{CpuState, Ns, Span, ThreadState};
+use account::{CpuTotals, Rules, Totals};
+use model::{Batch, CpuId, CpuState, CpuStretch, LossSpan, Ns, Span, ThreadKey, ThreadState, ThreadStretch, Tid, What};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use support::Accounted;
 use testkit::{Mode, Random, Replay, Rng};
 
@@ -98,6 +99,73 @@ fn one_place_at_a_time(a: &Accounted) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// All sums but those of threads.
+fn sums(t: &Totals) -> (Ns, &[CpuTotals], &[LossSpan], [bool; 3], [u64; 4]) {
+    (
+        t.end,
+        &t.cpus,
+        &t.losses,
+        [t.ready_known, t.lossy_complete, t.filled],
+        [t.threads.len(), t.unwoken(), t.events, t.wakes],
+    )
+}
+
+/// With what was inferred in the tables and without, of the same events.
+fn inferred(mode: Mode, seed: u64, steps: usize, strict: bool) -> Result<(), TestCaseError> {
+    let batch = Random { mode, seed, steps }.batch();
+    let whole = !Rng(seed).one_in(3);
+    let rules = Rules { has_waking: true, has_wakes: true, strict, whole, ..Rules::default() };
+    let open = || Replay::all(batch.clone()).opened(ingest::Facts::default());
+    let without = support::account(open, rules.clone(), true);
+    let found = Rules { infer: true, ..rules };
+    let (apart, within) =
+        (support::accounted(open, found.clone(), true, false), support::accounted(open, found, true, true));
+    prop_assert_eq!(&without.threads, &apart.threads, "finding changes nothing");
+    prop_assert_eq!(&without.cpus, &apart.cpus);
+    prop_assert_eq!(&without.lives, &apart.lives);
+    prop_assert_eq!(sums(&without.totals), sums(&apart.totals));
+    obeys(&within)?;
+    for stretch in &within.totals.inferred {
+        let span = stretch.span;
+        prop_assert!(!span.is_empty());
+        let unknown = |s: &CpuStretch| s.cpu == stretch.cpu && s.state == CpuState::Unknown;
+        let of_cpu: Ns =
+            apart.cpus.iter().filter(|s| unknown(s)).filter_map(|s| s.span.overlap(span)).map(Span::len).sum();
+        prop_assert_eq!(of_cpu, span.len(), "the CPU was unknown: {:?}", stretch);
+        let unknown = |s: &ThreadStretch| s.thread == stretch.thread && s.state == ThreadState::Unknown;
+        let of_thread: Ns =
+            apart.threads.iter().filter(|s| unknown(s)).filter_map(|s| s.span.overlap(span)).map(Span::len).sum();
+        let wanted = if stretch.thread == ThreadKey::IDLE { Ns::ZERO } else { span.len() };
+        prop_assert_eq!(of_thread, wanted, "the thread was unknown: {:?}", stretch);
+    }
+    // Nothing but unknown time moved, and all of what was found did.
+    for (a, b) in apart.totals.cpus.iter().zip(&within.totals.cpus) {
+        prop_assert_eq!(a.time(CpuState::Unknown) - b.time(CpuState::Unknown), b.inferred);
+    }
+    for (a, b) in apart.lives.iter().zip(&within.lives) {
+        prop_assert_eq!(b.time(ThreadState::Running) - a.time(ThreadState::Running), b.inferred);
+        prop_assert_eq!(a.time(ThreadState::Unknown) - b.time(ThreadState::Unknown), b.inferred);
+    }
+    Ok(())
+}
+
+/// Who ran on each CPU from when to when, as the scheduler had it: (CPU, number, span). What happens within an instant is
+/// in the order of each CPU.
+fn ran(all: &Batch, end: Ns) -> Vec<(CpuId, Tid, Span)> {
+    let begin = all.events.first().map_or(Ns::ZERO, |e| e.at);
+    let mut since: BTreeMap<CpuId, (Ns, Tid)> = BTreeMap::new();
+    let mut ran = Vec::new();
+    for event in &all.events {
+        if let What::Switch(switch) = event.what {
+            let at = event.at - begin;
+            let (from, tid) = since.insert(event.cpu, (at, switch.next)).unwrap_or((Ns::ZERO, switch.prev));
+            ran.push((event.cpu, tid, Span::new(from, at)));
+        }
+    }
+    ran.extend(since.into_iter().map(|(cpu, (from, tid))| (cpu, tid, Span::new(from, end))));
+    ran
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -116,4 +184,38 @@ proptest! {
     fn of_garbage(seed in any::<u64>(), steps in 1_usize..150, strict in any::<bool>()) {
         obeys(&accounted(Mode::Garbage, seed, steps, strict))?;
     }
+
+    #[test]
+    fn inferring_moves_unknown_time_only(seed in any::<u64>(), steps in 1_usize..300, strict in any::<bool>()) {
+        inferred(Mode::Deleted, seed, steps, strict)?;
+        inferred(Mode::Garbage, seed, steps / 2, strict)?;
+    }
+
+    #[test]
+    fn what_is_inferred_happened(seed in any::<u64>(), steps in 1_usize..300) {
+        let (all, some) = Random { mode: Mode::Whole, seed, steps }.named();
+        let rules = Rules { has_waking: true, has_wakes: true, whole: true, ..Rules::default() };
+        let open = |batch: &Batch| Replay::all(batch.clone()).opened(ingest::Facts::default());
+        let told = support::account(|| open(&some), Rules { infer: true, ..rules }, true);
+        obeys(&told)?;
+        let truth = ran(&all, told.totals.end);
+        for stretch in &told.totals.inferred {
+            let same = truth.iter().filter(|(cpu, tid, _)| (*cpu, *tid) == (stretch.cpu, stretch.tid));
+            let time: Ns = same.filter_map(|(_, _, span)| span.overlap(stretch.span)).map(Span::len).sum();
+            prop_assert_eq!(time, stretch.span.len(), "{:?}", stretch);
+        }
+    }
+}
+
+#[test]
+fn something_is_inferred() {
+    let rules = Rules { has_waking: true, has_wakes: true, whole: true, infer: true, ..Rules::default() };
+    let share = |seed| {
+        let (_, some) = Random { mode: Mode::Whole, seed, steps: 200 }.named();
+        let told = support::account(|| Replay::all(some.clone()).opened(ingest::Facts::default()), rules.clone(), true);
+        let inferred: Ns = told.totals.inferred.iter().map(|s| s.span.len()).sum();
+        inferred.0 as f64 / (inferred + told.totals.cpu_time(CpuState::Unknown)).0.max(1) as f64
+    };
+    let shares: f64 = (0..50).map(share).sum();
+    assert!(shares / 50.0 > 0.3, "of the unknown time {:.3} was inferred", shares / 50.0);
 }

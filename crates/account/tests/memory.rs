@@ -16,7 +16,7 @@ const MIB: usize = 1 << 20;
 const STAY: Ns = Ns(10);
 
 fn event(at: i64, cpu: u32, what: What) -> Event {
-    Event { at: Ns(at), offset: 0, cpu: CpuId(cpu), what }
+    Event { at: Ns(at), offset: 0, cpu: CpuId(cpu), current: Tid::UNKNOWN, what }
 }
 
 fn switch(at: i64, cpu: u32, prev: i32, next: i32, out: SwitchOut) -> Event {
@@ -55,7 +55,8 @@ fn life(tid: i32, mut at: i64, cpus: u32) -> Vec<Event> {
 
 #[test]
 fn memory_is_bounded_by_threads_that_live() {
-    let rules = || Rules { has_waking: true, has_wakes: true, ..Rules::default() };
+    // As an import accounts, which looks for what can be inferred.
+    let rules = || Rules { has_waking: true, has_wakes: true, infer: true, whole: true, ..Rules::default() };
     // Numbers that are not used again, and numbers that soon are.
     for numbers in [LIVES, 50] {
         let before = NOW.load(Ordering::Relaxed);

@@ -72,8 +72,8 @@ impl RecordOptions {
     }
 }
 
-/// How far a running recording is.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// How far a running recording is: told when everything is attached, and each second.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Progress {
     /// Since everything was attached.
     pub elapsed: Duration,

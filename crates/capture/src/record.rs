@@ -279,6 +279,7 @@ fn watch(
     let segment_ns = keep_ns.map_or(u64::MAX, |k| (k / 4).clamp(500_000_000, 15_000_000_000));
     let tick = recorder.tracer.tick();
     let mut second = begin + Duration::from_secs(1);
+    progress(Progress::default());
     loop {
         let left = options.duration.map(|d| d.saturating_sub(begin.elapsed()));
         target.wait(left.map_or(tick, |l| l.min(tick)));

@@ -173,7 +173,13 @@ pub fn decode_block(head: &BlockHead, data: &[u8], offset: u64, out: &mut impl F
             1 | 2 => {
                 let (prev, next, exec) = (Tid(b.i32()), Tid(b.i32()), b.ns());
                 if kind == 2 {
-                    out(Event { at, offset: offset + at_byte, cpu, what: told(next, time, b.u64()) });
+                    out(Event {
+                        at,
+                        offset: offset + at_byte,
+                        cpu,
+                        current: Tid::UNKNOWN,
+                        what: told(next, time, b.u64()),
+                    });
                 }
                 let (letter, class, number) = state(a);
                 What::Switch(Switch {
@@ -216,7 +222,7 @@ pub fn decode_block(head: &BlockHead, data: &[u8], offset: u64, out: &mut impl F
         if !b.whole {
             return false;
         }
-        out(Event { at, offset: offset + at_byte, cpu, what });
+        out(Event { at, offset: offset + at_byte, cpu, current: Tid::UNKNOWN, what });
     }
     true
 }

@@ -18,8 +18,13 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn recorded(options: &RecordOptions) -> Option<Recorded> {
+    recorded_while(options, &mut || ())
+}
+
+/// `begun` is called when everything is attached: how long that takes, nobody can say.
+fn recorded_while(options: &RecordOptions, begun: &mut (dyn FnMut() + Send)) -> Option<Recorded> {
     // In a thread of its own: the rights that it gives up are the thread's.
-    let done = std::thread::scope(|s| s.spawn(|| record(options, &mut |_| ())).join().unwrap());
+    let done = std::thread::scope(|s| s.spawn(|| record(options, &mut |_| begun())).join().unwrap());
     match done {
         Ok(done) => Some(done),
         Err(why @ (CaptureError::Rights | CaptureError::Bpf(_))) => {
@@ -40,21 +45,18 @@ struct Told {
 fn read(dir: &Path) -> Told {
     let mut opened = open_spool(dir).unwrap();
     let (mut events, mut names, mut bad, mut batch) = (Vec::new(), Vec::new(), Troubles::default(), Batch::default());
-    let mut reached = Ns::MIN;
     for stream in &mut opened.streams {
         loop {
             batch.clear();
             let reach = stream.next(&mut batch, &mut bad).unwrap();
-            assert!(batch.events.iter().all(|e| e.at >= reached), "an event before its turn");
             events.append(&mut batch.events);
             names.append(&mut batch.names);
-            match reach {
-                Reach::Until(until) => reached = reached.max(until),
-                Reach::End => break,
+            if reach == Reach::End {
+                break;
             }
         }
     }
-    // Across CPUs a stream is in no order between its marks; that is ingest's work.
+    // Across CPUs a stream is in no order between its marks, and what is noticed late lies before them; that is ingest's work.
     events.sort_by_key(|e| e.at);
     Told { facts: opened.facts, events, names, bad }
 }
@@ -118,7 +120,7 @@ fn short_load() {
     // Spins, and is looked at from outside while it is off the CPU: the kernel's book is exact then.
     let spinner = std::thread::spawn(move || {
         tell.send(gettid()).unwrap();
-        start.recv().unwrap();
+        let Ok(()) = start.recv() else { return };
         let until = std::time::Instant::now() + Duration::from_millis(500);
         let mut n = 0u64;
         while std::time::Instant::now() < until {
@@ -127,8 +129,9 @@ fn short_load() {
         start.recv().unwrap();
     });
     let busy = hear.recv().unwrap();
+    let (attached, begin_watching) = std::sync::mpsc::channel::<()>();
     let watcher = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(400));
+        let Ok(()) = begin_watching.recv() else { return (go, 0, 0) };
         let before = schedstat(busy);
         go.send(()).unwrap();
         std::thread::sleep(Duration::from_millis(900));
@@ -136,8 +139,9 @@ fn short_load() {
         (go, before, after)
     });
     // Two threads wake each other.
-    let pinger = std::thread::spawn(|| {
-        std::thread::sleep(Duration::from_millis(300));
+    let (attached_too, begin_pinging) = std::sync::mpsc::channel::<()>();
+    let pinger = std::thread::spawn(move || {
+        let Ok(()) = begin_pinging.recv() else { return (0, 0) };
         let (mut a, mut b) = std::io::pipe().unwrap();
         let (mut c, mut d) = std::io::pipe().unwrap();
         let partner = std::thread::spawn(move || {
@@ -155,12 +159,15 @@ fn short_load() {
         drop(b);
         (gettid(), partner.join().unwrap())
     });
-    let done = recorded(&options);
+    let done = recorded_while(&options, &mut || {
+        let _ = (attached.send(()), attached_too.send(()));
+    });
+    drop((attached, attached_too));
+    let Some(done) = done else { return };
     let (go, before, after) = watcher.join().unwrap();
     go.send(()).unwrap();
     spinner.join().unwrap();
     let (ping, pong) = pinger.join().unwrap();
-    let Some(done) = done else { return };
     assert_eq!(done.ended, Ended::Duration);
     let told = read(&options.dir);
     assert!(told.bad.0.is_empty(), "{:?}", told.bad);
@@ -351,7 +358,9 @@ fn child_records() {
     let Some(dir) = std::env::var_os("CAPTURE_CHILD_DIR") else { return };
     let mut options = RecordOptions::new(dir);
     options.duration = Some(Duration::from_secs(20));
-    if let Err(why) = record(&options, &mut |_| ()) {
+    let attached = options.dir.with_extension("attached");
+    let begun = &mut |_| std::fs::write(&attached, "").unwrap();
+    if let Err(why) = record(&options, begun) {
         eprintln!("skipped: {why}");
     }
 }
@@ -360,7 +369,7 @@ fn child_records() {
 fn kill_the_recorder() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    for (n, ms) in [700u64, 1100, 1900].into_iter().enumerate() {
+    for (n, ms) in [300u64, 700, 1500].into_iter().enumerate() {
         let dir = folder.path().join(n.to_string());
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "child_records", "--nocapture"])
@@ -369,11 +378,14 @@ fn kill_the_recorder() {
             .stderr(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_millis(ms));
-        if child.try_wait().unwrap().is_some() {
-            eprintln!("skipped: the recorder could not start");
-            return;
+        while !dir.with_extension("attached").exists() {
+            if child.try_wait().unwrap().is_some() {
+                eprintln!("skipped: the recorder could not start");
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
         }
+        std::thread::sleep(Duration::from_millis(ms));
         child.kill().unwrap();
         child.wait().unwrap();
         let told = read(&dir);
@@ -390,8 +402,9 @@ fn settings_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = RecordOptions::new(folder.path().join("run.cw"));
     options.duration = Some(Duration::from_millis(2500));
-    let worker = std::thread::spawn(|| {
-        std::thread::sleep(Duration::from_millis(600));
+    let (attached, begin) = std::sync::mpsc::channel::<()>();
+    let worker = std::thread::spawn(move || {
+        let _ = begin.recv();
         // SAFETY: a valid mask of one CPU, of this thread.
         unsafe {
             libc::setpriority(libc::PRIO_PROCESS, 0, 7);
@@ -399,10 +412,13 @@ fn settings_are_told() {
             libc::CPU_SET(0, &mut one);
             libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one);
         }
-        std::thread::sleep(Duration::from_millis(2000));
+        let _ = begin.iter().count(); // lives until the recording has ended
         gettid()
     });
-    let done = recorded(&options);
+    let done = recorded_while(&options, &mut || {
+        let _ = attached.send(());
+    });
+    drop(attached);
     let tid = Tid(worker.join().unwrap());
     if done.is_none() {
         return;

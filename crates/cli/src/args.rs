@@ -4,7 +4,7 @@ use crate::commands::{self, Command};
 use crate::failure::Failure;
 use crate::output::Color;
 use clap::Parser;
-use engine::PassOptions;
+use engine::{Infer, PassOptions};
 use std::path::PathBuf;
 
 const ABOUT: &str = "Shows how the threads of a program use hybrid (P/E, big.LITTLE) and SMT processors";
@@ -50,6 +50,10 @@ pub struct Global {
     /// Count time in which the source reports lost events as unknown
     #[arg(long, global = true, help_heading = "Options of all commands")]
     pub strict_loss: bool,
+    /// Count time that no chain of switches tells, but of which other events show who ran, as run by that task: every table
+    /// then has it, and tells how much of it was inferred
+    #[arg(long, global = true, help_heading = "Options of all commands")]
+    pub inferred: bool,
     /// Colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Options of all commands")]
     pub color: Color,
@@ -61,7 +65,8 @@ impl Global {
     /// # Errors
     /// The machine file cannot be read.
     pub fn pass_options(&self) -> Result<PassOptions, Failure> {
-        Ok(PassOptions { strict_loss: self.strict_loss, machine: self.machine()? })
+        let infer = if self.inferred { Infer::Within } else { Infer::No };
+        Ok(PassOptions { strict_loss: self.strict_loss, machine: self.machine()?, infer })
     }
 
     /// What the user says of the machine.

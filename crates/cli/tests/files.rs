@@ -8,8 +8,17 @@ use std::process::Stdio;
 use support::{Folder, corewise, fixture, good, ran, run};
 
 const FILES: [&str; 4] = ["sched.data", "sched-zstd.data", "sched-pipe.data", "switch.data"];
-const TABLES: [&str; 8] =
-    ["threads", "thread_by_cpu", "thread_by_core_type", "cpus", "concurrency", "loss", "thread_state", "cpu_state"];
+const TABLES: [&str; 9] = [
+    "threads",
+    "thread_by_cpu",
+    "thread_by_core_type",
+    "cpus",
+    "concurrency",
+    "loss",
+    "thread_state",
+    "cpu_state",
+    "inferred_state",
+];
 
 fn json(words: &[&str]) -> Value {
     serde_json::from_str(&good(words)).expect("JSON")
@@ -37,6 +46,36 @@ fn a_file_and_its_folder_have_the_same_tables() {
         assert!(file["residuals"].as_object().unwrap().values().all(|r| r == 0), "{name}");
         assert!(file["events"].as_i64().unwrap() > 1000, "{name}");
     }
+}
+
+#[test]
+fn what_is_inferred_stands_apart_and_within() {
+    let folder = Folder::new();
+    let mut inferred_in_all = 0;
+    for name in FILES {
+        let (file, dir) = (fixture(name), folder.name(&format!("{name}.cw")));
+        good(["import", &file, "-o", &dir]);
+        for table in TABLES {
+            let words = |of| json(&["table", of, table, "--format", "json", "--inferred"]);
+            assert!(words(&file) == words(&dir), "{name} {table}");
+        }
+        let check = |of| json(&["check", of, "--format", "json", "--inferred"]);
+        assert_eq!(check(&file), check(&dir), "{name}");
+        assert_eq!(check(&file)["holds"], true, "{name}");
+        let table = |table| json(&["table", &dir, table, "--format", "json"]);
+        let within = |table| json(&["table", &dir, table, "--format", "json", "--inferred"]);
+        let apart: i64 = sum(&table("inferred_state"), "end_ns") - sum(&table("inferred_state"), "start_ns");
+        assert_eq!(sum(&within("cpus"), "inferred_ns"), apart, "{name}");
+        assert_eq!(sum(&table("cpus"), "unknown_ns") - sum(&within("cpus"), "unknown_ns"), apart, "{name}");
+        let running = |threads: &Value| sum(threads, "running_ns");
+        let of_threads = sum(&within("threads"), "inferred_ns");
+        assert_eq!(running(&within("threads")) - running(&table("threads")), of_threads, "{name}");
+        assert!(table("threads")[0].get("inferred_ns").is_none(), "{name}");
+        assert!(good(["report", &dir, "--inferred"]).contains("inferred"), "{name}");
+        assert!(!good(["report", &dir]).contains("inferred"), "{name}");
+        inferred_in_all += apart;
+    }
+    assert!(inferred_in_all > 0);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! From a source to a trace folder.
 
-use crate::{Accounted, EngineError, Identity, PassOptions, Source, Summary, account_with};
-use account::{Collector, Sink, Stretches};
+use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
+use account::{Collector, InferredIndex, Sink, Stretches, Totals};
 use model::{Batch, CpuId, CpuStretch, Ns, Rows, Span, Table, TableDef, ThreadStretch, tables};
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
@@ -25,7 +25,8 @@ pub enum Target<'a> {
     InPlace(&'a Path),
 }
 
-/// Reads a source into a trace folder: its events, stretches and tables.
+/// Reads a source into a trace folder: its events, stretches and tables. What can be inferred stands there apart, so that all
+/// of it can be had with that and without.
 ///
 /// # Errors
 /// The source cannot be opened, or the folder cannot be written.
@@ -35,6 +36,7 @@ pub fn import(
     options: &PassOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Accounted, EngineError> {
+    let options = &PassOptions { infer: Infer::Apart, ..options.clone() };
     // The checksum reads all of the file; beside the import, which does too, that costs a core little.
     std::thread::scope(|scope| {
         let identity = scope.spawn(|| source.identity());
@@ -47,7 +49,7 @@ pub fn import(
             writer.table(table)?;
         }
         for def in OF_TOTALS {
-            writer.table_of(def, |out| of_totals(def, &accounted, out))?;
+            writer.table_of(def, |out| of_totals(def, &accounted.totals, &accounted.machine, out))?;
         }
         let identity = identity.join().map_err(|_| EngineError::Other("reading the checksum failed".into()))??;
         writer.finish(manifest(&accounted, identity)?)?;
@@ -118,9 +120,9 @@ fn stage_two(
     writer: &mut FolderWriter,
 ) -> Result<Vec<Table>, EngineError> {
     let mut failed = Ok(());
-    let followed = followed(accounted);
+    let followed = followed(&accounted.totals);
     let names: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
-    let mut analyses = analysis::Running::start(&names, &context(accounted, &followed, &accounted.machine));
+    let mut analyses = analysis::Running::start(&names, &context(&accounted.totals, &followed, &accounted.machine));
     let mut write = |written: Result<(), store::Error>| {
         if failed.is_ok() {
             failed = written;
@@ -144,26 +146,42 @@ fn stage_two(
 
 /// What a collector collected, as the options want it.
 pub(crate) fn stretches(collector: Collector, accounted: &Accounted, options: &PassOptions) -> Stretches {
-    let stretches = collector.finish();
-    if options.strict_loss { stretches.strict(accounted.totals.loss_index()) } else { stretches }
+    let mut stretches = collector.finish();
+    if options.strict_loss {
+        stretches = stretches.strict(accounted.totals.loss_index());
+    }
+    if options.infer == Infer::Within {
+        stretches = stretches.with_inferred(InferredIndex::new(&accounted.totals.inferred));
+    }
+    stretches
 }
 
 /// The CPUs of which the source tells what they ran.
-pub(crate) fn followed(accounted: &Accounted) -> Vec<CpuId> {
-    accounted.totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect()
+pub(crate) fn followed(totals: &Totals) -> Vec<CpuId> {
+    totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect()
 }
 
-pub(crate) fn context<'a>(accounted: &Accounted, followed: &'a [CpuId], machine: &'a Machine) -> analysis::Context<'a> {
-    analysis::Context { machine, span: Span::new(Ns::ZERO, accounted.totals.end), followed }
+pub(crate) fn context<'a>(totals: &Totals, followed: &'a [CpuId], machine: &'a Machine) -> analysis::Context<'a> {
+    analysis::Context { machine, span: Span::new(Ns::ZERO, totals.end), followed }
 }
 
 /// The tables that come from the sums alone.
-pub(crate) const OF_TOTALS: &[&TableDef] =
-    &[&tables::THREADS, &tables::THREAD_BY_CPU, &tables::THREAD_BY_CORE_TYPE, &tables::CPUS, &tables::LOSS];
+pub(crate) const OF_TOTALS: &[&TableDef] = &[
+    &tables::THREADS,
+    &tables::THREAD_BY_CPU,
+    &tables::THREAD_BY_CORE_TYPE,
+    &tables::CPUS,
+    &tables::LOSS,
+    &tables::INFERRED_STATE,
+];
 
 /// The rows of one of [`OF_TOTALS`].
-pub(crate) fn of_totals(def: &TableDef, accounted: &Accounted, out: &mut dyn Rows) -> Result<(), EngineError> {
-    let (totals, machine) = (&accounted.totals, &accounted.machine);
+pub(crate) fn of_totals(
+    def: &TableDef,
+    totals: &Totals,
+    machine: &Machine,
+    out: &mut dyn Rows,
+) -> Result<(), EngineError> {
     match def.name {
         "threads" => account::threads(totals, out),
         "thread_by_cpu" => account::thread_by_cpu(totals, out),
@@ -172,8 +190,12 @@ pub(crate) fn of_totals(def: &TableDef, accounted: &Accounted, out: &mut dyn Row
             account::cpus(totals, machine, out);
             Ok(())
         }
-        _ => {
+        "loss" => {
             account::loss(totals, out);
+            Ok(())
+        }
+        _ => {
+            account::inferred_state(&totals.inferred, out);
             Ok(())
         }
     }

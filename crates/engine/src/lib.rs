@@ -2,6 +2,7 @@
 //! folder. Wiring only.
 
 mod error;
+mod filled;
 mod import;
 mod pass;
 mod retype;
@@ -14,7 +15,7 @@ pub use error::EngineError;
 pub use import::{Progress, Target, import};
 /// For who brings a source of its own.
 pub use ingest::{Condition, Facts, Fatal, Importer, Offer, Opened, OwnCost, Tells};
-pub use pass::{Accounted, PassOptions, account, account_with};
+pub use pass::{Accounted, Infer, PassOptions, account, account_with};
 pub use session::{EachEvents, EachRows, Session};
 pub use source::{FileSource, FolderSource, Identity, JoinedSource, Part, Source, formats, open_source};
 pub use store::{Format, SourceFile, TableWriter, trace_id_of_recording};

@@ -13,6 +13,20 @@ pub struct PassOptions {
     pub strict_loss: bool,
     /// What the user says of the machine.
     pub machine: Option<Machine>,
+    /// What to do about time that no chain tells.
+    pub infer: Infer,
+}
+
+/// What to do about time that is unknown, but of which other events tell who ran.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Infer {
+    /// It stays unknown.
+    #[default]
+    No,
+    /// It stays unknown, and what can be inferred is found beside it.
+    Apart,
+    /// What can be inferred stands in every table and sum (`--inferred`).
+    Within,
 }
 
 /// A source, accounted for.
@@ -64,12 +78,12 @@ pub fn account_with<S: Sink>(
             facts.has_wakeup = facts.has_wakeup.or(Some(seen.wakeup));
         }
         let mut sink = sink(&facts);
-        let mut accountant = Accountant::new(rules(&facts, losses.clone(), options.strict_loss));
+        let mut accountant = Accountant::new(rules(&facts, losses.clone(), options));
         let ingested = ingest::run(opened, sort_all, Limits::default(), |batch| {
             accountant.push(batch, &mut sink);
             each(&mut sink, batch);
         });
-        let totals = accountant.finish(&mut sink);
+        let mut totals = accountant.finish(&mut sink);
         if ingested.late > 0 && !sort_all {
             sort_all = true;
             continue;
@@ -80,6 +94,9 @@ pub fn account_with<S: Sink>(
         }
         if let (0, Some(fatal)) = (totals.events, &ingested.stopped) {
             return Err(failed(fatal.clone()));
+        }
+        if options.infer == Infer::Within {
+            totals = totals.with_inferred();
         }
         let machine = machine(&facts, &totals, options);
         let laws = Laws::of(&totals).map_err(EngineError::temporary)?;
@@ -114,14 +131,16 @@ fn first_wakes(source: &dyn Source) -> Result<Wakes, ingest::Fatal> {
     Ok(seen)
 }
 
-fn rules(facts: &Facts, losses: Option<LossIndex>, strict: bool) -> Rules {
+fn rules(facts: &Facts, losses: Option<LossIndex>, options: &PassOptions) -> Rules {
     let has_waking = facts.has_waking.unwrap_or(true);
     Rules {
         has_waking,
         has_wakes: has_waking || facts.has_wakeup.unwrap_or(true),
         online: facts.online.clone(),
         losses,
-        strict,
+        strict: options.strict_loss,
+        infer: options.infer != Infer::No,
+        whole: facts.whole_machine,
     }
 }
 

@@ -1,9 +1,10 @@
 //! A trace of any kind, opened to be asked.
 
+use crate::filled::Filled;
 use crate::import::{OF_TOTALS, context, followed, of_totals, stretches};
 use crate::retype;
 use crate::rows::Batches;
-use crate::{Accounted, EngineError, PassOptions, Source, Summary, account, account_with, open_source};
+use crate::{Accounted, EngineError, Infer, PassOptions, Source, Summary, account, account_with, open_source};
 use account::Collector;
 use ingest::{Facts, Limits};
 use model::{
@@ -25,7 +26,8 @@ pub struct Session {
 }
 
 enum Kind {
-    Folder(Box<store::Folder>),
+    /// With what was inferred, where that was asked for.
+    Folder(Box<store::Folder>, Option<Box<Filled>>),
     /// Accounted for once; the tables that need stretches read the source again.
     Source(Box<dyn Source>, Box<Accounted>),
 }
@@ -80,8 +82,14 @@ impl Session {
             )));
         }
         let manifest = folder.manifest();
-        let summary = serde_json::from_value(serde_json::Value::Object(manifest.summary.clone()))
+        let mut summary: Summary = serde_json::from_value(serde_json::Value::Object(manifest.summary.clone()))
             .map_err(|e| EngineError::Other(format!("{}: the manifest's summary is damaged: {e}", path.display())))?;
+        let mut filled = None;
+        if options.infer == Infer::Within {
+            let with = Filled::read(&folder, summary.ready_known)?;
+            summary = with.summary(summary)?;
+            filled = Some(Box::new(with));
+        }
         let machine = manifest.machine.clone();
         let machine = options.machine.as_ref().map_or_else(|| machine.clone(), |m| machine.clone().overlay(m.clone()));
         Ok(Self {
@@ -89,7 +97,7 @@ impl Session {
             facts: manifest.whole_facts(),
             machine,
             summary,
-            kind: Kind::Folder(Box::new(folder)),
+            kind: Kind::Folder(Box::new(folder), filled),
             options,
         })
     }
@@ -120,8 +128,12 @@ impl Session {
 
     /// Every table that can be asked for.
     #[must_use]
-    pub fn tables(&self) -> &'static [&'static TableDef] {
-        tables::ALL
+    pub fn tables(&self) -> Vec<&'static TableDef> {
+        let as_here = |def: &&'static TableDef| match self.options.infer {
+            Infer::Within => tables::filled(def),
+            Infer::No | Infer::Apart => def,
+        };
+        tables::ALL.iter().map(as_here).collect()
     }
 
     /// Whether a table is as long as the recording, so that it is streamed ([`Self::rows`]) and never held.
@@ -135,7 +147,7 @@ impl Session {
     /// # Errors
     /// Names the tables that there are.
     pub fn definition(&self, name: &str) -> Result<&'static TableDef, EngineError> {
-        tables::ALL.iter().copied().find(|d| d.name == name).ok_or_else(|| {
+        self.tables().into_iter().find(|d| d.name == name).ok_or_else(|| {
             let known: Vec<&str> = tables::ALL.iter().map(|d| d.name).collect();
             EngineError::Other(format!("no table is called {name}; there are {}", known.join(", ")))
         })
@@ -165,7 +177,7 @@ impl Session {
     /// It cannot be read.
     pub fn trace(&self) -> Result<i64, EngineError> {
         match &self.kind {
-            Kind::Folder(folder) => Ok(folder.manifest().trace),
+            Kind::Folder(folder, _) => Ok(folder.manifest().trace),
             Kind::Source(source, _) => Ok(source.identity()?.trace),
         }
     }
@@ -173,7 +185,7 @@ impl Session {
     /// Whether it is a trace folder, so that all tables are there already.
     #[must_use]
     pub fn is_folder(&self) -> bool {
-        matches!(self.kind, Kind::Folder(_))
+        matches!(self.kind, Kind::Folder(..))
     }
 
     /// Writes any table in a form; Markdown is for people and leaves the column `trace` out.
@@ -206,7 +218,7 @@ impl Session {
     #[must_use]
     pub fn origin(&self) -> Ns {
         match &self.kind {
-            Kind::Folder(folder) => Ns(folder.manifest().origin_ns),
+            Kind::Folder(folder, _) => Ns(folder.manifest().origin_ns),
             Kind::Source(_, accounted) => accounted.ingested.origin.unwrap_or_default(),
         }
     }
@@ -223,7 +235,7 @@ impl Session {
             }
         };
         match &self.kind {
-            Kind::Folder(folder) => folder.events(&mut hand_on)?,
+            Kind::Folder(folder, _) => folder.events(&mut hand_on)?,
             Kind::Source(source, accounted) => {
                 let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
                 let mut names = Vec::new();
@@ -242,7 +254,7 @@ impl Session {
     /// The trace cannot be read.
     pub fn stacks(&self) -> Result<Vec<Box<[u64]>>, EngineError> {
         match &self.kind {
-            Kind::Folder(folder) => Ok(folder.stacks()?),
+            Kind::Folder(folder, _) => Ok(folder.stacks()?),
             Kind::Source(source, accounted) => {
                 let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
                 let mut stacks = Vec::new();
@@ -270,14 +282,33 @@ impl Session {
         let def = self.definition(name)?;
         let mut out = Batches::new(each);
         match (&self.kind, Self::is_large(def)) {
-            (Kind::Folder(folder), true) => folder.state_rows(def, span, |rows| {
+            (Kind::Folder(folder, Some(filled)), true) if def.name == tables::THREAD_STATE.name => {
+                filled.threads(folder, span, |threads| self.thread_rows(threads, span, &mut out))?;
+            }
+            (Kind::Folder(folder, Some(filled)), true) => {
+                filled.cpus(folder, span, |cpus| cpu_rows(cpus, span, &mut out))?;
+            }
+            (Kind::Folder(folder, None), true) => folder.state_rows(def, span, |rows| {
                 self.retyped(def, rows, &mut out);
                 Ok(())
             })?,
-            (Kind::Folder(folder), false) => self.of_folder(folder, def, &mut out)?,
+            (Kind::Folder(folder, Some(filled)), false) if def.name != tables::LOSS.name => {
+                if is_of_totals(def) {
+                    of_totals(def, &filled.totals, &self.machine, &mut out)?;
+                } else {
+                    out.all(&self.analysed_filled(folder, filled, def)?.rows);
+                }
+            }
+            (Kind::Folder(folder, _), false) => self.of_folder(folder, def, &mut out)?,
             (Kind::Source(source, _), true) => self.of_states(source.as_ref(), def, span, &mut out)?,
-            (Kind::Source(_, accounted), false) if OF_TOTALS.iter().any(|of| of.name == def.name) => {
-                of_totals(def, accounted, &mut out)?;
+            (Kind::Source(source, _), false)
+                if def.name == tables::INFERRED_STATE.name && self.options.infer == Infer::No =>
+            {
+                let apart = PassOptions { infer: Infer::Apart, ..self.options.clone() };
+                account::inferred_state(&account(source.as_ref(), &apart)?.totals.inferred, &mut out);
+            }
+            (Kind::Source(_, accounted), false) if is_of_totals(def) => {
+                of_totals(def, &accounted.totals, &accounted.machine, &mut out)?;
             }
             (Kind::Source(source, _), false) => out.all(&self.analysed(source.as_ref(), def)?.rows),
         }
@@ -298,12 +329,6 @@ impl Session {
 
     /// The rows of a folder's small table.
     fn of_folder(&self, folder: &store::Folder, def: &TableDef, out: &mut Batches<'_>) -> Result<(), EngineError> {
-        let missing = |name| {
-            EngineError::Other(format!(
-                "{}: the table {name} is not in this folder as this corewise defines it: import the source again",
-                self.path.display()
-            ))
-        };
         if self.options.machine.is_some() && def.name == tables::THREAD_BY_CORE_TYPE.name {
             let of = tables::THREAD_BY_CPU.name;
             let mut by_type = retype::ByCoreType::new(&self.machine, out);
@@ -312,13 +337,13 @@ impl Session {
                 Ok(())
             })?;
             by_type.finish();
-            return there.then_some(()).ok_or_else(|| missing(of));
+            return there.then_some(()).ok_or_else(|| EngineError::outdated(folder, of));
         }
         let there = folder.table_rows(def.name, &mut |rows| {
             self.retyped(def, rows, out);
             Ok(())
         })?;
-        there.then_some(()).ok_or_else(|| missing(def.name))
+        there.then_some(()).ok_or_else(|| EngineError::outdated(folder, def.name))
     }
 
     /// The rows of a file's stretches, for which it is read again.
@@ -329,32 +354,59 @@ impl Session {
         span: Option<Span>,
         out: &mut Batches<'_>,
     ) -> Result<(), EngineError> {
-        let wanted = |of: Span| span.is_none_or(|s| of.start < s.end && of.end > s.start);
         let (accounted, collector) = account_with(source, &self.options, |_| Collector::default(), |_, _| {})?;
         let mut all = stretches(collector, &accounted, &self.options);
         let read = if def.name == tables::THREAD_STATE.name {
-            all.threads(|t| {
-                let within = t.iter().filter(|s| wanted(s.span));
-                within.for_each(|s| out.row(&thread_row(s, &self.machine)));
-            })
+            all.threads(|threads| self.thread_rows(threads, span, out))
         } else {
-            all.cpus(|c| c.iter().filter(|s| wanted(s.span)).for_each(|s| out.row(&cpu_row(s))))
+            all.cpus(|cpus| cpu_rows(cpus, span, out))
         };
         read.map_err(EngineError::temporary)
+    }
+
+    fn thread_rows(&self, threads: &[ThreadStretch], within: Option<Span>, out: &mut Batches<'_>) {
+        let wanted = threads.iter().filter(|s| overlaps(s.span, within));
+        wanted.for_each(|s| out.row(&thread_row(s, &self.machine)));
     }
 
     /// A table that an analysis makes of a file's stretches, for which it is read again.
     fn analysed(&self, source: &dyn Source, def: &TableDef) -> Result<Table, EngineError> {
         let (accounted, collector) = account_with(source, &self.options, |_| Collector::default(), |_, _| {})?;
-        let followed = followed(&accounted);
-        let mut analyses = analysis::Running::start(&[def.name], &context(&accounted, &followed, &accounted.machine));
+        let followed = followed(&accounted.totals);
+        let context = context(&accounted.totals, &followed, &accounted.machine);
+        let mut analyses = analysis::Running::start(&[def.name], &context);
         let mut read = stretches(collector, &accounted, &self.options);
         read.cpus(|cpus| analyses.push(&analysis::Batch { cpus, threads: &[] }))
             .and_then(|()| read.threads(|threads| analyses.push(&analysis::Batch { cpus: &[], threads })))
             .map_err(EngineError::temporary)?;
-        let table = analyses.finish().into_iter().next();
-        table.ok_or_else(|| EngineError::Other(format!("no analysis makes {}", def.name)))
+        of_analysis(analyses, def)
     }
+
+    /// The same of a folder's, with what was inferred.
+    fn analysed_filled(&self, folder: &store::Folder, filled: &Filled, def: &TableDef) -> Result<Table, EngineError> {
+        let followed = followed(&filled.totals);
+        let mut analyses = analysis::Running::start(&[def.name], &context(&filled.totals, &followed, &self.machine));
+        filled.cpus(folder, None, |cpus| analyses.push(&analysis::Batch { cpus, threads: &[] }))?;
+        filled.threads(folder, None, |threads| analyses.push(&analysis::Batch { cpus: &[], threads }))?;
+        of_analysis(analyses, def)
+    }
+}
+
+fn is_of_totals(def: &TableDef) -> bool {
+    OF_TOTALS.iter().any(|of| of.name == def.name)
+}
+
+fn of_analysis(analyses: analysis::Running, def: &TableDef) -> Result<Table, EngineError> {
+    let table = analyses.finish().into_iter().next();
+    table.ok_or_else(|| EngineError::Other(format!("no analysis makes {}", def.name)))
+}
+
+fn overlaps(of: Span, span: Option<Span>) -> bool {
+    span.is_none_or(|s| of.start < s.end && of.end > s.start)
+}
+
+fn cpu_rows(cpus: &[CpuStretch], within: Option<Span>, out: &mut Batches<'_>) {
+    cpus.iter().filter(|s| overlaps(s.span, within)).for_each(|s| out.row(&cpu_row(s)));
 }
 
 /// A row of [`tables::THREAD_STATE`].

@@ -52,6 +52,9 @@ pub struct Summary {
     pub unknown_ns: i64,
     /// All CPUs' lossy time.
     pub lossy_ns: i64,
+    /// What of the busy and idle time was inferred, where that stands in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inferred_ns: Option<i64>,
     /// Switches that do not link to the one before on their CPU.
     pub broken: u64,
     /// Switch-ins of a blocked thread whose waking was never seen.
@@ -93,6 +96,7 @@ impl Summary {
             idle_ns: sum(CpuState::Idle),
             unknown_ns: sum(CpuState::Unknown),
             lossy_ns: totals.cpus.iter().map(|c| c.lossy).sum::<Ns>().0,
+            inferred_ns: totals.filled.then(|| totals.cpus.iter().map(|c| c.inferred).sum::<Ns>().0),
             broken: totals.broken(),
             unwoken: totals.unwoken(),
             losses: totals.losses.len() as u64,

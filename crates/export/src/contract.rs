@@ -2,7 +2,7 @@
 
 use crate::ExportError;
 use engine::Session;
-use model::{Ns, Span, TableDef, tables};
+use model::{Ns, Span, TableDef};
 use std::io::Write;
 
 /// What an export is made as.
@@ -49,7 +49,7 @@ impl Options {
     /// A table's name is unknown, or one of sums is asked for beside a span.
     pub fn tables(&self, session: &Session) -> Result<Vec<&'static TableDef>, ExportError> {
         if self.tables.is_empty() {
-            let all = tables::ALL.iter().copied();
+            let all = session.tables().into_iter();
             return Ok(all.filter(|def| self.span.is_none() || Session::is_large(def)).collect());
         }
         let named = |name: &String| {

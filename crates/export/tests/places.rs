@@ -107,7 +107,7 @@ fn what_is_redacted_is_nowhere() {
     let facts = Facts { about, lacks, ..trace.facts };
     trace.batch.names.push("/opt/secretgame".into());
     let file = NameId(trace.batch.names.len() as u32);
-    let event = |what| Event { at: Ns(2_500_000), offset: 0, cpu: CpuId(1), what };
+    let event = |what| Event { at: Ns(2_500_000), offset: 0, cpu: CpuId(1), current: Tid::UNKNOWN, what };
     trace.batch.events.push(event(What::Exec { tid: Tid(3), pid: Pid(3), file }));
     trace.batch.events.push(event(What::Cgroup { tid: Tid(3), id: 7, path: file }));
     let session = session(facts, trace.batch);

@@ -12,7 +12,7 @@ const DRAW: NameId = NameId(1);
 const FPS: NameId = NameId(2);
 
 fn at(us: i64, cpu: Option<u32>, what: What) -> Event {
-    Event { at: Ns(us * 1000), offset: 0, cpu: cpu.map_or(CpuId::UNKNOWN, CpuId), what }
+    Event { at: Ns(us * 1000), offset: 0, cpu: cpu.map_or(CpuId::UNKNOWN, CpuId), current: Tid::UNKNOWN, what }
 }
 
 fn mark(tid: i32, pid: i32, track: i64, name: NameId, edge: MarkEdge) -> What {

@@ -1,7 +1,7 @@
 //! Events that cannot wait in memory wait on disk: each CPU's queue as a sorted segment of one temporary file, merged once
 //! at the end.
 
-use model::{CpuId, Event, Ns, What};
+use model::{CpuId, Event, Ns, Tid, What};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::fs::File;
@@ -143,7 +143,7 @@ struct Reader {
 
 impl Reader {
     fn open(segment: &Segment, file: &mut File) -> std::io::Result<Option<Self>> {
-        let nothing = Event { at: Ns::MIN, offset: 0, cpu: CpuId(0), what: What::Sample };
+        let nothing = Event { at: Ns::MIN, offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what: What::Sample };
         let (at, end, number) = (segment.start, segment.end, segment.number);
         let mut reader = Self { number, head: nothing, at, end, buffer: Vec::new(), used: 0 };
         Ok(reader.advance(file)?.then_some(reader))

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
 
 use ingest::{Facts, Limits, Opened, Ordered, Reach};
-use model::{Batch, CpuId, Event, Ns, Switch, What};
+use model::{Batch, CpuId, Event, Ns, Switch, Tid, What};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use testkit::{Mode, Random, Replay, Rng};
@@ -151,7 +151,7 @@ proptest! {
 }
 
 fn event(at: i64, offset: u64, cpu: u32) -> Event {
-    Event { at: Ns(at), offset, cpu: CpuId(cpu), what: What::Sample }
+    Event { at: Ns(at), offset, cpu: CpuId(cpu), current: Tid::UNKNOWN, what: What::Sample }
 }
 
 /// A stream that breaks its word: what comes late is counted, and a second reading sorts everything.
@@ -171,7 +171,7 @@ fn late_events_are_counted_and_a_second_reading_has_them() {
 fn names_that_come_late_hold_from_now_on() {
     let name = What::Name { tid: testkit::tid('A'), pid: model::Pid(1), name: model::NameId(1) };
     let first = Batch { events: vec![event(10, 0, 0), event(50, 1, 0)], ..Batch::default() };
-    let late = Event { at: Ns(20), offset: 2, cpu: CpuId(0), what: name };
+    let late = Event { at: Ns(20), offset: 2, cpu: CpuId(0), current: Tid::UNKNOWN, what: name };
     let second = Batch { events: vec![late, event(60, 3, 0)], names: vec!["a".into()], ..Batch::default() };
     let replay = Replay([(first, Reach::Until(Ns(51))), (second, Reach::End)].into());
     assert_eq!(told(replay.opened(Facts::default()), false, ROOMY), (vec![0, 1, 2, 3], vec![], 0));

@@ -34,6 +34,9 @@ pub struct Event {
     pub offset: u64,
     /// On which CPU.
     pub cpu: CpuId,
+    /// The task that this CPU ran when the event was recorded, where the event itself tells it (perf's tid, ftrace's
+    /// `common_pid`, LTTng's context); never what another event says of it. [`Tid::UNKNOWN`]: it does not.
+    pub current: Tid,
     /// What.
     pub what: What,
 }

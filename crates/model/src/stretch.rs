@@ -96,6 +96,8 @@ pub enum Reason {
     Untold,
     /// Unknown: the source reports lost events here, and `--strict-loss` was asked for.
     Lossy,
+    /// Running: no chain tells it, it was inferred, and `--inferred` was asked for.
+    Inferred,
 }
 
 impl Reason {
@@ -119,6 +121,7 @@ impl Reason {
                 Self::Undecided => "undecided",
                 Self::Untold => "untold",
                 Self::Lossy => "lossy",
+                Self::Inferred => "inferred",
             }
             .to_owned(),
         )
@@ -161,4 +164,43 @@ pub struct CpuStretch {
     pub state: CpuState,
     /// Busy: the thread. Idle: [`ThreadKey::IDLE`]. Unknown: [`ThreadKey::UNKNOWN`].
     pub thread: ThreadKey,
+}
+
+/// What shows that somebody ran where no chain of switches tells it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum Basis {
+    /// The CPU's first switch takes it out, and nothing shows another before.
+    FirstSwitch,
+    /// Events on that CPU name it as the task that was current.
+    Named,
+}
+
+impl Basis {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::FirstSwitch, Self::Named];
+
+    /// The word in tables.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FirstSwitch => "first_switch",
+            Self::Named => "named",
+        }
+    }
+}
+
+/// Time that is unknown by the chains, for the CPU and for the thread, and in which the one nevertheless ran the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct InferredStretch {
+    /// When.
+    pub span: Span,
+    /// Where.
+    pub cpu: CpuId,
+    /// Who; [`ThreadKey::IDLE`]: the CPU's idle task.
+    pub thread: ThreadKey,
+    /// Its number.
+    pub tid: Tid,
+    /// What shows it.
+    pub basis: Basis,
 }

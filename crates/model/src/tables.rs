@@ -164,6 +164,64 @@ pub const CPU_STATE: TableDef = TableDef {
     ],
 };
 
+/// What can be inferred of the time that is unknown in all other tables.
+pub const INFERRED_STATE: TableDef = TableDef {
+    name: "inferred_state",
+    version: 1,
+    doc: "Who ran in time that no chain of switches tells, as far as other events show it: unknown in all other tables, unless \
+          --inferred was asked for.",
+    key: &["cpu", "start_ns"],
+    cols: &[
+        THREAD,
+        TID,
+        CPU,
+        START,
+        END,
+        text(
+            "basis",
+            "first_switch: the CPU's first switch takes it out; named: events there name it as the current task.",
+        ),
+    ],
+};
+
+/// The last column of tables of sums that have what was inferred in them.
+const INFERRED: Col = ns("inferred_ns", "The part of the time above that was inferred.");
+
+/// [`THREADS`] with what was inferred in place of unknown time.
+pub const THREADS_FILLED: TableDef = TableDef { cols: &and_inferred::<20>(THREADS.cols), ..THREADS };
+
+/// [`CPUS`] with what was inferred in place of unknown time.
+pub const CPUS_FILLED: TableDef = TableDef { cols: &and_inferred::<9>(CPUS.cols), ..CPUS };
+
+const fn and_inferred<const N: usize>(cols: &[Col]) -> [Col; N] {
+    let mut all = [INFERRED; N];
+    let mut at = 0;
+    while at < cols.len() {
+        all[at] = cols[at];
+        at += 1;
+    }
+    all
+}
+
+/// How a table is declared where what was inferred stands in it.
+#[must_use]
+pub fn filled(def: &'static TableDef) -> &'static TableDef {
+    match def.name {
+        name if name == THREADS.name => &THREADS_FILLED,
+        name if name == CPUS.name => &CPUS_FILLED,
+        _ => def,
+    }
+}
+
 /// All of them, in the order in which they are listed to the user.
-pub const ALL: &[&TableDef] =
-    &[&THREADS, &THREAD_BY_CPU, &THREAD_BY_CORE_TYPE, &CPUS, &CONCURRENCY, &LOSS, &THREAD_STATE, &CPU_STATE];
+pub const ALL: &[&TableDef] = &[
+    &THREADS,
+    &THREAD_BY_CPU,
+    &THREAD_BY_CORE_TYPE,
+    &CPUS,
+    &CONCURRENCY,
+    &LOSS,
+    &THREAD_STATE,
+    &CPU_STATE,
+    &INFERRED_STATE,
+];

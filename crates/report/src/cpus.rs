@@ -18,6 +18,7 @@ struct Row {
     busy: i64,
     idle: i64,
     unknown: i64,
+    inferred: i64,
     lossy: i64,
     switches: i64,
     broken: i64,
@@ -28,6 +29,7 @@ impl Row {
         self.busy = self.busy.saturating_add(other.busy);
         self.idle = self.idle.saturating_add(other.idle);
         self.unknown = self.unknown.saturating_add(other.unknown);
+        self.inferred = self.inferred.saturating_add(other.inferred);
         self.lossy = self.lossy.saturating_add(other.lossy);
         self.switches = self.switches.saturating_add(other.switches);
         self.broken = self.broken.saturating_add(other.broken);
@@ -76,7 +78,7 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
         shown.push(&all);
     }
     type Cell = fn(&Row) -> String;
-    let columns: [(Column, bool, Cell); 12] = [
+    let columns: [(Column, bool, Cell); 13] = [
         (Column::numbers("CPU", 0), true, |r| r.name.clone()),
         (Column::words("type", 0), several, |r| r.core_type.clone()),
         (Column::numbers("busy ms", 1), true, |r| ms(r.busy)),
@@ -85,6 +87,7 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
         (Column::numbers("idle %", 0), true, |r| share(r.idle, r.whole())),
         (Column::numbers("unknown ms", 2), all.unknown > 0, |r| ms(r.unknown)),
         (Column::numbers("unknown %", 0), true, |r| share(r.unknown, r.whole())),
+        (Column::numbers("inferred ms", 2), all.inferred > 0, |r| ms(r.inferred)),
         (Column::numbers("lossy ms", 2), all.lossy > 0, |r| ms(r.lossy)),
         (Column::numbers("switches", 1), true, |r| grouped(r.switches)),
         (Column::numbers("broken", 2), all.broken > 0, |r| grouped(r.broken)),
@@ -106,6 +109,7 @@ fn read(table: &Table) -> Vec<Row> {
             busy: int("busy_ns"),
             idle: int("idle_ns"),
             unknown: int("unknown_ns"),
+            inferred: int("inferred_ns"),
             lossy: int("lossy_ns"),
             switches: int("switches"),
             broken: int("broken"),

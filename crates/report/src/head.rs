@@ -11,11 +11,12 @@ pub fn write(page: &mut Page, session: &Session) {
     let cpu_time = s.cpu_time_ns();
     page.wrapped(
         &format!(
-            "{}: {} on {}; unknown{TIE}{} of CPU time, lossy{TIE}{}; broken{TIE}{}, unwoken{TIE}{}, losses{TIE}{}",
+            "{}: {} on {}; unknown{TIE}{} of CPU time{}, lossy{TIE}{}; broken{TIE}{}, unwoken{TIE}{}, losses{TIE}{}",
             plain(&session.path().display().to_string()),
             time(s.span_ns),
             plural(s.cpus, "CPU"),
             percent(s.unknown_ns, cpu_time),
+            s.inferred_ns.map_or(String::new(), |ns| format!(", inferred{TIE}{}", percent(ns, cpu_time))),
             percent(s.lossy_ns, cpu_time),
             s.broken,
             s.unwoken,

@@ -20,6 +20,8 @@ pub struct Thread {
     pub ready: Option<i64>,
     pub blocked: i64,
     pub unknown: i64,
+    /// Running time that was inferred.
+    pub inferred: i64,
     pub exited: i64,
     pub involuntary: i64,
     pub voluntary: i64,
@@ -45,6 +47,7 @@ impl Thread {
         add(&mut self.ready, other.ready);
         self.blocked = self.blocked.saturating_add(other.blocked);
         self.unknown = self.unknown.saturating_add(other.unknown);
+        self.inferred = self.inferred.saturating_add(other.inferred);
         self.exited = self.exited.saturating_add(other.exited);
         self.involuntary = self.involuntary.saturating_add(other.involuntary);
         self.voluntary = self.voluntary.saturating_add(other.voluntary);
@@ -54,11 +57,11 @@ impl Thread {
 }
 
 /// The columns of `threads` that are shown.
-struct Reading([usize; 16]);
+struct Reading([usize; 17]);
 
 impl Reading {
     fn of(def: &TableDef) -> Self {
-        const NAMES: [&str; 16] = [
+        const NAMES: [&str; 17] = [
             "thread",
             "tid",
             "life",
@@ -70,6 +73,7 @@ impl Reading {
             "ready_ns",
             "blocked_ns",
             "unknown_ns",
+            "inferred_ns",
             "exited_ns",
             "involuntary",
             "voluntary",
@@ -83,8 +87,8 @@ impl Reading {
         let cells = self.0.map(|at| row.get(at));
         let text = if let Some(Value::Text(name)) = cells[4] { name } else { "?" };
         let int = cells.map(|cell| if let Some(Value::Int(v)) = cell { Some(*v) } else { None });
-        let [key, tid, life, pid, _, running, exec, exec_of, ready, blocked, unknown, exited, inv, vol, most, migr] =
-            int;
+        let [key, tid, life, pid, _, running, exec, exec_of, ready, blocked, unknown, inferred, exited, ..] = int;
+        let [.., inv, vol, most, migr] = int;
         let sum = |cell: Option<i64>| cell.unwrap_or(0);
         Thread {
             key: sum(key),
@@ -97,6 +101,7 @@ impl Reading {
             ready,
             blocked: sum(blocked),
             unknown: sum(unknown),
+            inferred: sum(inferred),
             exited: sum(exited),
             involuntary: sum(inv),
             voluntary: sum(vol),
@@ -111,7 +116,7 @@ type Threads<'a> = &'a dyn Fn(&mut dyn FnMut(Thread)) -> Result<(), EngineError>
 
 /// The process asked for, or the one that the recording was made for and then all others, or all.
 pub fn groups(session: &Session, options: &Options) -> Result<Vec<Group>, EngineError> {
-    let reading = Reading::of(&tables::THREADS);
+    let reading = Reading::of(session.definition(tables::THREADS.name)?);
     let threads = |each: &mut dyn FnMut(Thread)| {
         session.rows(tables::THREADS.name, &mut |rows| {
             rows.iter().for_each(|row| each(reading.thread(row)));

@@ -38,12 +38,13 @@ type Cell = fn(&Thread, i64) -> String;
 
 impl Columns {
     fn of(session: &Session, group: &Group) -> Self {
-        let all: [(&'static str, u8, bool, Cell); 11] = [
+        let all: [(&'static str, u8, bool, Cell); 12] = [
             ("running ms", 0, true, |t, _| ms(t.running)),
             ("% wall", 3, true, |t, span| share(t.running, span)),
             ("ready ms", 0, session.summary().ready_known, |t, _| opt(t.ready)),
             ("blocked ms", 1, true, |t, _| ms(t.blocked)),
             ("unknown ms", 0, group.all.unknown > 0, |t, _| ms(t.unknown)),
+            ("inferred ms", 0, group.all.inferred > 0, |t, _| ms(t.inferred)),
             ("exited ms", 9, group.all.exited > 0, |t, _| ms(t.exited)),
             ("max ready ms", 2, session.summary().ready_known, |t, _| opt(t.max_ready)),
             ("invol.", 4, true, |t, _| grouped(t.involuntary)),

@@ -69,7 +69,13 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
             if offsets[cpu] % (1 << 20) < 112 {
                 offsets[cpu] += 1 << 20;
             }
-            made.events.push(Event { at, offset: if imported { offsets[cpu] } else { 0 }, cpu: id, what });
+            made.events.push(Event {
+                at,
+                offset: if imported { offsets[cpu] } else { 0 },
+                cpu: id,
+                current: Tid::UNKNOWN,
+                what,
+            });
         };
         let close = |made: &mut Made, all: &mut Vec<Thread>, t: usize, state, reason, on: u32| {
             let th = &mut all[t];

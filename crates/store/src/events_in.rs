@@ -215,7 +215,7 @@ impl Known {
             }),
             k => rare(k, c)?,
         };
-        Some(Some(Event { at, offset, cpu, what }))
+        Some(Some(Event { at, offset, cpu, current: Tid::UNKNOWN, what }))
     }
 
     fn name(&self, tid: Tid) -> NameId {

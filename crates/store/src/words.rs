@@ -100,7 +100,7 @@ words!(THREAD_NOTES: ThreadNote, thread_note_word, thread_note_code, thread_note
 ]);
 
 /// The reasons with a word of their own; a kernel state letter is its own code.
-const REASONS: [Reason; 13] = [
+const REASONS: [Reason; 14] = [
     Reason::Preempted,
     Reason::Yielded,
     Reason::Woken,
@@ -114,6 +114,7 @@ const REASONS: [Reason; 13] = [
     Reason::Undecided,
     Reason::Untold,
     Reason::Lossy,
+    Reason::Inferred,
 ];
 
 #[inline]
@@ -141,6 +142,7 @@ pub(crate) fn reason_code(reason: Reason) -> u8 {
         Reason::Undecided => 10,
         Reason::Untold => 11,
         Reason::Lossy => 12,
+        Reason::Inferred => 13,
     }
 }
 

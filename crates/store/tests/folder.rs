@@ -145,7 +145,7 @@ fn random_events(n: usize, seed: u64) -> Vec<Event> {
     let event = |_| {
         at += r.below(3000) as i64;
         let (cpu, what) = (r.cpu(), what(&mut r, Ns(at)));
-        Event { at: Ns(at), offset: r.below(1 << 48), cpu, what }
+        Event { at: Ns(at), offset: r.below(1 << 48), cpu, current: Tid::UNKNOWN, what }
     };
     (0..n).map(event).collect()
 }

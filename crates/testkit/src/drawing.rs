@@ -25,12 +25,13 @@
 //! | `exec` | `A=3`: the switch in which A leaves says that it was charged 3 ms in its whole life |
 //! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
+//! | `named` | `A@1`: an event on CPU 1, behind the switches of its instant, tells that A was current; `.@1` the idle task |
 //! | `lost`, `lost0` | `x`: lost events are reported, of any CPU or of CPU 0, from the first x of a run to the end of its last |
 //! | `begin` | `x`: the recording begins here, what comes before only tells the states at its begin |
 //!
 //! **`source`** and words: `no_waking` (only wakeups are recorded), `no_wakes`, `one_sided` (each side of a switch is an
 //! event of its own, as in PERF_RECORD_SWITCH), `untold` (and nothing says what a switch-out meant, as before Linux 4.17),
-//! `strict` (lossy time is unknown). `#` begins a comment.
+//! `strict` (lossy time is unknown), `inferred` (what can be inferred is in the tables). `#` begins a comment.
 
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened};
@@ -156,7 +157,11 @@ impl Pen {
     }
 
     fn push(&mut self, phase: Phase, at: Ns, cpu: CpuId, what: What) {
-        self.events.push((phase, Event { at, offset: 0, cpu, what }));
+        self.push_of(Tid::UNKNOWN, phase, at, cpu, what);
+    }
+
+    fn push_of(&mut self, current: Tid, phase: Phase, at: Ns, cpu: CpuId, what: What) {
+        self.events.push((phase, Event { at, offset: 0, cpu, current, what }));
     }
 
     fn cpu(&mut self, here: CpuId, cells: &[&str]) {
@@ -238,6 +243,7 @@ impl Pen {
             "migrate" => self.push(Phase::Before, at, here, What::Migrate { tid, from: cpu(0), to: here }),
             "charge" => self.push(Phase::Before, at, here, What::Charge { tid, ns: amount }),
             "exec" => self.charged.push((column, tid, amount)),
+            "named" => self.push_of(tid, Phase::After, at, here, What::Sample),
             "current" => self.push(Phase::After, at, here, What::Current { tid }),
             "seen" => {
                 let (state, letter) = match letter {

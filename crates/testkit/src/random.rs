@@ -4,6 +4,7 @@ use model::{
     Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
     What,
 };
+use std::collections::BTreeMap;
 
 /// A small generator of numbers (splitmix64): the same seed gives the same trace on every machine.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +86,20 @@ enum Wakes {
 }
 
 impl Random {
+    /// Everything that a scheduler did, each time of each CPU named by at least one event; and the same without some of the
+    /// switches.
+    #[must_use]
+    pub fn named(&self) -> (Batch, Batch) {
+        let mut rng = Rng(self.seed);
+        let all = named(scheduled(&mut rng, self.steps), &mut rng);
+        let rarity = 2 + rng.below(8);
+        let left = all.iter().copied().filter(|e| !matches!(e.what, What::Switch(_)) || !rng.one_in(rarity));
+        let names: Vec<Box<str>> = (1..=32).map(|n| format!("thread {n}").into()).collect();
+        let batch = |events| Batch { events, names: names.clone(), stacks: Vec::new() };
+        let left = batch(left.collect());
+        (batch(all), left)
+    }
+
     /// Its events and names. But for [`Mode::Garbage`], each CPU's events are in order of time; across CPUs they are not.
     #[must_use]
     pub fn batch(&self) -> Batch {
@@ -105,6 +120,35 @@ impl Random {
         }
         Batch { events, names: (1..=32).map(|n| format!("thread {n}").into()).collect(), stacks: Vec::new() }
     }
+}
+
+/// Puts an event between any two switches of a CPU, and before its first and behind its last: at its begin or end, or
+/// between.
+fn named(events: Vec<Event>, rng: &mut Rng) -> Vec<Event> {
+    let (begin, end) = (events.first().map_or(Ns::ZERO, |e| e.at), events.last().map_or(Ns::ZERO, |e| e.at));
+    let mut of_cpu: BTreeMap<CpuId, (Ns, Tid)> = BTreeMap::new();
+    let mut out = Vec::new();
+    let mut name = |cpu, from: Ns, to: Ns, current, out: &mut Vec<Event>| {
+        let at = Ns([from.0, to.0, from.0 + (to.0 - from.0) / 2][rng.below(3)]);
+        out.push(Event { at, offset: 0, cpu, current, what: What::Sample });
+    };
+    for event in events {
+        if let What::Switch(switch) = event.what {
+            let (from, current) = of_cpu.insert(event.cpu, (event.at, switch.next)).unwrap_or((begin, switch.prev));
+            name(event.cpu, from, event.at, current, &mut out);
+        }
+        out.push(event);
+    }
+    for (cpu, (from, current)) in of_cpu {
+        name(cpu, from, end, current, &mut out);
+    }
+    // What names stands before the switch that it was made for, and was pushed before it; one at the begin of its time was
+    // pushed after the switch there.
+    out.sort_by_key(|e| e.at);
+    for (offset, event) in (0..).zip(&mut out) {
+        event.offset = offset;
+    }
+    out
 }
 
 /// Buffers are read CPU by CPU: the order on each stays.
@@ -178,7 +222,9 @@ impl Scheduler {
     }
 
     fn push(&mut self, cpu: usize, what: What) {
-        self.events.push(Event { at: Ns(self.now), offset: 0, cpu: CpuId(cpu as u32), what });
+        // Of a switch, it is the one that leaves.
+        let current = if let What::Switch(switch) = what { switch.prev } else { Tid(self.cpus[cpu]) };
+        self.events.push(Event { at: Ns(self.now), offset: 0, cpu: CpuId(cpu as u32), current, what });
     }
 
     fn wake(&mut self, thread: usize, kind: WakeKind) {
@@ -306,5 +352,7 @@ fn garbage(rng: &mut Rng) -> Event {
         14 => What::Migrate { tid: tid(rng), from: cpu(rng), to: cpu(rng) },
         _ => What::Sample,
     };
-    Event { at: Ns(at), offset: 0, cpu: cpu(rng), what }
+    // Switches that contradict what events name would end all inferring.
+    let current = if let What::Switch(switch) = what { switch.prev } else { tid(rng) };
+    Event { at: Ns(at), offset: 0, cpu: cpu(rng), current, what }
 }

@@ -1,7 +1,7 @@
 //! A source, through ingest, both stages of the accounting, and the sweep over CPUs.
 #![allow(dead_code)] // each test uses its part
 
-use account::{Accountant, Collector, Laws, Rules, ThreadTotals, Totals};
+use account::{Accountant, Collector, InferredIndex, Laws, Rules, ThreadTotals, Totals};
 use analysis::{Batch as Stretches, Context, Running};
 use ingest::{Limits, Opened, Ordered};
 use model::{Batch, CpuId, CpuStretch, Ns, Span, Table, ThreadStretch};
@@ -17,21 +17,31 @@ pub struct Accounted {
     pub late: u64,
 }
 
-/// `open` is asked again where losses were met, as the engine does.
+/// With what was inferred in the tables, where the rules have it found.
 pub fn account(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: bool) -> Accounted {
+    accounted(open, rules.clone(), sort_all, rules.infer)
+}
+
+/// `open` is asked again where losses were met, as the engine does.
+pub fn accounted(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: bool, inferred: bool) -> Accounted {
     let mut ordered = Ordered::new(open(), sort_all, Limits { batch: 37, ..Limits::default() });
     let (mut accountant, mut sink) = (Accountant::new(rules.clone()), Collector::default());
     let mut batch = Batch::default();
     while ordered.next(&mut batch) {
         accountant.push(&batch, &mut sink);
     }
-    let totals = accountant.finish(&mut sink);
+    let mut totals = accountant.finish(&mut sink);
     if !totals.lossy_complete {
-        return account(open, Rules { losses: Some(totals.loss_index()), ..rules }, sort_all);
+        let rules = Rules { losses: Some(totals.loss_index()), ..rules };
+        return accounted(open, rules, sort_all, inferred);
     }
     let mut stretches = sink.finish();
     if rules.strict {
         stretches = stretches.strict(totals.loss_index());
+    }
+    if inferred {
+        stretches = stretches.with_inferred(InferredIndex::new(&totals.inferred));
+        totals = totals.with_inferred();
     }
     let (mut threads, mut cpus) = (Vec::new(), Vec::new());
     stretches.threads(|s| threads.extend_from_slice(s)).unwrap();

@@ -41,6 +41,7 @@ struct seen {
 	u32 wait;
 	u32 cpu; /* of its last switch-in */
 	u64 books; /* books_of it, at its last switch-out to wait */
+	u64 exec; /* what it had been charged when it last left a CPU unheard (came_unseen) */
 };
 
 struct {

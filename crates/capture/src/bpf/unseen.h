@@ -19,16 +19,27 @@
 /* A stay on a CPU, by the run queue's clock. */
 struct stay {
 	u64 from;
+	u64 exec; /* what it has been charged by its end */
 	u32 tid;
 	s32 prio;
 };
 
-/* Such tasks are of one process: the thread of `h`'s process whose last stay on this CPU ended at `until`, 0 for none.
- * `behind`: behind_of it. Not static, and of numbers only: so the kernel verifies it once, and not once for each way into
- * it. */
+/* What a task was charged explains how long it ran. Too little: somebody else ran meanwhile. Far too much: it ran again since. A
+ * little too much is usual, since the charge counts from the clock's last reading before the switch. */
+INLINE bool explains(u64 charged, u64 ran)
+{
+	u64 slack = ran / 50 > SLACK_NS ? ran / 50 : SLACK_NS;
+	return charged + slack >= ran && charged <= ran + 5 * slack;
+}
+
+/* Such tasks are of one process: the thread of `h`'s process whose last stay on this CPU ended at `until`, 0 for none; with
+ * an `until` of 0 the one whose stay ended last. One that comes in at this very moment has no end of its last stay any more,
+ * but what it was charged for it. `behind`: behind_of `h`. Not static, and of numbers only: so the kernel
+ * verifies it once, and not once for each way into it. */
 __attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 behind)
 {
 	struct task_struct *of = (void *)h;
+	u64 found = 0, latest = 0;
 	struct signal_struct *process = 0;
 	struct list_head *node = 0, *head = 0;
 	if (READ(process, of->signal))
@@ -37,26 +48,74 @@ __attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 behind)
 	node = head;
 	for (u32 i = 0; i < FELLOWS; i++) {
 		u32 cpu = 0;
-		u64 from = 0, charged = 0;
+		u64 from = 0, charged = 0, exec = 0;
+		u32 tid = 0;
 		if (READ(node, node->next) || node == head)
-			return 0;
+			break;
 		struct task_struct *p = (void *)((u8 *)node - FIELD_OFFSET(of->thread_node));
 		if (FIELD_EXISTS(p->thread_info.cpu))
 			READ(cpu, p->thread_info.cpu);
 		if (READ(from, p->sched_info.last_arrival) || READ(charged, p->se.exec_start))
 			return 0;
-		long long off = charged + behind - until;
-		if (cpu == this_cpu() && from < until && off >= -STAY_SLACK_NS && off <= STAY_SLACK_NS)
+		u64 end = charged + behind;
+		long long off = end - until;
+		if (cpu != this_cpu())
+			continue;
+		if (until && from < until && off >= -STAY_SLACK_NS && off <= STAY_SLACK_NS)
 			return (u64)p;
+		if (until && from < until && end > until) {
+			if (READ(tid, p->pid) || READ(exec, p->se.sum_exec_runtime))
+				break;
+			struct seen *s = seen_of(tid);
+			if (s && explains(exec - s->exec, until - from))
+				return (u64)p;
+		}
+		if (!until && from < end && end > latest) {
+			latest = end;
+			found = (u64)p;
+		}
 	}
-	return 0;
+	return found;
+}
+
+/* When the idle task came in, by the run queue's clock; 0 where nothing tells. The kernel does not keep its arrivals: it
+ * came when the last stay of such a task ended, and is noticed soon after, at its first going to sleep. */
+INLINE u64 idle_since(struct block *own, u64 now, u64 behind)
+{
+	u64 end = 0;
+	struct task_struct *last = (void *)stay_until(own->task, 0, behind);
+	if (!last || READ(end, last->se.exec_start))
+		return 0;
+	end += behind;
+	return end + own->skew > own->in && now - (end + own->skew) < 5 * SLACK_NS ? end : 0;
 }
 
 INLINE void read_stay(struct stay *s, u64 task)
 {
 	struct task_struct *p = (void *)task;
-	if (task && (READ(s->from, p->sched_info.last_arrival) || READ(s->tid, p->pid) || READ(s->prio, p->prio)))
+	if (task && (READ(s->from, p->sched_info.last_arrival) || READ(s->tid, p->pid) || READ(s->prio, p->prio) ||
+		     READ(s->exec, p->se.sum_exec_runtime)))
 		s->from = 0;
+}
+
+/* What a task that left had been charged by then. */
+INLINE void left_with(u32 tid, u64 exec)
+{
+	struct seen *s = seen_of(tid);
+	if (s)
+		s->exec = exec;
+}
+
+/* One that nobody heard leave waits: so does the one who hears it come back know that its waking was not heard either. */
+INLINE void left_to_wait(u64 task, u32 tid)
+{
+	struct task_struct *p = (void *)task;
+	u64 delay = 0, count = 0;
+	struct seen *s = seen_of(tid);
+	if (!s || READ(delay, p->sched_info.run_delay) || READ(count, p->sched_info.pcount))
+		return;
+	s->wait = tid | (s->wait == (tid | WOKEN_EARLY) ? WOKEN : BLOCKED);
+	s->books = books(delay, count);
 }
 
 NOINLINE int tell_switch(struct rare_switched *r)
@@ -67,14 +126,6 @@ NOINLINE int tell_switch(struct rare_switched *r)
 	if (ring_output(&ring, r, sizeof(*r), RB_NO_WAKEUP))
 		count_lost(this_cpu());
 	return 0;
-}
-
-/* What H was charged explains how long it ran. Too little: somebody else ran meanwhile. Far too much: it ran again since. A
- * little too much is usual, since the charge counts from the clock's last reading before the switch. */
-INLINE bool explains(u64 charged, u64 ran)
-{
-	u64 slack = ran / 50 > SLACK_NS ? ran / 50 : SLACK_NS;
-	return charged + slack >= ran && charged <= ran + 5 * slack;
 }
 
 __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
@@ -91,8 +142,14 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 	s32 came_prio = 0;
 	if (READ(came_tid, came->pid) || READ(came_prio, came->prio) || READ(came_exec, came->se.sum_exec_runtime))
 		return 0;
-	if (QUEUE_TIME(came) && came_tid && !READ(until, came->sched_info.last_arrival) && until)
-		at = until + own->skew;
+	if (QUEUE_TIME(came)) {
+		if (!came_tid)
+			until = idle_since(own, now, behind);
+		else if (READ(until, came->sched_info.last_arrival))
+			until = 0;
+		if (until)
+			at = until + own->skew;
+	}
 	/* Before what is being told, and behind what was. */
 	if (at >= now)
 		at = now - 1;
@@ -107,6 +164,8 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 	/* The idle task is charged nothing. */
 	bool known = !failed && own->tid && pid == own->tid;
 	bool proved = known && explains(charged, at - own->in);
+	if (known)
+		left_with(pid, own->exec + charged);
 	if (known && !proved && until)
 		read_stay(&last, stay_until(own->task, until, behind));
 	/* One stay from then to now, some of which was not charged. */
@@ -134,6 +193,7 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 				r.head.at = from;
 				r.next_prio = second.prio;
 				tell_switch(&r);
+				left_with(second.tid, second.exec);
 				r.prev = second.tid;
 				r.prev_prio = second.prio;
 				from = last.from + own->skew;
@@ -142,6 +202,7 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 			r.head.at = from;
 			r.next_prio = last.prio;
 			tell_switch(&r);
+			left_with(last.tid, last.exec);
 			own->by_next += 1 + (second.from != 0);
 			proved = 1;
 			pid = last.tid;
@@ -158,6 +219,8 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 	r.code = proved && !own->left && !last.from && now - at < SLACK_NS ? state_code(0, state, exit_state) : UNTOLD;
 	own->by_next++;
 	own->one_sided += !proved;
+	if (QUEUE_TIME(prev) && r.code && r.code < 9 && !exit_state)
+		left_to_wait(own->task, pid);
 	struct seen *s = seen_of(came_tid);
 	if (s && (s->wait & ~(BLOCKED | WOKEN_EARLY)) == came_tid) {
 		/* Its arrival has wiped out when it was queued, but not how long. */

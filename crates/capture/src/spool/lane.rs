@@ -1,7 +1,7 @@
 //! One CPU's events between two marks: its blocks of every level and its rare events, merged by time.
 
 use crate::wire::{self, BlockHead, LEVELS};
-use model::{CpuId, Event, LossSpan, Ns, What};
+use model::{CpuId, Event, LossSpan, Ns, Tid, What};
 use std::collections::VecDeque;
 
 struct Block {
@@ -18,10 +18,6 @@ pub struct Lane {
     rare: VecDeque<Event>,
     /// Time of the last event of each level that was read.
     last: [Ns; LEVELS],
-    /// Nothing earlier may be handed out any more.
-    floor: Ns,
-    /// How many events came after their turn.
-    pub late: u64,
     /// How many blocks could not be decoded to their end.
     pub bad: u64,
 }
@@ -34,8 +30,6 @@ impl Lane {
             open: std::array::from_fn(|_| VecDeque::new()),
             rare: VecDeque::new(),
             last: [Ns::MIN; LEVELS],
-            floor: Ns::MIN,
-            late: 0,
             bad: 0,
         }
     }
@@ -46,12 +40,9 @@ impl Lane {
         self.blocks[head.level].push_back(Block { head, bytes, offset });
     }
 
-    /// Adds a rare event.
-    pub fn push(&mut self, mut event: Event) {
-        if event.at < self.floor {
-            event.at = self.floor;
-            self.late += 1;
-        }
+    /// Adds a rare event. It may lie before what was handed out: a switch that nobody heard is told when it is noticed, with
+    /// its own time, and whoever reads the stream sorts it in.
+    pub fn push(&mut self, event: Event) {
         let behind = self.rare.iter().rposition(|e| e.at <= event.at).map_or(0, |i| i + 1);
         self.rare.insert(behind, event);
     }
@@ -71,16 +62,16 @@ impl Lane {
                     let to = wire::ns(block.head.base);
                     let lost = i64::try_from(block.head.lost).unwrap_or(-1);
                     let span = LossSpan { from: self.last[level], to, cpu: Some(self.cpu), events: lost };
-                    open.push_back(Event { at: to, offset: block.offset, cpu: self.cpu, what: What::Loss(span) });
+                    open.push_back(Event {
+                        at: to,
+                        offset: block.offset,
+                        cpu: self.cpu,
+                        current: Tid::UNKNOWN,
+                        what: What::Loss(span),
+                    });
                 }
-                let (floor, late) = (self.floor, &mut self.late);
-                let whole = wire::decode_block(&block.head, &block.bytes, block.offset, &mut |mut event| {
-                    if event.at < floor {
-                        event.at = floor;
-                        *late += 1;
-                    }
-                    open.push_back(event);
-                });
+                let whole =
+                    wire::decode_block(&block.head, &block.bytes, block.offset, &mut |event| open.push_back(event));
                 self.bad += u64::from(!whole);
                 self.last[level] = self.last[level].max(wire::ns(block.head.last));
             }
@@ -109,7 +100,6 @@ impl Lane {
             let Some(event) = queue.pop_front() else { break };
             out(event);
         }
-        self.floor = self.floor.max(until);
     }
 
     /// Drops what waits; how many events that were.

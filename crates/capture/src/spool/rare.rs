@@ -77,7 +77,7 @@ impl Telling {
         let mut b = Bytes::new(bytes);
         let head = wire::rare_head(&mut b);
         let (at, cpu, tid) = (head.at, CpuId(u32::from(head.cpu)), Tid(head.tid));
-        let mut tell = |what| out(Event { at, offset, cpu, what });
+        let mut tell = |what| out(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
         match head.of {
             wire::FORK => {
                 let (parent, pid, inner_tid, inner_pid) = (b.i32(), b.i32(), b.i32(), b.i32());
@@ -186,7 +186,7 @@ impl Telling {
         let Some(out) = out else { return };
         let (tid, pid, cpu) = (Tid(row.tid), Pid(row.pid), CpuId(u32::from(row.cpu)));
         let name = self.names.id(&row.comm);
-        let mut tell = |what| out(Event { at: row.at, offset, cpu, what });
+        let mut tell = |what| out(Event { at: row.at, offset, cpu, current: Tid::UNKNOWN, what });
         let (state, letter) = seen(row);
         tell(What::Name { tid, pid, name });
         let exec = if row.exec == Ns::MAX { Ns::MIN } else { row.exec };

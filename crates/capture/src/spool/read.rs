@@ -6,7 +6,7 @@ use super::rare::Telling;
 use super::{Meta, folder, segments};
 use crate::wire::{self, Bytes};
 use ingest::{Condition, Fatal, Ledger, Opened, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, What};
+use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Tid, What};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::BufReader;
@@ -206,7 +206,7 @@ impl SpoolStream {
                 let at = b.ns();
                 if let Some(from) = self.gap.take() {
                     let what = What::Loss(LossSpan { from, to: at, cpu: None, events: -1 });
-                    self.lane(0).push(Event { at, offset: place, cpu: CpuId(0), what });
+                    self.lane(0).push(Event { at, offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });
                 }
             }
             frame::MARK => {
@@ -222,7 +222,13 @@ impl SpoolStream {
                 let at = b.ns();
                 while !b.rest().is_empty() && b.whole {
                     let (cpu, total) = (b.u32(), b.ns());
-                    let event = Event { at, offset: place, cpu: CpuId(cpu), what: What::Steal { total } };
+                    let event = Event {
+                        at,
+                        offset: place,
+                        cpu: CpuId(cpu),
+                        current: Tid::UNKNOWN,
+                        what: What::Steal { total },
+                    };
                     self.lane(cpu as u16).push(event);
                 }
             }
@@ -231,7 +237,7 @@ impl SpoolStream {
                     let (at, which, reading) = (b.ns(), b.u8(), b.u64().cast_signed());
                     if let Some(which) = wire::clock_of(which) {
                         let what = What::Clock { which, reading };
-                        self.lane(0).push(Event { at, offset: place, cpu: CpuId(0), what });
+                        self.lane(0).push(Event { at, offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });
                     }
                 }
             }
@@ -246,7 +252,7 @@ impl SpoolStream {
             frame::LOSS => {
                 let (from, to, events) = (b.ns(), b.ns(), b.u64().cast_signed());
                 let what = What::Loss(LossSpan { from, to, cpu: None, events });
-                self.lane(0).push(Event { at: to, offset: place, cpu: CpuId(0), what });
+                self.lane(0).push(Event { at: to, offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });
             }
             _ => bad.trouble("a frame of a kind that is not known", place, Trouble::Odd),
         }
@@ -268,7 +274,7 @@ impl SpoolStream {
             let from = self.lane(cpu as u16).last();
             let events = i64::try_from(lost).unwrap_or(-1);
             let what = What::Loss(LossSpan { from, to: Ns::MAX, cpu: Some(CpuId(cpu)), events });
-            self.last_words.push(Event { at, offset: place, cpu: CpuId(cpu), what });
+            self.last_words.push(Event { at, offset: place, cpu: CpuId(cpu), current: Tid::UNKNOWN, what });
         }
     }
 
@@ -294,12 +300,8 @@ impl SpoolStream {
         let mut left = 0;
         for lane in self.lanes.values_mut() {
             left += lane.clear();
-            for (count, code) in
-                [(lane.late, "an event delivered after its turn"), (lane.bad, "a block that cannot be read to its end")]
-            {
-                if count > 0 {
-                    bad.trouble(code, 0, Trouble::Odd);
-                }
+            if lane.bad > 0 {
+                bad.trouble("a block that cannot be read to its end", 0, Trouble::Odd);
             }
         }
         if self.ended {

@@ -1,4 +1,4 @@
-//! Spools made here, cut and flipped: never a panic, never an event before its turn.
+//! Spools made here, cut and flipped: never a panic, and no event but with its own time.
 #![allow(clippy::unwrap_used)]
 
 use super::{Meta, Writer, folder, frame, open_spool, segments};
@@ -45,12 +45,16 @@ fn mark(kind: u8, at: u64) -> Vec<u8> {
     bytes
 }
 
-/// Two segments, two CPUs, an interrupted level, a loss, and an end.
-fn make(dir: &Path) {
+fn begin(dir: &Path) -> Writer {
     let spool = folder(dir);
     std::fs::create_dir_all(&spool).unwrap();
     Meta { version: super::META_VERSION, finished: true, ..Meta::default() }.store(&spool).unwrap();
-    let mut w = Writer::new(&spool).unwrap();
+    Writer::new(&spool).unwrap()
+}
+
+/// Two segments, two CPUs, an interrupted level, a loss, and an end.
+fn make(dir: &Path) {
+    let mut w = begin(dir);
     for segment in 0..2u64 {
         let t = segment * 100_000;
         w.begin_segment(t).unwrap();
@@ -104,6 +108,22 @@ fn round_trip() {
         assert!(times.is_sorted(), "CPU {cpu}");
     }
     assert_eq!(open_spool(dir.path()).unwrap().facts.begin, Some(Ns(100)));
+}
+
+#[test]
+fn what_is_noticed_late_keeps_its_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut w = begin(dir.path());
+    w.begin_segment(0).unwrap();
+    w.frame(&[&mark(frame::SNAP_DONE, 100)]).unwrap();
+    w.frame(&[&block(0, 0, 1000, 50, 0)]).unwrap();
+    w.frame(&[&mark(frame::MARK, 5000)]).unwrap();
+    w.frame(&[&rename(0, 7, 4000, "late")]).unwrap();
+    w.frame(&[&mark(frame::END, 6000)]).unwrap();
+    w.flush().unwrap();
+    let (events, _, bad) = read(dir.path());
+    assert!(bad.0.is_empty(), "{bad:?}");
+    assert_eq!((events.len(), events.last().unwrap().at), (51, Ns(4000)));
 }
 
 #[test]

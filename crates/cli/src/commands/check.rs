@@ -55,7 +55,7 @@ fn as_json(s: &Summary) -> Value {
     let of = |exact: bool| -> Map<String, Value> {
         s.laws.iter().filter(|l| l.exact == exact).map(|l| (l.law.clone(), l.residual_ns.into())).collect()
     };
-    json!({
+    let mut all = json!({
         "holds": s.laws_hold(),
         "residuals": of(true),
         "between_clocks": of(false),
@@ -77,7 +77,11 @@ fn as_json(s: &Summary) -> Value {
             "what": t.what, "lost": t.lost, "count": t.count, "first_offset": t.first_offset,
         })).collect::<Vec<_>>(),
         "stopped": s.stopped,
-    })
+    });
+    if let Some(inferred) = s.inferred_ns {
+        all["inferred_ns"] = inferred.into();
+    }
+    all
 }
 
 fn as_text(s: &Summary) -> String {
@@ -94,6 +98,9 @@ fn as_text(s: &Summary) -> String {
     let share = |ns: i64| format!("{:.3} %", ns as f64 * 100.0 / whole);
     let _ = writeln!(out, "{:>11}  of CPU time unknown", share(s.unknown_ns));
     let _ = writeln!(out, "{:>11}  of CPU time lossy", share(s.lossy_ns));
+    if let Some(inferred) = s.inferred_ns {
+        let _ = writeln!(out, "{:>11}  of CPU time inferred", share(inferred));
+    }
     for t in &s.troubles {
         let kind = if t.lost { "lost" } else { "odd" };
         let _ = writeln!(out, "{:>11}  {kind}: {} (first at byte {})", t.count, t.what, t.first_offset);

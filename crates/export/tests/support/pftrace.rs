@@ -158,7 +158,7 @@ impl Read {
             let name = self.id(thread.text(2));
             let pid = thread.int(3).map_or(Pid::UNKNOWN, |p| Pid(p as i32));
             let what = What::Name { tid: tid(thread.int(1).expect("a tid")), pid, name };
-            self.batch.events.push(Event { at: Ns(at), offset: 0, cpu: CpuId::UNKNOWN, what });
+            self.batch.events.push(Event { at: Ns(at), offset: 0, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
         }
     }
 
@@ -183,14 +183,14 @@ impl Read {
                         "corewise_process" => process = Pid(number(&fields, "tgid").expect("tgid") as i32),
                         name => {
                             let what = self.noted(name, at, &fields);
-                            self.batch.events.push(Event { at, offset: 0, cpu, what });
+                            self.batch.events.push(Event { at, offset: 0, cpu, current: Tid::UNKNOWN, what });
                         }
                     }
                     continue;
                 }
                 let note = if kind == 4 { std::mem::take(&mut note) } else { Note::new() };
                 if let Some(what) = self.native(kind, at, waker, body, &note, &mut process) {
-                    self.batch.events.push(Event { at, offset: 0, cpu, what });
+                    self.batch.events.push(Event { at, offset: 0, cpu, current: Tid::UNKNOWN, what });
                 }
             }
         }

@@ -94,7 +94,7 @@ impl Pen<'_> {
             letter: b'R',
             prev_exec: Ns::MIN,
         };
-        let event = Event { at, offset: 0, cpu, what: What::Switch(switch) };
+        let event = Event { at, offset: 0, cpu, current: Tid::UNKNOWN, what: What::Switch(switch) };
         self.switch(&event, self.absolute(at), &switch, &[]);
     }
 }

@@ -10,7 +10,7 @@
 //!                          └───── the span ──────┘
 //! ```
 
-use model::{CpuId, Event, LossSpan, Ns, What};
+use model::{CpuId, Event, LossSpan, Ns, Tid, What};
 
 /// Losses of one stream.
 pub(super) struct Losses {
@@ -114,6 +114,6 @@ impl Open {
         let events = self.events.map_or(-1, |n| i64::try_from(n).unwrap_or(i64::MAX));
         let cpu = (self.cpu != CpuId::UNKNOWN).then_some(self.cpu);
         let span = LossSpan { from: self.from, to, cpu, events };
-        Event { at: to, offset: self.offset, cpu: self.cpu, what: What::Loss(span) }
+        Event { at: to, offset: self.offset, cpu: self.cpu, current: Tid::UNKNOWN, what: What::Loss(span) }
     }
 }

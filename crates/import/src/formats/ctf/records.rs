@@ -134,7 +134,7 @@ impl Records {
         if let Some(kind) = &layout.kind {
             let what = record.what(kind, &self.layouts.states, &mut self.names, out);
             let cpu = if self.cpu == CpuId::UNKNOWN { CpuId(0) } else { self.cpu };
-            out.events.push(Event { at, offset, cpu, what });
+            out.events.push(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
         }
     }
 
@@ -142,9 +142,11 @@ impl Records {
     fn event(&mut self, layout: &EventLayout, bytes: &[u8], offset: u64, out: &mut Batch) {
         let mut record = Record { bytes, values: &self.values, at: self.now, current: Tid::UNKNOWN };
         let cpu = layout.cpu.map_or(self.cpu, |slot| CpuId(record.value(slot) as u32));
-        let (at, mut event) = (self.now, Event { at: self.now, offset, cpu, what: What::Sample });
+        let (at, mut event) =
+            (self.now, Event { at: self.now, offset, cpu, current: Tid::UNKNOWN, what: What::Sample });
         if let Some(slot) = layout.tid {
             record.current = record.tid(slot);
+            event.current = record.current;
             let pid = layout.pid.map_or(Pid::UNKNOWN, |slot| Pid(record.value(slot) as i32));
             let name = match layout.name {
                 Some(slot) => record.comm(record.current, slot, &mut self.names, out),
@@ -153,7 +155,13 @@ impl Records {
             let told = (record.current, pid, name);
             if told != self.last_told {
                 self.last_told = told;
-                out.events.extend(fresh(&mut self.told, told).map(|what| Event { at, offset, cpu, what }));
+                out.events.extend(fresh(&mut self.told, told).map(|what| Event {
+                    at,
+                    offset,
+                    cpu,
+                    current: Tid::UNKNOWN,
+                    what,
+                }));
             }
         } else if self.running.0 == cpu {
             record.current = self.running.1;

@@ -67,7 +67,7 @@ impl Events {
         let Some(what) = what else {
             return self.unreadable(head, offset, bad);
         };
-        let event = Event { at: head.stamp.at, offset, cpu: head.cpu, what };
+        let event = Event { at: head.stamp.at, offset, cpu: head.cpu, current: head.tid, what };
         self.told.current((head.tid, head.pid, head.comm), &event, out);
         self.told.push(event, out);
     }

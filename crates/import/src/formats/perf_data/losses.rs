@@ -4,7 +4,7 @@
 //! event of that buffer. What was lost after a buffer's last event is in no LOST record; perf tells it at the end, as
 //! LOST_SAMPLES without a time.
 
-use model::{CpuId, Event, LossSpan, Ns, What};
+use model::{CpuId, Event, LossSpan, Ns, Tid, What};
 
 #[derive(Default)]
 pub(crate) struct Losses {
@@ -97,7 +97,7 @@ impl Losses {
             let from = self.cpus.iter().filter(|c| c.last != Ns::MIN).map(|c| c.last).min().unwrap_or(Ns::MIN);
             let events = i64::try_from(self.told_at_end - self.told).unwrap_or(i64::MAX);
             let span = LossSpan { from, to: end, cpu: None, events };
-            losses.push(Event { at: end, offset, cpu: CpuId(0), what: What::Loss(span) });
+            losses.push(Event { at: end, offset, cpu: CpuId(0), current: Tid::UNKNOWN, what: What::Loss(span) });
         }
         losses
     }
@@ -118,5 +118,5 @@ impl Losses {
 fn loss(cpu: CpuId, from: Ns, to: Ns, events: Option<u64>, offset: u64) -> Event {
     let events = events.map_or(-1, |n| i64::try_from(n).unwrap_or(i64::MAX));
     let of = (cpu != CpuId::UNKNOWN).then_some(cpu);
-    Event { at: to, offset, cpu, what: What::Loss(LossSpan { from, to, cpu: of, events }) }
+    Event { at: to, offset, cpu, current: Tid::UNKNOWN, what: What::Loss(LossSpan { from, to, cpu: of, events }) }
 }

@@ -198,7 +198,8 @@ impl Records {
             None => What::Sample,
         };
         self.process(stamp, record.offset, out);
-        self.push(Event { at: stamp.at, offset: record.offset, cpu: stamp.cpu, what }, out);
+        let (at, offset, cpu, current) = (stamp.at, record.offset, stamp.cpu, stamp.tid);
+        self.push(Event { at, offset, cpu, current, what }, out);
         Some(())
     }
 
@@ -218,7 +219,7 @@ impl Records {
         self.last_process = (stamp.tid, stamp.pid);
         if stamp.pid.0 > 0 && stamp.tid.0 > 0 && self.processes.insert(stamp.tid, stamp.pid) != Some(stamp.pid) {
             let what = What::Name { tid: stamp.tid, pid: stamp.pid, name: NameId::NONE };
-            out.events.push(Event { at: stamp.at, offset, cpu: stamp.cpu, what });
+            out.events.push(Event { at: stamp.at, offset, cpu: stamp.cpu, current: Tid::UNKNOWN, what });
         }
     }
 
@@ -251,7 +252,7 @@ impl Records {
     fn side_band(&mut self, stamp: Option<Stamp>, what: What, offset: u64, out: &mut Batch) {
         let (at, cpu) = stamp.filter(|s| s.at.0 > 0).map_or((Ns::MIN, CpuId(0)), |s| (s.at, s.cpu));
         if matches!(what, What::Name { tid, .. } if tid.0 > 0) {
-            out.events.push(Event { at, offset, cpu, what });
+            out.events.push(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
         }
     }
 
@@ -284,7 +285,7 @@ impl Records {
             prev_exec: Ns::MIN,
         });
         self.process(stamp, record.offset, out);
-        self.push(Event { at: stamp.at, offset: record.offset, cpu: stamp.cpu, what }, out);
+        self.push(Event { at: stamp.at, offset: record.offset, cpu: stamp.cpu, current: Tid::UNKNOWN, what }, out);
         Some(())
     }
 

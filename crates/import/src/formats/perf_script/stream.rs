@@ -102,7 +102,7 @@ impl Events {
 
     #[inline]
     fn push(&mut self, head: &Head<'_>, what: What, offset: u64, out: &mut Batch) {
-        let event = Event { at: head.stamp.at, offset, cpu: head.cpu, what };
+        let event = Event { at: head.stamp.at, offset, cpu: head.cpu, current: head.tid, what };
         self.told.current((head.tid, head.pid, head.comm), &event, out);
         self.told.push(event, out);
         if matches!(what, What::Switch(_)) {
@@ -154,7 +154,7 @@ impl Events {
             letter: if preempted { b'R' } else { b'?' },
             prev_exec: Ns::MIN,
         });
-        let event = Event { at: head.stamp.at, offset, cpu: head.cpu, what };
+        let event = Event { at: head.stamp.at, offset, cpu: head.cpu, current: Tid::UNKNOWN, what };
         if head.pid != Pid::UNKNOWN {
             self.told.current((head.tid, head.pid, head.comm), &event, out);
         }
@@ -220,6 +220,6 @@ impl Events {
 fn side_band(head: &Head<'_>, what: What, offset: u64, out: &mut Batch) {
     let (at, cpu) = if head.stamp.at.0 > 0 { (head.stamp.at, head.cpu) } else { (Ns::MIN, CpuId(0)) };
     if matches!(what, What::Name { tid, .. } if tid.0 > 0) {
-        out.events.push(Event { at, offset, cpu, what });
+        out.events.push(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
     }
 }

@@ -154,11 +154,11 @@ impl Bundles {
         self.latest = self.latest.max(last);
         if head.lost {
             let span = LossSpan { from: before, to: first, cpu: Some(cpu), events: -1 };
-            out.events.push(Event { at: first, offset, cpu, what: What::Loss(span) });
+            out.events.push(Event { at: first, offset, cpu, current: Tid::UNKNOWN, what: What::Loss(span) });
         }
         if let Some(from) = self.dropped.take() {
             let span = LossSpan { from: from.min(first), to: first, cpu: None, events: -1 };
-            out.events.push(Event { at: first, offset, cpu, what: What::Loss(span) });
+            out.events.push(Event { at: first, offset, cpu, current: Tid::UNKNOWN, what: What::Loss(span) });
         }
         (!nowhere).then_some(Met { cpu, last })
     }

@@ -6,7 +6,7 @@
 //! ```
 
 use super::wire::{Broken, Fields};
-use model::{Batch, Clock, CpuId, Event, Ns, What};
+use model::{Batch, Clock, CpuId, Event, Ns, Tid, What};
 use rustc_hash::FxHashMap;
 
 /// `BuiltinClock` (`protos/perfetto/common/builtin_clock.proto`).
@@ -108,7 +108,7 @@ impl Clocks {
                 self.offsets.insert(r.clock, at - reading.min(LATEST));
                 if let Some(which) = known(r.clock) {
                     let what = What::Clock { which, reading };
-                    out.events.push(Event { at: Ns(at), offset, cpu: CpuId::UNKNOWN, what });
+                    out.events.push(Event { at: Ns(at), offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
                 }
             }
         }

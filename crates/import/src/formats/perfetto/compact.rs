@@ -82,7 +82,7 @@ fn wakings(columns: &Columns<'_>, place: Place, out: &mut Batch) -> Result<(), B
             prio: prio as i16,
             stamp: at,
         };
-        out.events.push(place.event(at, What::Wake(wake)));
+        out.events.push(place.event(at, Tid::UNKNOWN, What::Wake(wake)));
     }
     ended(&times)
 }
@@ -119,7 +119,13 @@ fn switches(
         };
         (lane.current, lane.prio) = (switch.next, switch.next_prio);
         let at = place.time(now)?;
-        out.events.push(Event { at, offset: place.offset, cpu: place.cpu, what: What::Switch(switch) });
+        out.events.push(Event {
+            at,
+            offset: place.offset,
+            cpu: place.cpu,
+            current: Tid::UNKNOWN,
+            what: What::Switch(switch),
+        });
     }
     ended(&times)
 }

@@ -32,8 +32,8 @@ impl Place {
     }
 
     #[inline]
-    pub(super) fn event(self, at: Ns, what: What) -> Event {
-        Event { at, offset: self.offset, cpu: self.cpu, what }
+    pub(super) fn event(self, at: Ns, current: Tid, what: What) -> Event {
+        Event { at, offset: self.offset, cpu: self.cpu, current, what }
     }
 }
 
@@ -106,7 +106,7 @@ impl Kernel {
                 }
                 _ => note.what(names, out),
             };
-            return Ok(Some(place.event(at, what)));
+            return Ok(Some(place.event(at, Tid::UNKNOWN, what)));
         }
         let body = Fields::of(body);
         let own = self.own;
@@ -131,7 +131,9 @@ impl Kernel {
             235..=239 => self.task(kind, body, current, names, out)?,
             _ => What::Sample,
         };
-        Ok(Some(place.event(at, what)))
+        // In a trace that corewise wrote, the envelope of some events is filled so that viewers show something.
+        let current = if own { Tid::UNKNOWN } else { current };
+        Ok(Some(place.event(at, current, what)))
     }
 
     #[inline]

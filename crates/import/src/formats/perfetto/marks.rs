@@ -103,7 +103,9 @@ impl<'a> TrackEvent<'a> {
         names: &mut Names,
         out: &mut Batch,
     ) {
-        let put = |at, what, out: &mut Batch| out.events.push(Event { at, offset, cpu: CpuId::UNKNOWN, what });
+        let put = |at, what, out: &mut Batch| {
+            out.events.push(Event { at, offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what })
+        };
         let track = self.track.or(told.track);
         if self.kind == COUNTER {
             if let Some(what) = track.zip(self.value).and_then(|(track, n)| value(track, n, tracks)) {

@@ -255,7 +255,7 @@ impl Reading<'_, '_> {
     /// Puts an event that no CPU wrote. What is told without a time holds since the latest event.
     fn put(&mut self, at: Option<Ns>, what: What, out: &mut Batch) {
         let at = at.unwrap_or(self.reader.bundles.latest());
-        out.events.push(Event { at, offset: self.packet.offset, cpu: CpuId::UNKNOWN, what });
+        out.events.push(Event { at, offset: self.packet.offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
     }
 
     fn process_tree(&mut self, body: &[u8], out: &mut Batch) -> Result<(), Broken> {

@@ -249,7 +249,7 @@ impl Lines {
             self.loss_until(at, at, out);
         }
         self.latest = self.latest.max(at);
-        out.events.push(Event { at, offset, cpu, what });
+        out.events.push(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
         Ok(())
     }
 
@@ -301,7 +301,7 @@ impl Lines {
             self.threads.insert(tid, (name, prio));
         }
         let what = What::Name { tid, pid: Pid::UNKNOWN, name };
-        out.events.push(Event { at, offset, cpu: CpuId::UNKNOWN, what });
+        out.events.push(Event { at, offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
         Ok(())
     }
 
@@ -319,7 +319,7 @@ impl Lines {
         if let Some((events, offset)) = self.lost.take() {
             let from = self.last.iter().copied().filter(|t| *t != Ns::MIN && *t < to).min().unwrap_or(Ns::MIN);
             let what = What::Loss(LossSpan { from, to, cpu: None, events });
-            out.events.push(Event { at, offset, cpu: CpuId::UNKNOWN, what });
+            out.events.push(Event { at, offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
         }
     }
 

@@ -136,13 +136,13 @@ impl<'a> RingStream<'a> {
             }
             if let Some(events) = self.missed.take() {
                 let loss = LossSpan { from: self.last, to: at, cpu: Some(self.cpu), events };
-                out.events.push(Event { at, offset, cpu: self.cpu, what: What::Loss(loss) });
+                out.events.push(Event { at, offset, cpu: self.cpu, current: Tid::UNKNOWN, what: What::Loss(loss) });
             }
             // `common_pid` stands at the same place in every record since Linux 2.6.31.
             let current = self.layout.order().u32_at(record.raw, 4).map_or(Tid::UNKNOWN, |pid| Tid(pid as i32));
             let place = Place { at, current, stack: StackId::NONE };
             match self.decoder.decode(record.raw, place, &mut self.names, out) {
-                Ok(what) => out.events.push(Event { at, offset, cpu: self.cpu, what }),
+                Ok(what) => out.events.push(Event { at, offset, cpu: self.cpu, current, what }),
                 Err(_) => bad.trouble("a record shorter than its tracepoint", offset, Trouble::Odd),
             }
             self.last = at;
@@ -153,7 +153,13 @@ impl<'a> RingStream<'a> {
     fn end(&mut self, out: &mut Batch) {
         if let Some(events) = self.missed.take() {
             let loss = LossSpan { from: self.last, to: Ns::MAX, cpu: Some(self.cpu), events };
-            out.events.push(Event { at: self.last, offset: self.begin, cpu: self.cpu, what: What::Loss(loss) });
+            out.events.push(Event {
+                at: self.last,
+                offset: self.begin,
+                cpu: self.cpu,
+                current: Tid::UNKNOWN,
+                what: What::Loss(loss),
+            });
         }
     }
 }

@@ -63,18 +63,19 @@ impl Records {
         self.decoder.learn(format);
     }
 
-    /// What a record says happened; `None` where it is shorter than its description.
+    /// The task that was current, and what a record says happened; `None` where it is shorter than its description.
     #[inline]
-    fn read(&self, raw: &[u8], at: Ns, told: &mut Told, out: &mut Batch) -> Option<What> {
+    fn read(&self, raw: &[u8], at: Ns, told: &mut Told, out: &mut Batch) -> Option<(Tid, What)> {
         let current = Tid(self.order.u32_at(raw, self.current)? as i32);
         if let Some((id, text)) = self.print
             && self.order.u16_at(raw, 0) == Some(id)
         {
             let pid = told.processes.get(&current).copied().unwrap_or(Pid::UNKNOWN);
             let said = marker(raw.get(text..)?, current, pid, &mut told.names, out);
-            return Some(said.unwrap_or(What::Sample));
+            return Some((current, said.unwrap_or(What::Sample)));
         }
-        self.decoder.decode(raw, Place { at, current, stack: StackId::default() }, &mut told.names, out).ok()
+        let place = Place { at, current, stack: StackId::default() };
+        Some((current, self.decoder.decode(raw, place, &mut told.names, out).ok()?))
     }
 }
 
@@ -110,7 +111,7 @@ impl Buffer {
     fn loss(&mut self, at: Ns, to: Ns, offset: u64) -> Option<Event> {
         let events = self.lost.take()?;
         let loss = LossSpan { from: self.last, to, cpu: Some(self.cpu), events };
-        Some(Event { at, offset, cpu: self.cpu, what: What::Loss(loss) })
+        Some(Event { at, offset, cpu: self.cpu, current: Tid::UNKNOWN, what: What::Loss(loss) })
     }
 }
 
@@ -179,7 +180,7 @@ impl<'a> DatStream<'a> {
     /// Hands out what the file tells of threads: before everything, since the events' own names are newer.
     fn tell_aside(&mut self, out: &mut Batch) {
         let Some(Aside { cmdlines, tgids }) = self.aside.take() else { return };
-        let event = |what| Event { at: Ns::MIN, offset: 0, cpu: CpuId::UNKNOWN, what };
+        let event = |what| Event { at: Ns::MIN, offset: 0, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what };
         for line in cmdlines.split(|b| *b == b'\n') {
             let Some(blank) = line.iter().position(|b| *b == b' ') else { continue };
             let tid = std::str::from_utf8(&line[..blank]).ok().and_then(|t| t.parse().ok());
@@ -261,12 +262,12 @@ impl<'a> DatStream<'a> {
                 return buffer.lose(None);
             };
             match self.records.read(record.raw, at, &mut self.told, out) {
-                Some(what) => {
+                Some((current, what)) => {
                     if buffer.lost.is_some() {
                         out.events.extend(buffer.loss(at, at, offset));
                     }
                     buffer.last = buffer.last.max(at);
-                    out.events.push(Event { at, offset, cpu: buffer.cpu, what });
+                    out.events.push(Event { at, offset, cpu: buffer.cpu, current, what });
                 }
                 None => {
                     bad.trouble("a record shorter than its description", offset, Trouble::Lost);
@@ -282,7 +283,13 @@ fn lost_somewhere(buffer: &Buffer, stats: &Stats) -> Option<Event> {
     let overwritten = if buffer.uncounted { 0 } else { stats.overrun.saturating_sub(buffer.counted) };
     let events = i64::try_from(stats.dropped.saturating_add(overwritten)).unwrap_or(-1);
     let loss = LossSpan { from: Ns::MIN, to: Ns::MAX, cpu: Some(buffer.cpu), events };
-    (events != 0).then_some(Event { at: buffer.last, offset: 0, cpu: buffer.cpu, what: What::Loss(loss) })
+    (events != 0).then_some(Event {
+        at: buffer.last,
+        offset: 0,
+        cpu: buffer.cpu,
+        current: Tid::UNKNOWN,
+        what: What::Loss(loss),
+    })
 }
 
 impl Stream for DatStream<'_> {
