@@ -1,11 +1,13 @@
 //! The one door for everybody below: open a trace of any kind, account for it, hand out its tables, import it into a
 //! folder. Wiring only.
 
+mod analysed;
 mod error;
 mod filled;
 mod import;
 mod pass;
 mod retype;
+mod rows;
 mod session;
 mod source;
 mod steps;

@@ -1,10 +1,11 @@
 //! `corewise table`: one table, for people or other tools.
 
-use crate::args::Global;
+use crate::args::{Global, range};
 use crate::failure::{Failure, OK};
 use crate::output::{create, stdout};
 use clap::ValueEnum;
 use engine::Format;
+use model::Span;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -12,10 +13,12 @@ const AFTER: &str = "\
 Examples:
   corewise table run.cw threads
   corewise table run.cw threads --format csv -o threads.csv
+  corewise table run.cw concurrency --range 1.5s..2s
   corewise table perf.data thread_state --format parquet -o states.parquet
 
 `corewise tables` lists the tables and explains their columns. Times are nanoseconds. csv, json and parquet have the column \
-`trace` first; where a file was not imported, all of it is read for its checksum.";
+`trace` first; where a file was not imported, all of it is read for its checksum. Times of --range count from the start of the recording; sums \
+that are kept only for the whole recording (threads, cpus, …) refuse it.";
 
 /// Write one table of a trace as Markdown, csv, json or Parquet
 #[derive(Debug, clap::Args)]
@@ -26,6 +29,9 @@ pub struct Args {
     /// Which table
     #[arg(value_name = "NAME")]
     name: String,
+    /// Only this part of the recording, as 1.5s..2s, ..10s or 30s..
+    #[arg(long, value_name = "FROM..TO", value_parser = range)]
+    range: Option<Span>,
     /// In which form
     #[arg(long, default_value = "md")]
     format: Form,
@@ -66,13 +72,13 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     match &args.output {
         None => {
             let mut out = stdout()?;
-            session.write_table(&args.name, args.format.into(), &mut out)?;
+            session.write_table(&args.name, args.range, args.format.into(), &mut out)?;
             out.flush()?;
         }
         Some(path) => {
             let mut out = create(path)?;
             let written = session
-                .write_table(&args.name, args.format.into(), &mut out)
+                .write_table(&args.name, args.range, args.format.into(), &mut out)
                 .map_err(Failure::from)
                 .and_then(|()| out.flush().map_err(Failure::at(path)));
             if written.is_err() {
