@@ -520,10 +520,13 @@ impl Accountant {
         if life.doing == Doing::Either {
             life.doing = Doing::Blocked; // another waking between: it was blocked until this one
         }
-        if !matches!(life.doing, Doing::Blocked | Doing::Unknown | Doing::Exited) {
+        if life.doing == Doing::Running {
             life.woken = true;
             (life.waker, life.waker_thread) = (wake.waker, waker_thread);
             return;
+        }
+        if life.doing == Doing::Ready {
+            return; // who woke it first is its waker
         }
         self.thread_until(at, now, sink);
         let life = &mut self.lives[at];

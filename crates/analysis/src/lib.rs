@@ -6,6 +6,9 @@
 //! Stretches tile: where a CPU's or a living thread's stretch ends, its next one begins. So a fold is told only of begins, in
 //! order, and finds in the [`World`] what everybody did until then.
 
+mod by_thread;
+mod edges;
+mod lengths;
 mod tables;
 mod world;
 
@@ -91,6 +94,27 @@ pub const ANALYSES: &[Entry] = &[
         start: |context| Box::new(tables::concurrency::Concurrency::new(context)),
     },
     Entry { table: &model::tables::MARKS, start: |context| Box::new(tables::marks::Marks::new(context)) },
+    Entry {
+        table: &model::tables::MIGRATIONS,
+        start: |context| Box::new(tables::migrations::Migrations::new(context)),
+    },
+    Entry {
+        table: &model::tables::MIGRATION_MATRIX,
+        start: |context| Box::new(tables::migration_matrix::MigrationMatrix::new(context)),
+    },
+    Entry {
+        table: &model::tables::RUN_LENGTHS,
+        start: |context| Box::new(tables::run_lengths::RunLengths::new(context)),
+    },
+    Entry {
+        table: &model::tables::PRIORITY_RESIDENCY,
+        start: |context| Box::new(tables::priority_residency::PriorityResidency::new(context)),
+    },
+    Entry { table: &model::tables::WAKERS, start: |_| Box::new(tables::wakers::Wakers::new()) },
+    Entry {
+        table: &model::tables::IDLE_PERIODS,
+        start: |context| Box::new(tables::idle_periods::IdlePeriods::new(context)),
+    },
 ];
 
 /// Analyses under way.

@@ -3,7 +3,17 @@
 
 #[path = "laws/concurrency.rs"]
 mod concurrency;
+#[path = "laws/idle_periods.rs"]
+mod idle_periods;
+#[path = "laws/migrations.rs"]
+mod migrations;
+#[path = "laws/priority_residency.rs"]
+mod priority_residency;
+#[path = "laws/run_lengths.rs"]
+mod run_lengths;
 mod support;
+#[path = "laws/wakers.rs"]
+mod wakers;
 
 use account::Rules;
 use model::{Ns, Span};
@@ -15,7 +25,14 @@ use topology::Machine;
 /// What must hold of one table.
 type Law = fn(&Analysed) -> Result<(), TestCaseError>;
 
-const LAWS: &[Law] = &[concurrency::holds];
+const LAWS: &[Law] = &[
+    concurrency::holds,
+    migrations::holds,
+    run_lengths::holds,
+    priority_residency::holds,
+    wakers::holds,
+    idle_periods::holds,
+];
 
 /// Cores with none, one and three siblings, of three classes; the last CPUs of a trace are on no list.
 const MACHINE: &str = "cpu0 P0\ncpu1 P0\ncpu2 E1\ncpu3 M2\ncpu4 P3\ncpu5 P3\ncpu6 P3\ncpu7 P3";

@@ -229,7 +229,8 @@ impl Scheduler {
 
     fn wake(&mut self, thread: usize, kind: WakeKind) {
         let (cpu, target) = (self.any_cpu(), self.any_cpu());
-        let wake = |kind, now| wake(number(thread), kind, Some(CpuId(target as u32)), now);
+        let waker = Tid(self.cpus[cpu]);
+        let wake = |kind, now| Wake { waker, ..wake(number(thread), kind, Some(CpuId(target as u32)), now) };
         if kind == WakeKind::New || self.wakes == Wakes::Both {
             self.push(cpu, What::Wake(wake(kind, self.now)));
         }
@@ -296,12 +297,17 @@ fn switch(prev: Tid, next: Tid, out: SwitchOut) -> Switch {
         next_name: name(next),
         stack: StackId::NONE,
         prev_state: 0,
-        prev_prio: 120,
-        next_prio: 120,
+        prev_prio: prio(prev, out),
+        next_prio: prio(next, out),
         out,
         letter,
         prev_exec: Ns::MIN,
     }
+}
+
+/// Threads have priorities of their own, and come in at others than they leave with.
+fn prio(tid: Tid, out: SwitchOut) -> i16 {
+    100 + (tid.0.rem_euclid(3) as i16) * 10 + out as i16
 }
 
 fn garbage(rng: &mut Rng) -> Event {

@@ -5,11 +5,10 @@
 
 mod columns;
 mod marks;
+mod moves;
 
 pub use marks::MARKS;
-
-use crate::table::{Col, Kind, TableDef};
-use columns::{CORE_TYPE, CPU, END, LIFE, START, THREAD, TID, count, int, ns, text};
+pub use moves::{IDLE_PERIODS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
 
 /// What each thread did, in sums.
 pub const THREADS: TableDef = TableDef {
@@ -204,6 +203,12 @@ pub const ALL: &[&TableDef] = &[
     &THREAD_BY_CORE_TYPE,
     &CPUS,
     &CONCURRENCY,
+    &MIGRATIONS,
+    &MIGRATION_MATRIX,
+    &RUN_LENGTHS,
+    &PRIORITY_RESIDENCY,
+    &WAKERS,
+    &IDLE_PERIODS,
     &LOSS,
     &THREAD_STATE,
     &CPU_STATE,

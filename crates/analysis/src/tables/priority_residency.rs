@@ -1,0 +1,55 @@
+//! At which priorities threads ran and waited.
+
+use crate::by_thread::ByThread;
+use crate::{Analysis, Begins, Context, World};
+use model::{Ns, Rows, ThreadState, ThreadStretch, Tid, Value};
+use std::collections::BTreeMap;
+
+pub(crate) struct PriorityResidency {
+    ready_known: bool,
+    threads: ByThread<(Tid, BTreeMap<i16, Times>)>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Times {
+    running: Ns,
+    ready: Ns,
+}
+
+impl PriorityResidency {
+    pub(crate) fn new(context: &Context<'_>) -> Self {
+        Self { ready_known: context.ready_known, threads: ByThread::new() }
+    }
+}
+
+impl Analysis for PriorityResidency {
+    fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
+        let ran = stretch.state == ThreadState::Running;
+        if !ran && (stretch.state != ThreadState::Ready || !self.ready_known) {
+            return;
+        }
+        let (tid, by_prio) = self.threads.of(stretch.thread);
+        *tid = stretch.tid;
+        let times = by_prio.entry(stretch.prio).or_default();
+        let sum = if ran { &mut times.running } else { &mut times.ready };
+        *sum = *sum + stretch.span.len();
+    }
+
+    fn finish(&mut self, _: &World, out: &mut dyn Rows) {
+        let ready_known = self.ready_known;
+        for (thread, (tid, by_prio)) in self.threads.iter() {
+            let running: Ns = by_prio.values().map(|t| t.running).sum();
+            for (prio, times) in by_prio {
+                let share = (running > Ns::ZERO).then(|| Value::Float(times.running.0 as f64 / running.0 as f64));
+                out.row(&[
+                    thread.0.into(),
+                    i64::from(tid.0).into(),
+                    Some(i64::from(*prio)).filter(|_| *prio != i16::MIN).into(),
+                    times.running.into(),
+                    ready_known.then_some(times.ready).into(),
+                    share.unwrap_or(Value::Null),
+                ]);
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Who moved where, for how long it stayed, at which priority, and who woke it.
+
+use super::columns::{CORE_TYPE, CPU, THREAD, TID, count, int, ns, text};
+use crate::table::{Col, Kind, TableDef};
+
+/// How often each thread changed its CPU, by what the two have in common.
+pub const MIGRATIONS: TableDef = TableDef {
+    name: "migrations",
+    version: 1,
+    doc: "How often each thread came to run on a CPU other than the one it was on last, by the nearest that the two CPUs have \
+          in common as far as the machine is known. Each migration is in one column; they sum to migrations. Over the whole \
+          recording migrations is less than in the table threads by the switch-ins elsewhere that a broken link made unknown \
+          or that lasted no time. Of a thread that is ready when the time asked for begins nobody says here where it was, so \
+          its first switch-in is not counted.",
+    key: &["thread"],
+    cols: &[
+        THREAD,
+        TID,
+        count("migrations", "In all."),
+        count("same_core", "To a sibling, on the same physical core."),
+        count("same_l2", "To another core of the same type that shares the L2 cache."),
+        count("same_l3", "To another core of the same type that shares the L3 cache and no nearer one."),
+        count("same_type", "To another core of the same type and package, with no shared cache that anybody told."),
+        count("to_faster", "To a core of a faster class."),
+        count("to_slower", "To a core of a slower class."),
+        count("other_package", "To a core of the same type in another package, with no shared cache."),
+        count("unknown", "Nothing is known of one of the CPUs that could tell."),
+    ],
+};
+
+/// From which CPU to which threads moved.
+pub const MIGRATION_MATRIX: TableDef = TableDef {
+    name: "migration_matrix",
+    version: 1,
+    doc: "How often any thread moved from one CPU to another: the table migrations by its two ends.",
+    key: &["from_cpu", "to_cpu"],
+    cols: &[
+        int("from_cpu", "", "The CPU that the thread was on last."),
+        int("to_cpu", "", "The CPU that it came to run on."),
+        text("edge", "What the two have in common: a column of the table migrations."),
+        count("migrations", "How often."),
+    ],
+};
+
+/// How long threads ran at a stretch.
+pub const RUN_LENGTHS: TableDef = TableDef {
+    name: "run_lengths",
+    version: 1,
+    doc: "How long each thread ran from a switch-in to its switch-out, on each class of cores, by length in powers of two. What \
+          was not seen from begin to end (the time asked for, the recording or a loss cuts it, a snapshot shows it, it was \
+          inferred) has no length and is in rows of its own, so that running_ns sums to all of the running time.",
+    key: &["thread", "core_class", "from_ns"],
+    cols: &[
+        THREAD,
+        TID,
+        int("core_class", "", "0 = slowest class of the machine; null where the source does not say on which CPU.")
+            .or_null(),
+        CORE_TYPE.or_null(),
+        ns("from_ns", "The shortest length of this row: 0, 1000, 2000, 4000, …; null: cut, so of no known length.")
+            .or_null(),
+        ns("to_ns", "The first length beyond this row; null: cut.").or_null(),
+        count("runs", "How often it ran for so long; of those that are cut, the pieces."),
+        ns("running_ns", "For how long in all."),
+        count("after_wake", "Of runs, those that began with a waking; null where the source has none.").or_null(),
+        ns("after_wake_ns", "For how long these ran in all.").or_null(),
+    ],
+};
+
+/// At which priorities threads ran and waited.
+pub const PRIORITY_RESIDENCY: TableDef = TableDef {
+    name: "priority_residency",
+    version: 1,
+    doc: "How long each thread ran and was ready at each dynamic priority. A stretch counts at the priority that the source told \
+          last before its end.",
+    key: &["thread", "prio"],
+    cols: &[
+        THREAD,
+        TID,
+        int(
+            "prio",
+            "",
+            "On the source's scale (Linux: 0–99 real time, 100–139 fair; lower is better); null where not told.",
+        )
+        .or_null(),
+        ns("running_ns", "On a CPU."),
+        ns("ready_ns", "Could run, but did not; null where the source has no wakings.").or_null(),
+        Col::new("share", Kind::Float, "ratio", "Of the thread's running time; null where it has none.").or_null(),
+    ],
+};
+
+/// Who woke whom.
+pub const WAKERS: TableDef = TableDef {
+    name: "wakers",
+    version: 1,
+    doc: "Who woke whom: the wakings that made a thread ready, and for how long it then was. A waking that came while the thread \
+          was ready, or ran and went on, changed nothing and is not counted, nor is one before the time asked for; the ready \
+          time that followed counts as far as it lies within.",
+    key: &["waker", "thread"],
+    cols: &[
+        int(
+            "waker",
+            "",
+            "The thread (key) that ran when the other was woken; 0: the idle task, so an interrupt; null: not told.",
+        )
+        .or_null(),
+        THREAD,
+        TID,
+        count("wakings", "How often."),
+        count("same_cpu", "Of these, to the run queue of the CPU on which the waker ran."),
+        count("other_cpu", "To another run queue."),
+        count("unknown_cpu", "Where the waker ran, or the run queue, is not told."),
+        ns("ready_ns", "How long the thread was ready after these wakings."),
+    ],
+};
+
+/// How long CPUs were idle at a stretch.
+pub const IDLE_PERIODS: TableDef = TableDef {
+    name: "idle_periods",
+    version: 1,
+    doc: "How long each CPU was idle from one thread to the next, by length in powers of two. What was not seen from begin to end \
+          (the time asked for, the recording or unknown time cuts it) has no length and is in a row of its own, so that idle_ns \
+          sums to all of the idle time.",
+    key: &["cpu", "from_ns"],
+    cols: &[
+        CPU,
+        CORE_TYPE,
+        ns("from_ns", "The shortest length of this row: 0, 1000, 2000, 4000, …; null: cut, so of no known length.")
+            .or_null(),
+        ns("to_ns", "The first length beyond this row; null: cut.").or_null(),
+        count("periods", "How often it was idle for so long; of those that are cut, the pieces."),
+        ns("idle_ns", "For how long in all."),
+    ],
+};
