@@ -6,9 +6,12 @@
 //! Stretches tile: where a CPU's or a living thread's stretch ends, its next one begins. So a fold is told only of begins, in
 //! order, and finds in the [`World`] what everybody did until then.
 
+mod by_thread;
+mod core_times;
 mod tables;
 mod world;
 
+pub use core_times::capacity_used;
 pub use world::{CoreNow, CpuNow, World};
 
 use model::{CpuId, CpuStretch, Move, Ns, Rows, Span, Table, TableDef, ThreadStretch};
@@ -78,10 +81,27 @@ pub struct Entry {
 }
 
 /// Every analysis.
-pub const ANALYSES: &[Entry] = &[Entry {
-    table: &model::tables::CONCURRENCY,
-    start: |context| Box::new(tables::concurrency::Concurrency::new(context)),
-}];
+pub const ANALYSES: &[Entry] = &[
+    Entry {
+        table: &model::tables::CONCURRENCY,
+        start: |context| Box::new(tables::concurrency::Concurrency::new(context)),
+    },
+    Entry {
+        table: &model::tables::CONCURRENCY_BANDS,
+        start: |context| Box::new(tables::concurrency_bands::ConcurrencyBands::new(context)),
+    },
+    Entry { table: &model::tables::SMT_CORES, start: |context| Box::new(tables::smt_cores::SmtCores::new(context)) },
+    Entry {
+        table: &model::tables::SMT_UTILISATION,
+        start: |context| Box::new(tables::smt_utilisation::SmtUtilisation::new(context)),
+    },
+    Entry {
+        table: &model::tables::SMT_THREADS,
+        start: |context| Box::new(tables::smt_threads::SmtThreads::new(context)),
+    },
+    Entry { table: &model::tables::SMT_BESIDE, start: |context| Box::new(tables::smt_beside::SmtBeside::new(context)) },
+    Entry { table: &model::tables::PLACEMENT, start: |context| Box::new(tables::placement::Placement::new(context)) },
+];
 
 /// Analyses under way.
 pub struct Running {

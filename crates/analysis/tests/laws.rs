@@ -3,6 +3,18 @@
 
 #[path = "laws/concurrency.rs"]
 mod concurrency;
+#[path = "laws/concurrency_bands.rs"]
+mod concurrency_bands;
+#[path = "laws/placement.rs"]
+mod placement;
+#[path = "laws/smt_beside.rs"]
+mod smt_beside;
+#[path = "laws/smt_cores.rs"]
+mod smt_cores;
+#[path = "laws/smt_threads.rs"]
+mod smt_threads;
+#[path = "laws/smt_utilisation.rs"]
+mod smt_utilisation;
 mod support;
 
 use account::Rules;
@@ -15,7 +27,15 @@ use topology::Machine;
 /// What must hold of one table.
 type Law = fn(&Analysed) -> Result<(), TestCaseError>;
 
-const LAWS: &[Law] = &[concurrency::holds];
+const LAWS: &[Law] = &[
+    concurrency::holds,
+    concurrency_bands::holds,
+    placement::holds,
+    smt_beside::holds,
+    smt_cores::holds,
+    smt_threads::holds,
+    smt_utilisation::holds,
+];
 
 /// Cores with none, one and three siblings, of three classes; the last CPUs of a trace are on no list.
 const MACHINE: &str = "cpu0 P0\ncpu1 P0\ncpu2 E1\ncpu3 M2\ncpu4 P3\ncpu5 P3\ncpu6 P3\ncpu7 P3";

@@ -4,6 +4,9 @@
 //! the start of the recording.
 
 mod columns;
+mod smt;
+
+pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION};
 
 use crate::table::{Col, Kind, TableDef};
 use columns::{CORE_TYPE, CPU, END, LIFE, START, THREAD, TID, count, int, ns, text};
@@ -201,6 +204,12 @@ pub const ALL: &[&TableDef] = &[
     &THREAD_BY_CORE_TYPE,
     &CPUS,
     &CONCURRENCY,
+    &CONCURRENCY_BANDS,
+    &SMT_CORES,
+    &SMT_UTILISATION,
+    &SMT_THREADS,
+    &SMT_BESIDE,
+    &PLACEMENT,
     &LOSS,
     &THREAD_STATE,
     &CPU_STATE,
