@@ -7,11 +7,13 @@
 //! order, and finds in the [`World`] what everybody did until then.
 
 mod by_thread;
+mod core_times;
 mod edges;
 mod lengths;
 mod tables;
 mod world;
 
+pub use core_times::capacity_used;
 pub use world::{CoreNow, CpuNow, World};
 
 use model::{CpuId, CpuStretch, Marked, Move, Ns, Rows, Span, Table, TableDef, ThreadStretch};
@@ -115,6 +117,21 @@ pub const ANALYSES: &[Entry] = &[
         table: &model::tables::IDLE_PERIODS,
         start: |context| Box::new(tables::idle_periods::IdlePeriods::new(context)),
     },
+    Entry {
+        table: &model::tables::CONCURRENCY_BANDS,
+        start: |context| Box::new(tables::concurrency_bands::ConcurrencyBands::new(context)),
+    },
+    Entry { table: &model::tables::SMT_CORES, start: |context| Box::new(tables::smt_cores::SmtCores::new(context)) },
+    Entry {
+        table: &model::tables::SMT_UTILISATION,
+        start: |context| Box::new(tables::smt_utilisation::SmtUtilisation::new(context)),
+    },
+    Entry {
+        table: &model::tables::SMT_THREADS,
+        start: |context| Box::new(tables::smt_threads::SmtThreads::new(context)),
+    },
+    Entry { table: &model::tables::SMT_BESIDE, start: |context| Box::new(tables::smt_beside::SmtBeside::new(context)) },
+    Entry { table: &model::tables::PLACEMENT, start: |context| Box::new(tables::placement::Placement::new(context)) },
 ];
 
 /// Analyses under way.

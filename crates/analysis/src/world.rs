@@ -12,7 +12,7 @@ pub struct CpuNow {
     pub core: usize,
     /// Class of its core, 0 = slowest.
     pub class: u32,
-    /// Type of its core.
+    /// Type of its core; uniform where the machine does not list it.
     pub core_type: CoreType,
     /// Whether the source tells what it ran.
     pub followed: bool,
@@ -83,7 +83,7 @@ impl World {
                 cpu: *cpu,
                 core,
                 class: machine.core_class(*cpu),
-                core_type: machine.core_type(*cpu),
+                core_type: machine.cpu(*cpu).map_or(CoreType::Uniform, |c| machine.core_type(c.id)),
                 followed: context.followed.contains(cpu),
                 state: CpuState::Unknown,
                 thread: ThreadKey::UNKNOWN,

@@ -3,14 +3,26 @@
 
 #[path = "laws/concurrency.rs"]
 mod concurrency;
+#[path = "laws/concurrency_bands.rs"]
+mod concurrency_bands;
 #[path = "laws/idle_periods.rs"]
 mod idle_periods;
 #[path = "laws/migrations.rs"]
 mod migrations;
+#[path = "laws/placement.rs"]
+mod placement;
 #[path = "laws/priority_residency.rs"]
 mod priority_residency;
 #[path = "laws/run_lengths.rs"]
 mod run_lengths;
+#[path = "laws/smt_beside.rs"]
+mod smt_beside;
+#[path = "laws/smt_cores.rs"]
+mod smt_cores;
+#[path = "laws/smt_threads.rs"]
+mod smt_threads;
+#[path = "laws/smt_utilisation.rs"]
+mod smt_utilisation;
 mod support;
 #[path = "laws/wakers.rs"]
 mod wakers;
@@ -32,6 +44,12 @@ const LAWS: &[Law] = &[
     priority_residency::holds,
     wakers::holds,
     idle_periods::holds,
+    concurrency_bands::holds,
+    placement::holds,
+    smt_beside::holds,
+    smt_cores::holds,
+    smt_threads::holds,
+    smt_utilisation::holds,
 ];
 
 /// Cores with none, one and three siblings, of three classes; the last CPUs of a trace are on no list.

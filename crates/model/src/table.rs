@@ -86,6 +86,12 @@ impl From<i64> for Value {
     }
 }
 
+impl From<f64> for Value {
+    fn from(v: f64) -> Self {
+        Self::Float(v)
+    }
+}
+
 impl From<crate::Ns> for Value {
     fn from(v: crate::Ns) -> Self {
         Self::Int(v.0)

@@ -1,10 +1,16 @@
 //! One file a table.
 
 pub(crate) mod concurrency;
+pub(crate) mod concurrency_bands;
 pub(crate) mod idle_periods;
 pub(crate) mod marks;
 pub(crate) mod migration_matrix;
 pub(crate) mod migrations;
+pub(crate) mod placement;
 pub(crate) mod priority_residency;
 pub(crate) mod run_lengths;
+pub(crate) mod smt_beside;
+pub(crate) mod smt_cores;
+pub(crate) mod smt_threads;
+pub(crate) mod smt_utilisation;
 pub(crate) mod wakers;

@@ -1,6 +1,8 @@
 //! Traces through both stages of the accounting and every analysis.
 #![allow(dead_code, clippy::unwrap_used)] // each test uses its part
 
+pub mod instants;
+
 use account::{Accountant, Collector, Rules, Totals};
 use analysis::{Batch, Context, Running};
 use ingest::{Limits, Opened};

@@ -6,9 +6,14 @@
 mod columns;
 mod marks;
 mod moves;
+mod smt;
 
 pub use marks::MARKS;
 pub use moves::{IDLE_PERIODS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
+pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION};
+
+use crate::table::{Col, Kind, TableDef};
+use columns::{CORE_TYPE, CPU, END, LIFE, START, THREAD, TID, count, int, ns, text};
 
 /// What each thread did, in sums.
 pub const THREADS: TableDef = TableDef {
@@ -209,6 +214,12 @@ pub const ALL: &[&TableDef] = &[
     &PRIORITY_RESIDENCY,
     &WAKERS,
     &IDLE_PERIODS,
+    &CONCURRENCY_BANDS,
+    &SMT_CORES,
+    &SMT_UTILISATION,
+    &SMT_THREADS,
+    &SMT_BESIDE,
+    &PLACEMENT,
     &LOSS,
     &THREAD_STATE,
     &CPU_STATE,

@@ -1,0 +1,87 @@
+//! What is said of every running thread at every instant; it tiles running.
+
+use super::support::Analysed;
+use super::support::instants::{Core, instants};
+use model::CpuState;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// A core's class, where one is told or there is but one.
+fn class(core: &Core, classes: usize) -> Option<u32> {
+    core.class.or((classes <= 1).then_some(0))
+}
+
+/// `Some(true)`: all of the core idles; `None`: nobody can say.
+fn idles(core: &Core) -> Option<bool> {
+    match (core.count(CpuState::Busy), core.count(CpuState::Unknown)) {
+        (1.., _) => Some(false),
+        (0, 0) if core.told => Some(true),
+        _ => None,
+    }
+}
+
+/// Which column: 0 in order, 1 on a slower core, 2 beside a busy sibling, 3 the same with a slower core idle, 4 unknown.
+///
+/// Where something is not known, both answers are tried: what both agree on is known.
+fn verdict(own: &Core, cores: &[Core], classes: usize) -> usize {
+    let Some(here) = class(own, classes) else {
+        let others = cores.iter().any(|c| idles(c) != Some(false));
+        return if others { 4 } else { 0 };
+    };
+    let shares = match own.count(CpuState::Busy) {
+        2.. => Some(true),
+        _ if own.told && own.count(CpuState::Unknown) == 0 => Some(false),
+        _ => None,
+    };
+    let certain = |wanted: &dyn Fn(u32) -> bool| {
+        cores.iter().any(|c| idles(c) == Some(true) && class(c, classes).is_some_and(wanted))
+    };
+    let possible = |wanted: &dyn Fn(u32) -> bool| {
+        cores.iter().any(|c| match (idles(c), class(c, classes)) {
+            (Some(false), _) | (Some(true), Some(_)) => false,
+            (_, None) => true,
+            (None, Some(class)) => wanted(class),
+        })
+    };
+    if certain(&|c| c > here) {
+        return 1;
+    }
+    let alone = if possible(&|c| c > here) { 4 } else { 0 };
+    let sharing = match (certain(&|c| c == here), certain(&|c| c < here)) {
+        (true, _) => 2,
+        (_, true) => 3,
+        _ if possible(&|_| true) => 4,
+        _ => 0,
+    };
+    match shares {
+        Some(true) => sharing,
+        Some(false) => alone,
+        None if sharing == alone => alone,
+        None => 4,
+    }
+}
+
+pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
+    let classes = a.machine.class_names.len();
+    let mut threads = BTreeMap::<i64, [i64; 5]>::new();
+    for instant in instants(a) {
+        for core in &instant.cores {
+            for thread in core.threads() {
+                threads.entry(thread).or_default()[verdict(core, &instant.cores, classes)] += instant.ns;
+            }
+        }
+    }
+    const COLS: [&str; 5] =
+        ["in_order_ns", "slower_core_upper_ns", "busy_sibling_upper_ns", "skipped_slower_upper_ns", "unknown_ns"];
+    let cols = COLS.map(|col| a.ints("placement", col));
+    let keys = a.ints("placement", "thread");
+    prop_assert_eq!(&keys, &threads.keys().copied().collect::<Vec<_>>());
+    for (row, (thread, expected)) in threads.iter().enumerate() {
+        prop_assert_eq!((thread, &cols.each_ref().map(|c| c[row])), (thread, expected));
+    }
+    for lower in ["slower_core_lower_ns", "busy_sibling_lower_ns", "skipped_slower_lower_ns"] {
+        prop_assert!(a.ints("placement", lower).iter().all(|ns| *ns == 0));
+    }
+    prop_assert_eq!(a.ints("placement", "running_ns"), a.ints("smt_threads", "running_ns"));
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! Who ran beside whom at every instant; on cores of two CPUs that is the time beside a busy sibling.
+
+use super::support::Analysed;
+use super::support::instants::instants;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
+    let mut pairs = BTreeMap::<(i64, i64), i64>::new();
+    for instant in instants(a) {
+        for core in &instant.cores {
+            let threads: Vec<i64> = core.threads().collect();
+            for (i, one) in threads.iter().enumerate() {
+                for (_, other) in threads.iter().enumerate().filter(|(j, _)| *j != i) {
+                    *pairs.entry((*one, *other)).or_default() += instant.ns;
+                }
+            }
+        }
+    }
+    let [thread, beside, ns] = ["thread", "beside_thread", "beside_ns"].map(|col| a.ints("smt_beside", col));
+    let got: Vec<_> = thread.into_iter().zip(beside).zip(ns).collect();
+    prop_assert_eq!(got, pairs.into_iter().collect::<Vec<_>>());
+    Ok(())
+}

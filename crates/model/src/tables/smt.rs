@@ -1,0 +1,151 @@
+//! Tables of what siblings of a core and the types of cores do to threads.
+
+use super::columns::{CORE_TYPE, THREAD, TID, count, int, ns, text};
+use crate::table::{Col, Kind, TableDef};
+
+/// How many CPUs of each core were busy at once.
+pub const SMT_CORES: TableDef = TableDef {
+    name: "smt_cores",
+    version: 1,
+    doc: "For how long how many CPUs of each core were busy at once: idle, one busy, many busy and unknown tile the time.",
+    key: &["first_cpu"],
+    cols: &[
+        int("first_cpu", "", "The core, by the lowest number of its CPUs."),
+        text("cpus", "Its CPUs, as the kernel lists them: 0,4 or 0-3."),
+        CORE_TYPE,
+        int(
+            "siblings",
+            "count",
+            "How many CPUs it has; null where nobody told: then each CPU stands as a core of its own.",
+        )
+        .or_null(),
+        ns("idle_ns", "None of its CPUs ran a thread."),
+        ns("one_busy_ns", "Exactly one of them did."),
+        ns("many_busy_ns", "Two or more of them did."),
+        ns("unknown_ns", "Of one of its CPUs or more nobody can say."),
+        ns("all_busy_ns", "The part of one_busy_ns and many_busy_ns in which every one of its CPUs ran a thread."),
+        ns("first_alone_ns", "Of two siblings: only the one of the lower number ran a thread; null for other cores.")
+            .or_null(),
+        ns("second_alone_ns", "Of two siblings: only the one of the higher number ran a thread; null for other cores.")
+            .or_null(),
+    ],
+};
+
+/// How much of each type's capacity was used.
+pub const SMT_UTILISATION: TableDef = TableDef {
+    name: "smt_utilisation",
+    version: 1,
+    doc: "How much of the capacity of each class of cores was used, where a core with all siblings busy does `gain` times the \
+          work of one with a single busy sibling: that one is 1/gain used already, and each further busy sibling adds an equal \
+          part of the rest. The gain is assumed to be 1.3, as measured on servers (1.33 and 1.29); the work at hand may differ.",
+    key: &["core_class"],
+    cols: &[
+        int("core_class", "", "0 = slowest class of the machine."),
+        CORE_TYPE,
+        count("cores", "Cores of this class."),
+        count("cpus", "Their CPUs."),
+        ns("known_ns", "Core time in which it is known of every CPU of the core whether it was busy."),
+        ns("unknown_ns", "All other core time; what follows leaves it out."),
+        share("busy_share", "Busy part of the CPUs' time: the utilisation that counts each CPU as a core."),
+        Col::new("gain", Kind::Float, "ratio", "What a core does with all siblings busy, by what it does with one."),
+        ns("used_ns", "Core time, each moment weighed by the part of the core's capacity that was used; rounded."),
+        share("used_share", "used_ns of known_ns."),
+        share("headroom_share", "The rest: what could still be done, by what can be done at most."),
+    ],
+};
+
+/// Whether somebody ran beside each thread.
+pub const SMT_THREADS: TableDef = TableDef {
+    name: "smt_threads",
+    version: 1,
+    doc: "How long each thread ran beside a busy sibling and how long alone on its core: the four times tile running.",
+    key: &["thread"],
+    cols: &[
+        THREAD,
+        TID,
+        ns("running_ns", "On a CPU."),
+        ns("alone_ns", "On a core whose other CPUs were all idle."),
+        ns("beside_busy_ns", "On a core of which another CPU ran a thread."),
+        ns(
+            "beside_unknown_ns",
+            "On a core of which no other CPU is known to have run a thread, but nobody can say of all.",
+        ),
+        ns("no_sibling_ns", "On a core of one CPU, or of which nobody told the siblings."),
+        share("beside_busy_share", "beside_busy_ns of alone_ns and beside_busy_ns."),
+    ],
+};
+
+/// Who ran beside each thread.
+pub const SMT_BESIDE: TableDef = TableDef {
+    name: "smt_beside",
+    version: 1,
+    doc: "How long each thread ran beside each other one on the same core. Beside two at once, the time is in both rows.",
+    key: &["thread", "beside_thread"],
+    cols: &[
+        THREAD,
+        TID,
+        int("beside_thread", "", "The thread on another CPU of the core."),
+        int("beside_tid", "", "The kernel's number of that thread."),
+        ns("beside_ns", "How long they ran so."),
+    ],
+};
+
+/// How many cores of each type and second siblings were busy at once.
+pub const CONCURRENCY_BANDS: TableDef = TableDef {
+    name: "concurrency_bands",
+    version: 1,
+    doc: "For how long how many cores of each type, and how many CPUs beside the first on them, ran a thread at once. As in \
+          concurrency, of the CPUs that have a switch; all columns but unknown add up to its running.",
+    key: &["performance", "middle", "efficient", "low_power", "uniform", "second_siblings", "unknown"],
+    cols: &[
+        count("performance", "Performance cores with a busy CPU."),
+        count("middle", "Middle cores with a busy CPU."),
+        count("efficient", "Efficient cores with a busy CPU."),
+        count("low_power", "Low-power cores with a busy CPU."),
+        count("uniform", "Cores with a busy CPU where the machine has one class or nobody told the core's."),
+        count("second_siblings", "Busy CPUs beyond the first of each core."),
+        count("unknown", "CPUs of which nobody can say."),
+        ns("duration_ns", "How long in all."),
+    ],
+};
+
+/// Where threads ran although a better core was idle.
+pub const PLACEMENT: TableDef = TableDef {
+    name: "placement",
+    version: 1,
+    doc: "How long each thread ran against the order whole fast cores, whole slower cores, busy cores' siblings, while a core \
+          before its own was idle. Where nobody tells on which CPUs a thread was allowed, that time is the upper end of a \
+          range whose lower end is 0. in_order_ns, the upper ends and unknown_ns tile running.",
+    key: &["thread"],
+    cols: &[
+        THREAD,
+        TID,
+        ns("running_ns", "On a CPU."),
+        ns("in_order_ns", "No core before its own was idle."),
+        ns("slower_core_lower_ns", "On a core while a whole one of a faster class was idle and known to be allowed."),
+        ns("slower_core_upper_ns", "The same, allowed or not."),
+        ns(
+            "busy_sibling_lower_ns",
+            "Beside a busy sibling while no core of a faster class was known to be idle, but a whole one of its own class \
+             was, known to be allowed.",
+        ),
+        ns("busy_sibling_upper_ns", "The same, allowed or not."),
+        ns(
+            "skipped_slower_lower_ns",
+            "Beside a busy sibling while no core of its class or a faster one was known to be idle, but a whole one of a \
+             slower class was, known to be allowed.",
+        ),
+        ns("skipped_slower_upper_ns", "The same, allowed or not."),
+        ns("unknown_ns", "Nobody can say, of its own core or of others, whether it was one of these."),
+        ns(
+            "cost_upper_ns",
+            "Of slower_core_upper_ns, what the fastest idle class would have saved by the kernel's capacities; null where \
+             these do not tell both classes.",
+        )
+        .or_null(),
+    ],
+};
+
+const fn share(name: &'static str, doc: &'static str) -> Col {
+    Col::new(name, Kind::Float, "ratio", doc).or_null()
+}
