@@ -23,6 +23,7 @@
 //! | `migrate` | `A@1`: A is moved to the run queue of CPU 1 |
 //! | `charge` | `A=3`: the kernel charges A 3 ms |
 //! | `exec` | `A=3`: the switch in which A leaves says that it was charged 3 ms in its whole life |
+//! | `prio` | `A=98`: from here on, switches and wakings tell A's dynamic priority as 98; 120 where no row says so |
 //! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
 //! | `named` | `A@1`: an event on CPU 1, behind the switches of its instant, tells that A was current; `.@1` the idle task |
@@ -77,10 +78,10 @@ pub fn trace(text: &str) -> Drawn {
         .map(|line| line.split('#').next().unwrap_or_default().split_whitespace().collect())
         .filter(|row: &Vec<&str>| !row.is_empty())
         .collect();
-    // How switches are told must be known before any is drawn, and charges before the switches that tell them.
+    // How switches are told must be known before any is drawn, and charges and priorities before those that tell them.
     let rank = |row: &[&str]| match row[0] {
         "source" => 0,
-        "exec" => 1,
+        "exec" | "prio" => 1,
         _ => 2,
     };
     let mut in_turn: Vec<&Vec<&str>> = rows.iter().collect();
@@ -108,6 +109,8 @@ struct Pen {
     columns: usize,
     /// Cumulative charges: at which switch (column) of whom.
     charged: Vec<(usize, Tid, Ns)>,
+    /// Dynamic priorities: from which column on whose.
+    prios: Vec<(usize, Tid, i16)>,
 }
 
 /// A thread in a cell, with what stands behind it.
@@ -202,8 +205,8 @@ impl Pen {
             next_name: name(now.tid),
             stack: StackId::NONE,
             prev_state,
-            prev_prio: 120,
-            next_prio: 120,
+            prev_prio: self.prio(column, before.tid),
+            next_prio: self.prio(column, now.tid),
             out,
             letter,
             prev_exec: told.map_or(Ns::MIN, |t| t.2),
@@ -233,7 +236,8 @@ impl Pen {
     fn happens(&mut self, row: &str, column: usize, word: &str) {
         let (word, late) = word.strip_suffix('!').map_or((word, false), |w| (w, true));
         let (word, place) = word.split_once('@').map_or((word, None), |(w, n)| (w, Some(cpu(n.parse().unwrap()))));
-        let (word, amount) = word.split_once('=').map_or((word, ms(0)), |(w, n)| (w, ms(n.parse().unwrap())));
+        let (word, number) = word.split_once('=').map_or((word, 0), |(w, n)| (w, n.parse().unwrap()));
+        let amount = ms(number);
         let Cell { tid, letter, .. } = Cell::read(word);
         let (at, here) = (ms(column as i64), place.unwrap_or(cpu(0)));
         match row {
@@ -243,6 +247,7 @@ impl Pen {
             "migrate" => self.push(Phase::Before, at, here, What::Migrate { tid, from: cpu(0), to: here }),
             "charge" => self.push(Phase::Before, at, here, What::Charge { tid, ns: amount }),
             "exec" => self.charged.push((column, tid, amount)),
+            "prio" => self.prios.push((column, tid, number.try_into().unwrap())),
             "named" => self.push_of(tid, Phase::After, at, here, What::Sample),
             "current" => self.push(Phase::After, at, here, What::Current { tid }),
             "seen" => {
@@ -259,9 +264,15 @@ impl Pen {
         }
     }
 
+    fn prio(&self, column: usize, of: Tid) -> i16 {
+        let told = self.prios.iter().filter(|(from, tid, _)| *from <= column && *tid == of);
+        told.max_by_key(|(from, ..)| *from).map_or(120, |(.., prio)| *prio)
+    }
+
     fn wake(&mut self, kind: WakeKind, column: usize, tid: Tid, target: Option<CpuId>, late: bool) {
         let (at, phase) = (ms(column as i64), if late { Phase::After } else { Phase::Wake });
-        let wake = Wake { tid, name: name(tid), kind, target, waker: Tid::UNKNOWN, prio: 120, stamp: at };
+        let prio = self.prio(column, tid);
+        let wake = Wake { tid, name: name(tid), kind, target, waker: Tid::UNKNOWN, prio, stamp: at };
         self.push(phase, at, target.unwrap_or(cpu(0)), What::Wake(wake));
     }
 
