@@ -6,6 +6,8 @@
 //! Stretches tile: where a CPU's or a living thread's stretch ends, its next one begins. So a fold is told only of begins, in
 //! order, and finds in the [`World`] what everybody did until then.
 
+mod by_thread;
+mod free;
 mod tables;
 mod world;
 
@@ -78,10 +80,21 @@ pub struct Entry {
 }
 
 /// Every analysis.
-pub const ANALYSES: &[Entry] = &[Entry {
-    table: &model::tables::CONCURRENCY,
-    start: |context| Box::new(tables::concurrency::Concurrency::new(context)),
-}];
+pub const ANALYSES: &[Entry] = &[
+    Entry {
+        table: &model::tables::CONCURRENCY,
+        start: |context| Box::new(tables::concurrency::Concurrency::new(context)),
+    },
+    Entry { table: &model::tables::READY_WAIT, start: |context| Box::new(tables::ready_wait::ReadyWait::new(context)) },
+    Entry {
+        table: &model::tables::READY_BY_THIEF,
+        start: |context| Box::new(tables::ready_by_thief::ReadyByThief::new(context)),
+    },
+    Entry {
+        table: &model::tables::SWITCH_CAUSES,
+        start: |context| Box::new(tables::switch_causes::SwitchCauses::new(context)),
+    },
+];
 
 /// Analyses under way.
 pub struct Running {
@@ -109,7 +122,8 @@ impl Running {
             let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
             let moved = moves.first().map_or(Ns::MAX, |m| m.at);
-            if moved <= thread && moved <= cpu {
+            // Who is moved at the instant at which it becomes ready is ready first.
+            if moved < thread && moved < cpu {
                 let Some((first, rest)) = moves.split_first() else { return };
                 moves = rest;
                 self.moved(first);

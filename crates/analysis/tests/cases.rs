@@ -1,12 +1,14 @@
 //! Every analysis as a drawing and the table that comes of it: crates/analysis/cases.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod support;
 
 use account::Rules;
-use model::Table;
+use model::{Span, Table};
 use std::fmt::Write;
 use std::path::Path;
 use support::{analyse, text};
+use topology::Machine;
 
 /// A case shows the table that its file is named after.
 #[test]
@@ -14,13 +16,30 @@ fn cases() {
     for analysis in analysis::ANALYSES {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases")).join(analysis.table.name);
         assert!(folder.is_dir(), "{}: no case", folder.display());
-        testkit::cases::run(&folder, |drawing| {
-            let drawn = testkit::trace(drawing);
-            let rules = Rules { has_waking: true, has_wakes: true, ..Rules::default() };
-            let machine = drawn.facts.machine.clone().unwrap_or_default();
-            told(&analyse(drawn.opened(), machine, rules, |whole| whole).tables[analysis.table.name])
-        });
+        testkit::cases::run(&folder, |block| told(&table(block, analysis.table.name)));
     }
+}
+
+/// A table of what a block draws; a line `range FROM TO` (ms) leaves a part of it.
+fn table(block: &str, name: &str) -> Table {
+    let (range, drawing): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| l.starts_with("range "));
+    let ms: Vec<i64> = range.iter().flat_map(|l| l.split(' ').skip(1)).map(|w| w.parse().unwrap()).collect();
+    let drawing = drawing.join("\n");
+    let drawn = testkit::trace(&drawing);
+    let (has_waking, has_wakeup) = (drawn.facts.has_waking == Some(true), drawn.facts.has_wakeup == Some(true));
+    let rules = Rules { has_waking, has_wakes: has_waking || has_wakeup, ..Rules::default() };
+    let part = |whole| match ms[..] {
+        [from, to] => Span::new(testkit::ms(from), testkit::ms(to)),
+        _ => whole,
+    };
+    analyse(drawn.opened(), machine(&drawing), rules, part).tables.remove(name).unwrap()
+}
+
+/// The machine that is drawn beside the CPUs, if one is.
+fn machine(drawing: &str) -> Machine {
+    let is_core = |word: &str| word.starts_with(char::is_alphabetic) && word.ends_with(|c: char| c.is_ascii_digit());
+    let has_core = |line: &str| line.starts_with("cpu") && line.split_whitespace().nth(1).is_some_and(is_core);
+    if drawing.lines().any(has_core) { testkit::machine(drawing) } else { Machine::default() }
 }
 
 /// A table as text: its name, its columns, its rows.

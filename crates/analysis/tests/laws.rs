@@ -3,7 +3,15 @@
 
 #[path = "laws/concurrency.rs"]
 mod concurrency;
+#[path = "laws/queues.rs"]
+mod queues;
+#[path = "laws/ready_by_thief.rs"]
+mod ready_by_thief;
+#[path = "laws/ready_wait.rs"]
+mod ready_wait;
 mod support;
+#[path = "laws/switch_causes.rs"]
+mod switch_causes;
 
 use account::Rules;
 use model::{Ns, Span};
@@ -15,7 +23,7 @@ use topology::Machine;
 /// What must hold of one table.
 type Law = fn(&Analysed) -> Result<(), TestCaseError>;
 
-const LAWS: &[Law] = &[concurrency::holds];
+const LAWS: &[Law] = &[concurrency::holds, ready_wait::holds, ready_by_thief::holds, switch_causes::holds];
 
 /// Cores with none, one and three siblings, of three classes; the last CPUs of a trace are on no list.
 const MACHINE: &str = "cpu0 P0\ncpu1 P0\ncpu2 E1\ncpu3 M2\ncpu4 P3\ncpu5 P3\ncpu6 P3\ncpu7 P3";

@@ -4,9 +4,12 @@
 //! the start of the recording.
 
 mod columns;
+mod wait;
 
 use crate::table::{Col, Kind, TableDef};
 use columns::{CORE_TYPE, CPU, END, LIFE, START, THREAD, TID, count, int, ns, text};
+
+pub use wait::{READY_BY_THIEF, READY_WAIT, SWITCH_CAUSES};
 
 /// What each thread did, in sums.
 pub const THREADS: TableDef = TableDef {
@@ -201,6 +204,9 @@ pub const ALL: &[&TableDef] = &[
     &THREAD_BY_CORE_TYPE,
     &CPUS,
     &CONCURRENCY,
+    &READY_WAIT,
+    &READY_BY_THIEF,
+    &SWITCH_CAUSES,
     &LOSS,
     &THREAD_STATE,
     &CPU_STATE,
