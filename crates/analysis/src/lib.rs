@@ -4,10 +4,12 @@
 //! asked for in one pass. A new one is a file in `tables/`, a line in [`ANALYSES`] and a case.
 //!
 //! Stretches tile: where a CPU's or a living thread's stretch ends, its next one begins. So a fold is told only of begins, in
-//! order, and finds in the [`World`] what everybody did until then.
+//! order, and finds in the [`World`] what everybody did until then. A life that ends in the instant at which its number's next
+//! one begins is told of by an empty stretch.
 
 mod by_thread;
 mod free;
+mod lives;
 mod tables;
 mod world;
 
@@ -100,6 +102,7 @@ pub const ANALYSES: &[Entry] = &[
 pub struct Running {
     span: Span,
     world: World,
+    lives: lives::Lives,
     analyses: Vec<(&'static TableDef, Box<dyn Analysis>)>,
 }
 
@@ -111,6 +114,7 @@ impl Running {
         Self {
             span: context.span,
             world: World::new(context),
+            lives: lives::Lives::new(),
             analyses: wanted.map(|e| (e.table, (e.start)(context))).collect(),
         }
     }
@@ -143,6 +147,9 @@ impl Running {
         let Some((span, begins)) = self.clip(stretch.span) else { return };
         let stretch = ThreadStretch { span, ..*stretch };
         self.world.now = span.start;
+        if let Some(over) = self.lives.over(&stretch) {
+            self.analyses.iter_mut().for_each(|(_, a)| a.thread(&over, Begins::Here, &self.world));
+        }
         self.analyses.iter_mut().for_each(|(_, a)| a.thread(&stretch, begins, &self.world));
         self.world.thread(&stretch);
     }
@@ -173,7 +180,7 @@ impl Running {
     /// Their tables.
     #[must_use]
     pub fn finish(self) -> Vec<Table> {
-        let Self { span, mut world, analyses } = self;
+        let Self { span, mut world, analyses, .. } = self;
         world.now = span.end;
         let table = |(def, mut analysis): (_, Box<dyn Analysis>)| {
             let mut table = Table::new(def);

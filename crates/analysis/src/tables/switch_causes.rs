@@ -102,6 +102,7 @@ impl Cause {
         match (stretch.state, stretch.reason) {
             (ThreadState::Blocked, Reason::State(letter)) => Some(Self::Blocked(letter)),
             (ThreadState::Exited, Reason::State(letter)) => Some(Self::Exited(letter)),
+            (ThreadState::Exited, _) => ran.then_some(Self::Exited(0)),
             // It left blocked, and the letter gave way to what was found out later.
             (ThreadState::Ready, Reason::WokenBefore) => Some(Self::Blocked(0)),
             (ThreadState::Unknown, Reason::NoWaking | Reason::Undecided) => Some(Self::Blocked(0)),
