@@ -168,9 +168,18 @@ impl<'a, S: Timed + 'a> Steps<'a, S> {
     fn until(&self, time: Ns) -> usize {
         self.waiting.partition_point(|s| s.begin() <= time)
     }
+
+    /// How many begin before then, all of which are read for it. At the end of time, all.
+    fn before(&mut self, time: Ns) -> Result<usize> {
+        while !self.ended && self.waiting.last().is_none_or(|s| s.begin() < time) {
+            self.ended = !(self.more)(&mut self.waiting)?;
+        }
+        Ok(self.waiting.partition_point(|s| s.begin() < time || time == Ns::MAX))
+    }
 }
 
-/// What began up to the same time, of all kinds. Among those that begin at one instant no order is kept.
+/// What began up to the same time, of all kinds. Of what falls into one instant, moves and marks never come in an earlier part
+/// than stretches; else no order is kept.
 #[derive(Clone, Copy, Default)]
 pub struct Together<'a> {
     /// Threads' stretches.
@@ -195,9 +204,14 @@ impl Kinds<'_> {
     /// Hands on what began up to the same time, some thousands at a time.
     pub(crate) fn together(mut self, mut each: impl FnMut(&Together<'_>)) -> Result<()> {
         loop {
-            let until = self.threads.reach()?.min(self.cpus.reach()?).min(self.moves.reach()?).min(self.marks.reach()?);
-            let counts =
-                [self.threads.until(until), self.cpus.until(until), self.moves.until(until), self.marks.until(until)];
+            let until = self.threads.reach()?.min(self.cpus.reach()?);
+            // What happens at the instant at which a stretch begins comes behind all that begin there.
+            let counts = [
+                self.threads.until(until),
+                self.cpus.until(until),
+                self.moves.before(until)?,
+                self.marks.before(until)?,
+            ];
             let [threads, cpus, moves, marks] = counts;
             if counts != [0; 4] {
                 each(&Together {

@@ -4,12 +4,15 @@
 //! asked for in one pass. A new one is a file in `tables/`, a line in [`ANALYSES`] and a case.
 //!
 //! Stretches tile: where a CPU's or a living thread's stretch ends, its next one begins. So a fold is told only of begins, in
-//! order, and finds in the [`World`] what everybody did until then.
+//! order, and finds in the [`World`] what everybody did until then. A life that ends in the instant at which its number's next
+//! one begins is told of by an empty stretch.
 
 mod by_thread;
 mod core_times;
 mod edges;
+mod free;
 mod lengths;
+mod lives;
 mod tables;
 mod world;
 
@@ -132,12 +135,22 @@ pub const ANALYSES: &[Entry] = &[
     },
     Entry { table: &model::tables::SMT_BESIDE, start: |context| Box::new(tables::smt_beside::SmtBeside::new(context)) },
     Entry { table: &model::tables::PLACEMENT, start: |context| Box::new(tables::placement::Placement::new(context)) },
+    Entry { table: &model::tables::READY_WAIT, start: |context| Box::new(tables::ready_wait::ReadyWait::new(context)) },
+    Entry {
+        table: &model::tables::READY_BY_THIEF,
+        start: |context| Box::new(tables::ready_by_thief::ReadyByThief::new(context)),
+    },
+    Entry {
+        table: &model::tables::SWITCH_CAUSES,
+        start: |context| Box::new(tables::switch_causes::SwitchCauses::new(context)),
+    },
 ];
 
 /// Analyses under way.
 pub struct Running {
     span: Span,
     world: World,
+    lives: lives::Lives,
     analyses: Vec<(&'static TableDef, Box<dyn Analysis>)>,
 }
 
@@ -149,6 +162,7 @@ impl Running {
         Self {
             span: context.span,
             world: World::new(context),
+            lives: lives::Lives::new(),
             analyses: wanted.map(|e| (e.table, (e.start)(context))).collect(),
         }
     }
@@ -161,11 +175,12 @@ impl Running {
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
             let moved = moves.first().map_or(Ns::MAX, |m| m.at);
             let marked = marks.first().map_or(Ns::MAX, |m| m.at);
-            if moved < Ns::MAX && moved <= thread && moved <= cpu && moved <= marked {
+            // Who is moved at the instant at which it becomes ready is ready first; who marks, runs first.
+            if moved < thread && moved < cpu && moved <= marked {
                 let Some((first, rest)) = moves.split_first() else { return };
                 moves = rest;
                 self.moved(first);
-            } else if marked < Ns::MAX && marked <= thread && marked <= cpu {
+            } else if marked < thread && marked < cpu {
                 let Some((first, rest)) = marks.split_first() else { return };
                 marks = rest;
                 self.marked(first);
@@ -185,6 +200,9 @@ impl Running {
         let Some((span, begins)) = self.clip(stretch.span) else { return };
         let stretch = ThreadStretch { span, ..*stretch };
         self.world.now = span.start;
+        if let Some(over) = self.lives.over(&stretch) {
+            self.analyses.iter_mut().for_each(|(_, a)| a.thread(&over, Begins::Here, &self.world));
+        }
         self.analyses.iter_mut().for_each(|(_, a)| a.thread(&stretch, begins, &self.world));
         self.world.thread(&stretch);
     }
@@ -222,7 +240,7 @@ impl Running {
     /// Their tables. `names`: all that were told; the first is [`model::NameId`] 1.
     #[must_use]
     pub fn finish(self, names: Vec<Box<str>>) -> Vec<Table> {
-        let Self { span, mut world, analyses } = self;
+        let Self { span, mut world, analyses, .. } = self;
         world.now = span.end;
         world.told(names);
         let table = |(def, mut analysis): (_, Box<dyn Analysis>)| {

@@ -41,8 +41,8 @@ fn table(name: &str, machine: &Machine, end: i64, threads: &[ThreadStretch], cpu
     let span = Span::new(Ns::ZERO, Ns(end));
     let context = Context { machine, span, followed: &followed, ready_known: true };
     let mut running = Running::start(&[name], &context);
-    running.push(&Batch { threads, cpus, moves: &[] });
-    running.finish().remove(0)
+    running.push(&Batch { threads, cpus, ..Batch::default() });
+    running.finish(Vec::new()).remove(0)
 }
 
 fn ints(table: &Table, col: &str) -> Vec<i64> {

@@ -92,7 +92,7 @@ fn table_of(name: &str, pairs: &[Pair]) -> Table {
     let mut running =
         Running::start(&[name], &Context { machine: &machine, span, followed: &followed, ready_known: false });
     running.push(&Batch { cpus: &cpus, ..Batch::default() });
-    running.finish().remove(0)
+    running.finish(Vec::new()).remove(0)
 }
 
 fn ints(table: &Table, col: &str) -> Vec<i64> {

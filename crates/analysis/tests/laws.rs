@@ -13,6 +13,12 @@ mod migrations;
 mod placement;
 #[path = "laws/priority_residency.rs"]
 mod priority_residency;
+#[path = "laws/queues.rs"]
+mod queues;
+#[path = "laws/ready_by_thief.rs"]
+mod ready_by_thief;
+#[path = "laws/ready_wait.rs"]
+mod ready_wait;
 #[path = "laws/run_lengths.rs"]
 mod run_lengths;
 #[path = "laws/smt_beside.rs"]
@@ -24,6 +30,8 @@ mod smt_threads;
 #[path = "laws/smt_utilisation.rs"]
 mod smt_utilisation;
 mod support;
+#[path = "laws/switch_causes.rs"]
+mod switch_causes;
 #[path = "laws/wakers.rs"]
 mod wakers;
 
@@ -39,6 +47,9 @@ type Law = fn(&Analysed) -> Result<(), TestCaseError>;
 
 const LAWS: &[Law] = &[
     concurrency::holds,
+    ready_wait::holds,
+    ready_by_thief::holds,
+    switch_causes::holds,
     migrations::holds,
     run_lengths::holds,
     priority_residency::holds,

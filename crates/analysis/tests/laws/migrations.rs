@@ -30,7 +30,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         prop_assert_eq!(counts.iter().sum::<i64>(), of_edge.get(edge).copied().unwrap_or(0));
     }
     let mut reckoned = BTreeMap::new();
-    for total in &a.totals.threads {
+    for total in &a.totals.threads.all().unwrap() {
         let within = |s: &&ThreadStretch| s.thread == total.thread && s.span.overlap(a.span).is_some();
         let stretches: Vec<&ThreadStretch> = a.threads.iter().filter(within).collect();
         let moves = moves(&stretches);

@@ -7,6 +7,7 @@ mod columns;
 mod marks;
 mod moves;
 mod smt;
+mod wait;
 
 pub use marks::MARKS;
 pub use moves::{IDLE_PERIODS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
@@ -14,6 +15,8 @@ pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SMT_BESIDE, SMT_CORES, SMT_THREADS, 
 
 use crate::table::{Col, Kind, TableDef};
 use columns::{CORE_TYPE, CPU, END, LIFE, START, THREAD, TID, count, int, ns, text};
+
+pub use wait::{READY_BY_THIEF, READY_WAIT, SWITCH_CAUSES};
 
 /// What each thread did, in sums.
 pub const THREADS: TableDef = TableDef {
@@ -208,6 +211,9 @@ pub const ALL: &[&TableDef] = &[
     &THREAD_BY_CORE_TYPE,
     &CPUS,
     &CONCURRENCY,
+    &READY_WAIT,
+    &READY_BY_THIEF,
+    &SWITCH_CAUSES,
     &MIGRATIONS,
     &MIGRATION_MATRIX,
     &RUN_LENGTHS,

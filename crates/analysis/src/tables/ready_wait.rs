@@ -1,0 +1,144 @@
+//! How long each thread ran and waited, and what was free while it was ready.
+
+use crate::by_thread::{Before, ByThread};
+use crate::free::{Found, Free};
+use crate::{Analysis, Begins, Context, World};
+use model::{CpuStretch, Move, Ns, Reason, Rows, ThreadState, ThreadStretch, Tid, Value};
+
+pub(crate) struct ReadyWait {
+    ready_known: bool,
+    free: Free,
+    threads: ByThread<Thread>,
+}
+
+#[derive(Clone, Default)]
+struct Thread {
+    before: Before,
+    running: Sum,
+    ready: Sum,
+    blocked: Sum,
+    unknown: Sum,
+    by_reason: [Ns; 5],
+    found: Found,
+    open: Option<Open>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    ns: Ns,
+    count: i64,
+    max: Ns,
+}
+
+/// A ready thread.
+#[derive(Clone, Copy)]
+struct Open {
+    /// Of its run queue's CPU.
+    place: Option<usize>,
+    /// What the clocks showed when it came there.
+    showed: Found,
+}
+
+impl ReadyWait {
+    pub(crate) fn new(context: &Context<'_>) -> Self {
+        Self { ready_known: context.ready_known, free: Free::new(context), threads: ByThread::new() }
+    }
+}
+
+impl Thread {
+    /// Its sum of a state; after its exit a thread does nothing.
+    fn sum(&mut self, state: ThreadState) -> Option<&mut Sum> {
+        match state {
+            ThreadState::Running => Some(&mut self.running),
+            ThreadState::Ready => Some(&mut self.ready),
+            ThreadState::Blocked => Some(&mut self.blocked),
+            ThreadState::Unknown => Some(&mut self.unknown),
+            ThreadState::Exited => None,
+        }
+    }
+
+    fn leave_queue(&mut self, free: &mut Free, now: Ns) {
+        if let Some(open) = self.open.take() {
+            self.found = self.found + (free.show(open.place, now) - open.showed);
+        }
+    }
+
+    fn enter_queue(&mut self, place: Option<usize>, free: &mut Free, now: Ns) {
+        self.open = Some(Open { place, showed: free.show(place, now) });
+    }
+
+    fn cells(&self, ready_known: bool) -> Vec<Value> {
+        let sum = |s: &Sum| [s.ns.into(), s.count.into(), s.max.into()];
+        let mut ready: Vec<Value> = sum(&self.ready).into();
+        ready.extend(self.by_reason.map(Value::from));
+        let Found { nothing, other_class, same_class, own, unknown } = self.found;
+        ready.extend([nothing, other_class, same_class].map(Value::from));
+        // Where a thread was allowed nobody tells yet.
+        ready.extend([Value::Null, own.into(), unknown.into()]);
+        if !ready_known {
+            ready.fill(Value::Null);
+        }
+        let mut cells = vec![self.running.ns.into(), self.running.count.into()];
+        cells.extend(ready);
+        cells.extend(sum(&self.blocked));
+        cells.push(self.unknown.ns.into());
+        cells
+    }
+}
+
+/// Which column of how ready time began is a reason's.
+fn column(reason: Reason) -> usize {
+    match reason {
+        Reason::Preempted => 0,
+        Reason::Yielded => 1,
+        Reason::Woken | Reason::WokenBefore => 2,
+        Reason::New => 3,
+        _ => 4,
+    }
+}
+
+impl Analysis for ReadyWait {
+    fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
+        let thread = self.threads.of(stretch.thread);
+        thread.leave_queue(&mut self.free, world.now);
+        let changes = thread.before.changes(stretch, begins);
+        let time = stretch.span.len();
+        if let Some(sum) = thread.sum(stretch.state) {
+            sum.ns = sum.ns + time;
+            sum.count += i64::from(changes);
+            sum.max = sum.max.max(time);
+        }
+        if stretch.state == ThreadState::Ready {
+            let sum = &mut thread.by_reason[column(stretch.reason)];
+            *sum = *sum + time;
+            thread.enter_queue(stretch.cpu.and_then(|c| world.place(c)), &mut self.free, world.now);
+        }
+    }
+
+    fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
+        if let Some(place) = world.place(stretch.cpu) {
+            self.free.change(place, stretch.state, world.now);
+        }
+    }
+
+    fn moved(&mut self, moved: &Move, world: &World) {
+        let thread = self.threads.of(moved.thread);
+        if thread.open.is_some() {
+            thread.leave_queue(&mut self.free, world.now);
+            thread.enter_queue(world.place(moved.to), &mut self.free, world.now);
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        for (key, thread) in self.threads.iter() {
+            thread.leave_queue(&mut self.free, world.now);
+            let lived = thread.running.ns + thread.ready.ns + thread.blocked.ns + thread.unknown.ns;
+            if lived > Ns::ZERO {
+                let tid = thread.before.tid().unwrap_or(Tid::UNKNOWN);
+                let mut row = vec![key.0.into(), i64::from(tid.0).into()];
+                row.extend(thread.cells(self.ready_known));
+                out.row(&row);
+            }
+        }
+    }
+}

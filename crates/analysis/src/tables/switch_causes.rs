@@ -1,0 +1,203 @@
+//! What made each thread leave its CPU.
+
+use crate::by_thread::{Before, ByThread};
+use crate::{Analysis, Begins, Context, World};
+use model::{CpuState, CpuStretch, Move, Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+
+pub(crate) struct SwitchCauses {
+    ready_known: bool,
+    threads: ByThread<Thread>,
+    /// Those who left at one instant and can still run: who came next is known when it is over.
+    left: Vec<Left>,
+    at: Ns,
+}
+
+#[derive(Clone, Default)]
+struct Thread {
+    before: Before,
+    causes: Vec<(Cause, Sums)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    Preempted(Next),
+    Yielded(Next),
+    /// With the kernel's letter, 0 where it is not known.
+    Blocked(u8),
+    Exited(u8),
+    Unknown,
+}
+
+/// Who came next on the CPU.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    Higher,
+    Equal,
+    Lower,
+    Idle,
+    Unknown,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    count: i64,
+    ready: Ns,
+    blocked: Ns,
+    unknown: Ns,
+}
+
+struct Left {
+    thread: ThreadKey,
+    prio: i16,
+    place: Option<usize>,
+    yielded: bool,
+    ready: Ns,
+}
+
+impl Next {
+    /// Against one of this priority; a CPU's state is that of the instant of the switch.
+    fn of(left: &Left, at: Ns, world: &World) -> Self {
+        let Some(cpu) = left.place.and_then(|p| world.cpus.get(p)).filter(|c| c.since == at) else {
+            return Self::Unknown;
+        };
+        match cpu.state {
+            CpuState::Idle => Self::Idle,
+            CpuState::Busy if cpu.prio() != i16::MIN && left.prio != i16::MIN => match cpu.prio().cmp(&left.prio) {
+                // The kernel's scale: the smaller number goes first.
+                std::cmp::Ordering::Less => Self::Higher,
+                std::cmp::Ordering::Equal => Self::Equal,
+                std::cmp::Ordering::Greater => Self::Lower,
+            },
+            _ => Self::Unknown,
+        }
+    }
+
+    fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Higher => Some("higher"),
+            Self::Equal => Some("equal"),
+            Self::Lower => Some("lower"),
+            Self::Idle => Some("idle"),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl Cause {
+    /// Its word, its letter, and who came next.
+    fn words(self) -> [Value; 3] {
+        let letter = |l: u8| Some(l).filter(|l| *l != 0).map(|l| char::from(l).to_string());
+        let (word, letter, next) = match self {
+            Self::Preempted(next) => ("preempted", None, next.word()),
+            Self::Yielded(next) => ("yielded", None, next.word()),
+            Self::Blocked(of) => ("blocked", letter(of), None),
+            Self::Exited(of) => ("exited", letter(of), None),
+            Self::Unknown => ("unknown", None, None),
+        };
+        [word.into(), letter.into(), next.into()]
+    }
+
+    /// Of a switch-out after which a thread is not ready for being preempted or yielding. `None`: no switch-out began this.
+    fn of(stretch: &ThreadStretch, ran: bool) -> Option<Self> {
+        match (stretch.state, stretch.reason) {
+            (ThreadState::Blocked, Reason::State(letter)) => Some(Self::Blocked(letter)),
+            (ThreadState::Exited, Reason::State(letter)) => Some(Self::Exited(letter)),
+            (ThreadState::Exited, _) => ran.then_some(Self::Exited(0)),
+            // It left blocked, and the letter gave way to what was found out later.
+            (ThreadState::Ready, Reason::WokenBefore) => Some(Self::Blocked(0)),
+            (ThreadState::Unknown, Reason::NoWaking | Reason::Undecided) => Some(Self::Blocked(0)),
+            (ThreadState::Unknown, Reason::Untold) => Some(Self::Unknown),
+            // What was lost in a reported loss may be anything.
+            (ThreadState::Unknown, Reason::Lossy) | (ThreadState::Running, _) => None,
+            _ => ran.then_some(Self::Unknown),
+        }
+    }
+}
+
+impl Thread {
+    fn count(&mut self, cause: Cause, after: ThreadState, time: Ns) {
+        let at = self.causes.iter().position(|(c, _)| *c == cause).unwrap_or_else(|| {
+            self.causes.push((cause, Sums::default()));
+            self.causes.len() - 1
+        });
+        let sums = &mut self.causes[at].1;
+        sums.count += 1;
+        match after {
+            ThreadState::Ready => sums.ready = sums.ready + time,
+            ThreadState::Blocked => sums.blocked = sums.blocked + time,
+            ThreadState::Unknown => sums.unknown = sums.unknown + time,
+            ThreadState::Running | ThreadState::Exited => {}
+        }
+    }
+}
+
+impl SwitchCauses {
+    pub(crate) fn new(context: &Context<'_>) -> Self {
+        Self { ready_known: context.ready_known, threads: ByThread::new(), left: Vec::new(), at: context.span.start }
+    }
+
+    /// Counts those who left at the last instant, if it is over.
+    #[inline]
+    fn advance(&mut self, world: &World) {
+        if world.now > self.at {
+            self.settle(world);
+            self.at = world.now;
+        }
+    }
+
+    fn settle(&mut self, world: &World) {
+        for left in self.left.drain(..) {
+            let next = Next::of(&left, self.at, world);
+            let cause = if left.yielded { Cause::Yielded(next) } else { Cause::Preempted(next) };
+            self.threads.of(left.thread).count(cause, ThreadState::Ready, left.ready);
+        }
+    }
+}
+
+impl Analysis for SwitchCauses {
+    fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
+        self.advance(world);
+        let thread = self.threads.of(stretch.thread);
+        let ran = thread.before.ran();
+        if !thread.before.changes(stretch, begins) {
+            return;
+        }
+        let time = stretch.span.len();
+        if let (ThreadState::Ready, Reason::Preempted | Reason::Yielded) = (stretch.state, stretch.reason) {
+            // While it is ready, its priority may be raised and its run queue be another.
+            let (prio, cpu) = ran.map_or((stretch.prio, stretch.cpu), |r| (r.prio, r.cpu));
+            self.left.push(Left {
+                thread: stretch.thread,
+                prio,
+                place: cpu.and_then(|c| world.place(c)),
+                yielded: stretch.reason == Reason::Yielded,
+                ready: time,
+            });
+        } else if let Some(cause) = Cause::of(stretch, ran.is_some()) {
+            thread.count(cause, stretch.state, time);
+        }
+    }
+
+    fn cpu(&mut self, _: &CpuStretch, _: Begins, world: &World) {
+        self.advance(world);
+    }
+
+    fn moved(&mut self, _: &Move, world: &World) {
+        self.advance(world);
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        self.settle(world);
+        for (key, thread) in self.threads.iter() {
+            thread.causes.sort_unstable_by_key(|(cause, _)| *cause);
+            let tid = thread.before.tid().unwrap_or(Tid::UNKNOWN);
+            for (cause, sums) in &thread.causes {
+                let [word, letter, next] = cause.words();
+                let ready = Some(sums.ready).filter(|_| self.ready_known);
+                let (blocked, unknown) = (sums.blocked.into(), sums.unknown.into());
+                let tid = i64::from(tid.0).into();
+                out.row(&[key.0.into(), tid, word, letter, next, sums.count.into(), ready.into(), blocked, unknown]);
+            }
+        }
+    }
+}

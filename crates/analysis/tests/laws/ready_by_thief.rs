@@ -1,0 +1,46 @@
+//! The times are those of a look at the run queue's CPU at every instant, and sum to each thread's ready time.
+
+use super::queues;
+use super::support::Analysed;
+use model::{CpuId, Ns, ThreadKey, ThreadState, ThreadStretch};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// Dynamic priority of who runs on a CPU, where told.
+fn prio(a: &Analysed, thread: ThreadKey, cpu: CpuId, time: Ns) -> Option<i64> {
+    let runs = |s: &&ThreadStretch| s.thread == thread && s.state == ThreadState::Running && s.cpu == Some(cpu);
+    let here = |s: &&ThreadStretch| s.span.start <= time && time < s.span.end;
+    let stretch = a.threads.iter().filter(runs).find(here);
+    stretch.map(|s| s.prio).filter(|p| *p != i16::MIN).map(i64::from)
+}
+
+pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
+    let table = &a.tables["ready_by_thief"];
+    if !a.totals.ready_known {
+        prop_assert!(table.rows.is_empty());
+        return Ok(());
+    }
+    let mut expected: BTreeMap<_, i64> = BTreeMap::new();
+    let cpus = queues::cpus(a);
+    for piece in queues::pieces(a) {
+        let queue = piece.queue.filter(|q| cpus.contains(q));
+        let there = queue.and_then(|q| queues::at(a, q, piece.span.start));
+        let prio = there.and_then(|s| prio(a, s.thread, s.cpu, piece.span.start));
+        let class = queue.map(|q| i64::from(a.machine.core_class(q)));
+        let key = (piece.of.thread.0, there.map(|s| s.thread.0), prio, class);
+        *expected.entry(key).or_default() += piece.span.len().0;
+    }
+    let mut got = BTreeMap::new();
+    for row in 0..table.rows.len() {
+        let cell = |col| table.int(row, col);
+        let key = (cell("thread").unwrap(), cell("thief"), cell("thief_prio"), cell("core_class"));
+        prop_assert!(got.insert(key, cell("ready_ns").unwrap()).is_none(), "twice: {:?}", key);
+    }
+    prop_assert_eq!(&got, &expected);
+    let sums = a.ints("ready_wait", "thread").into_iter().zip(a.ints("ready_wait", "ready_ns"));
+    for (thread, ready) in sums {
+        let behind: i64 = got.iter().filter(|(key, _)| key.0 == thread).map(|(_, time)| time).sum();
+        prop_assert_eq!(behind, ready);
+    }
+    Ok(())
+}

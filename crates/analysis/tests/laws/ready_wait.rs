@@ -1,0 +1,85 @@
+//! Each sum is that of the stretches; ready time by what was free is that of a look at every CPU at every instant.
+
+use super::queues::{self, Piece};
+use super::support::Analysed;
+use model::{CpuState, Ns, Reason, ThreadState, ThreadStretch};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const CLASSES: [&str; 5] =
+    ["no_cpu_free_ns", "free_other_type_ns", "free_same_type_ns", "wakeup_latency_ns", "free_unknown_ns"];
+const BEGINS: [&str; 5] =
+    ["ready_preempted_ns", "ready_yielded_ns", "ready_woken_ns", "ready_new_ns", "ready_other_ns"];
+
+/// The column of what was free.
+fn class(a: &Analysed, piece: &Piece<'_>) -> &'static str {
+    let state = |cpu| queues::at(a, cpu, piece.span.start).map(|s| s.state);
+    let cpus = queues::cpus(a);
+    let Some(queue) = piece.queue.filter(|q| cpus.contains(q)) else { return CLASSES[4] };
+    let of_type = |same: bool| {
+        let of = cpus.iter().filter(|c| (a.machine.core_class(**c) == a.machine.core_class(queue)) == same);
+        of.map(|c| state(*c)).collect::<Vec<_>>()
+    };
+    let (same, other) = (of_type(true), of_type(false));
+    let idle = Some(CpuState::Idle);
+    match state(queue) {
+        Some(CpuState::Idle) => CLASSES[3],
+        None => CLASSES[4],
+        _ if same.contains(&idle) => CLASSES[2],
+        _ if same.contains(&None) => CLASSES[4],
+        _ if other.contains(&idle) => CLASSES[1],
+        _ if other.contains(&None) => CLASSES[4],
+        _ => CLASSES[0],
+    }
+}
+
+/// How often a thread came into a state, from its stretches within the span.
+fn count(stretches: &[&ThreadStretch], state: ThreadState, from: Ns) -> i64 {
+    let told = |at: usize| {
+        let before_first = at > 0 && stretches[at - 1].reason == Reason::BeforeFirst;
+        !(stretches[at].reason == Reason::Snapshot || state == ThreadState::Blocked && before_first)
+    };
+    let within = |s: &ThreadStretch| s.state == state && s.span.start > Ns::ZERO && s.span.start >= from;
+    (0..stretches.len()).filter(|at| within(stretches[*at]) && told(*at)).count() as i64
+}
+
+pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
+    let mut of_thread: BTreeMap<i64, Vec<&ThreadStretch>> = BTreeMap::new();
+    for stretch in a.threads.iter().filter(|s| s.span.overlap(a.span).is_some()) {
+        of_thread.entry(stretch.thread.0).or_default().push(stretch);
+    }
+    of_thread.retain(|_, stretches| stretches.iter().any(|s| s.state != ThreadState::Exited));
+    let mut classes: BTreeMap<(i64, &str), i64> = BTreeMap::new();
+    for piece in queues::pieces(a) {
+        *classes.entry((piece.of.thread.0, class(a, &piece))).or_default() += piece.span.len().0;
+    }
+    let table = &a.tables["ready_wait"];
+    prop_assert_eq!(table.rows.len(), of_thread.len());
+    for (row, (thread, stretches)) in of_thread.iter().enumerate() {
+        let cell = |col: &str| table.int(row, col);
+        prop_assert_eq!(cell("thread"), Some(*thread));
+        let spans = |state| {
+            let of = stretches.iter().filter(move |s| s.state == state);
+            of.filter_map(|s| s.span.overlap(a.span)).map(|s| s.len().0)
+        };
+        let sum = |state| Some(spans(state).sum::<i64>());
+        let max = |state| Some(spans(state).max().unwrap_or(0));
+        let count = |state| Some(count(stretches, state, a.span.start));
+        prop_assert_eq!(cell("running_ns"), sum(ThreadState::Running));
+        prop_assert_eq!(cell("running_count"), count(ThreadState::Running));
+        prop_assert_eq!(cell("blocked_ns"), sum(ThreadState::Blocked));
+        prop_assert_eq!(cell("blocked_count"), count(ThreadState::Blocked));
+        prop_assert_eq!(cell("max_blocked_ns"), max(ThreadState::Blocked));
+        prop_assert_eq!(cell("unknown_ns"), sum(ThreadState::Unknown));
+        let known = |told: Option<i64>| told.filter(|_| a.totals.ready_known);
+        prop_assert_eq!(cell("ready_ns"), known(sum(ThreadState::Ready)));
+        prop_assert_eq!(cell("ready_count"), known(count(ThreadState::Ready)));
+        prop_assert_eq!(cell("max_ready_ns"), known(max(ThreadState::Ready)));
+        prop_assert_eq!(BEGINS.iter().map(|c| cell(c)).sum::<Option<i64>>(), cell("ready_ns"));
+        for col in CLASSES {
+            prop_assert_eq!(cell(col), known(Some(classes.get(&(*thread, col)).copied().unwrap_or(0))), "{}", col);
+        }
+        prop_assert_eq!(CLASSES.iter().map(|c| cell(c)).sum::<Option<i64>>(), cell("ready_ns"));
+    }
+    Ok(())
+}

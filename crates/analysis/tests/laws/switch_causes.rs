@@ -1,0 +1,75 @@
+//! Preemptions and yields are the ready stretches that say so, with who came next; where a running stretch ends, something is
+//! counted; and nothing is counted that stage one did not count.
+
+use super::queues;
+use super::support::Analysed;
+use model::{CpuState, Ns, Reason, Span, ThreadState, ThreadStretch};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// Who came next on the CPU that a thread left, against it.
+fn next(a: &Analysed, ready: &ThreadStretch) -> Option<&'static str> {
+    let at = ready.span.start;
+    let ran = |s: &&ThreadStretch| s.thread == ready.thread && s.span.end == at && s.state == ThreadState::Running;
+    let ran = a.threads.iter().find(ran).filter(|s| s.span.overlap(a.span).is_some()).unwrap_or(ready);
+    let there = queues::at(a, ran.cpu?, at).filter(|s| s.span.start == at)?;
+    if there.state == CpuState::Idle {
+        return Some("idle");
+    }
+    let came = |s: &&ThreadStretch| s.thread == there.thread && s.span.start == at && s.state == ThreadState::Running;
+    let came = a.threads.iter().find(came)?.prio;
+    match (came, ran.prio) {
+        (i16::MIN, _) | (_, i16::MIN) => None,
+        (came, own) if came < own => Some("higher"),
+        (came, own) if came > own => Some("lower"),
+        _ => Some("equal"),
+    }
+}
+
+/// Where every running stretch within the span ended that did not last to its end.
+fn ends(a: &Analysed) -> i64 {
+    let running = a.threads.iter().filter(|s| s.state == ThreadState::Running && s.span.overlap(a.span).is_some());
+    let goes_on = |of: &ThreadStretch| {
+        let next = a.threads.iter().find(|s| s.thread == of.thread && s.span.start == of.span.end);
+        next.is_none_or(|s| s.state == ThreadState::Running)
+    };
+    running.filter(|s| s.span.end < a.span.end && !goes_on(s)).count() as i64
+}
+
+pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
+    let mut expected: BTreeMap<_, (i64, i64)> = BTreeMap::new();
+    for ready in a.threads.iter().filter(|s| s.state == ThreadState::Ready) {
+        let cause = match ready.reason {
+            Reason::Preempted => "preempted",
+            Reason::Yielded => "yielded",
+            _ => continue,
+        };
+        let here = Span::new(a.span.start.max(Ns(1)), a.span.end);
+        if here.start <= ready.span.start && ready.span.start < here.end {
+            let sums = expected.entry((ready.thread.0, cause, next(a, ready))).or_default();
+            sums.0 += 1;
+            sums.1 += ready.span.overlap(a.span).map_or(0, |s| s.len().0);
+        }
+    }
+    let table = &a.tables["switch_causes"];
+    let (mut got, mut all, mut known) = (BTreeMap::new(), 0, 0);
+    for row in 0..table.rows.len() {
+        let cause = table.text(row, "cause").unwrap();
+        let count = table.int(row, "count").unwrap();
+        prop_assert!(count > 0);
+        all += count;
+        known += if cause == "unknown" { 0 } else { count };
+        if matches!(cause, "preempted" | "yielded") {
+            prop_assert_eq!(table.int(row, "ready_ns").is_some(), a.totals.ready_known);
+            let key = (table.int(row, "thread").unwrap(), cause, table.text(row, "next"));
+            let ready = table.int(row, "ready_ns");
+            let ready = ready.unwrap_or_else(|| expected.get(&key).map_or(0, |e| e.1));
+            prop_assert!(got.insert(key, (count, ready)).is_none(), "twice: {:?}", key);
+        }
+    }
+    prop_assert_eq!(got, expected);
+    prop_assert!(all >= ends(a), "{} stretches ended, {} counted", ends(a), all);
+    let counted: u64 = a.totals.threads.all().unwrap().iter().map(|t| t.voluntary + t.involuntary).sum();
+    prop_assert!(known as u64 <= counted, "{known} of {counted}");
+    Ok(())
+}

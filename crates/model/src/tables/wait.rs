@@ -1,0 +1,118 @@
+//! Waiting: for a CPU, behind whom, and what made a thread leave its CPU.
+
+use super::columns::{CORE_TYPE, THREAD, TID, count, int, ns, text};
+use crate::table::TableDef;
+
+/// How long each thread ran and waited, and what was free while it waited for a CPU.
+pub const READY_WAIT: TableDef = TableDef {
+    name: "ready_wait",
+    version: 1,
+    doc: "How long and how often each thread ran, was ready and was blocked. Ready time is told twice, by how it began and by what \
+          was free meanwhile: each sums to ready_ns. Columns of ready time are null where the source has no wakings; blocked_ns \
+          then holds the ready time that a waking would have begun. Counts are of what began within the time asked for, as far \
+          as it is known: not what the recording began with, not what a snapshot may have shown (a thread's first stretch, if \
+          it is blocked), nor what follows a reported loss with --strict-loss.",
+    key: &["thread"],
+    cols: &[
+        THREAD,
+        TID,
+        ns("running_ns", "On a CPU."),
+        count("running_count", "How often it came to a CPU."),
+        ns("ready_ns", "Could run, but did not.").or_null(),
+        count("ready_count", "How often it became ready.").or_null(),
+        ns("max_ready_ns", "The longest single wait for a CPU, as far as it lies in the time asked for.").or_null(),
+        ns("ready_preempted_ns", "Ready after a switch-out that the kernel marks as preemption.").or_null(),
+        ns(
+            "ready_yielded_ns",
+            "Ready after another switch-out in a runnable state: it yielded, or was preempted on its way back to user mode.",
+        )
+        .or_null(),
+        ns("ready_woken_ns", "Ready since it was woken.").or_null(),
+        ns("ready_new_ns", "Ready since its first waking.").or_null(),
+        ns("ready_other_ns", "Ready since before a snapshot that shows it so.").or_null(),
+        ns("no_cpu_free_ns", "Ready while every CPU ran a thread.").or_null(),
+        ns(
+            "free_other_type_ns",
+            "Ready while no CPU of its run queue's core type was idle, but one of another type was; whether it was allowed \
+             there is unknown where free_not_allowed_ns is null.",
+        )
+        .or_null(),
+        ns(
+            "free_same_type_ns",
+            "Ready while its run queue's CPU was busy, and another of the same core type idle; whether it was allowed there \
+             is unknown where free_not_allowed_ns is null.",
+        )
+        .or_null(),
+        ns(
+            "free_not_allowed_ns",
+            "Ready while only CPUs were idle where it was not allowed; null where nobody told where it was allowed.",
+        )
+        .or_null(),
+        ns("wakeup_latency_ns", "Ready while the CPU of its own run queue was idle.").or_null(),
+        ns(
+            "free_unknown_ns",
+            "Ready while nobody can say what was free: of a CPU that matters it is not known what it ran, or not on whose run \
+             queue the thread was.",
+        )
+        .or_null(),
+        ns("blocked_ns", "Waited for something."),
+        count("blocked_count", "How often it began to wait for something."),
+        ns("max_blocked_ns", "The longest single wait for something, as far as it lies in the time asked for."),
+        ns("unknown_ns", "Nobody can say what it did."),
+    ],
+};
+
+/// Who ran where a thread wanted to.
+pub const READY_BY_THIEF: TableDef = TableDef {
+    name: "ready_by_thief",
+    version: 1,
+    doc: "Who ran on the CPU on whose run queue a thread was ready. Over all rows of a thread the times sum to its ready time. No \
+          rows where the source has no wakings.",
+    key: &["thread", "thief", "thief_prio", "core_class"],
+    cols: &[
+        THREAD,
+        TID,
+        int("thief", "", "The thread (key) that ran there; 0: the CPU was idle; null: nobody can say.").or_null(),
+        int("thief_tid", "", "The kernel's number of that thread.").or_null(),
+        int("thief_prio", "", "Its dynamic priority on the kernel's scale, where told.").or_null(),
+        int(
+            "core_class",
+            "",
+            "Of the run queue's CPU, 0 = slowest class of the machine; null: nobody told on whose run queue it was.",
+        )
+        .or_null(),
+        CORE_TYPE.or_null(),
+        ns("ready_ns", "How long."),
+    ],
+};
+
+/// What made each thread leave its CPU.
+pub const SWITCH_CAUSES: TableDef = TableDef {
+    name: "switch_causes",
+    version: 1,
+    doc: "What made each thread leave its CPU, how often, and what it did until its next change of state. Preempted for one of \
+          higher priority, or (as when its time is up) for one of equal or lower priority: see next. Not counted is what the \
+          recording began with, what a snapshot may have shown (a thread's first stretch, if it is blocked or exited), and \
+          what follows a reported loss with --strict-loss.",
+    key: &["thread", "cause", "letter", "next"],
+    cols: &[
+        THREAD,
+        TID,
+        text(
+            "cause",
+            "preempted: the kernel marks it so. yielded: left in a runnable state without that mark; it yielded, or was \
+             preempted on its way back to user mode. blocked, exited. unknown: nobody can say.",
+        ),
+        text("letter", "Blocked, exited: the kernel's letter of the state, where it is known.").or_null(),
+        text(
+            "next",
+            "Preempted, yielded: who came next on that CPU: one of higher, equal or lower dynamic priority, or idle; null \
+             where nobody can say.",
+        )
+        .or_null(),
+        count("count", "How often."),
+        ns("ready_ns", "Ready from then on; null where the source has no wakings.").or_null(),
+        ns("blocked_ns", "Blocked from then on."),
+        ns("unknown_ns", "Unknown from then on."),
+    ],
+};
