@@ -1,6 +1,7 @@
 //! Stage one: events in, finished stretches and sums out.
 
-use crate::life::{Doing, Life};
+use crate::life::Doing;
+use crate::lives::Lives;
 use crate::processor::{Processor, Runs};
 use crate::watch::Watch;
 use crate::{LossIndex, Sink, Totals};
@@ -10,6 +11,7 @@ use model::{
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// More CPUs than Linux can have: a damaged file must not fill the memory.
 const MOST_CPUS: u32 = 1 << 16;
@@ -33,19 +35,17 @@ pub struct Rules {
     pub whole: bool,
 }
 
-/// Follows the chains of CPUs and threads. Memory: what there is of threads and CPUs.
+/// Follows the chains of CPUs and threads. Memory: what there is of CPUs and of threads that live.
 pub struct Accountant {
     pub(crate) rules: Rules,
-    pub(crate) lives: Vec<Life>,
-    /// The present life of each number.
-    pub(crate) by_tid: FxHashMap<Tid, usize>,
+    pub(crate) lives: Lives,
     /// Names and processes told of threads that have done nothing yet.
     told: FxHashMap<Tid, (Pid, NameId)>,
     cpus: BTreeMap<CpuId, usize>,
     pub(crate) processors: Vec<Processor>,
     /// Place of a CPU in `processors`, for small numbers.
     near: Vec<usize>,
-    names: Vec<Box<str>>,
+    names: Vec<Arc<str>>,
     losses: Vec<LossSpan>,
     end: Ns,
     events: u64,
@@ -61,8 +61,7 @@ impl Accountant {
         Self {
             watch: rules.infer.then(Watch::default),
             rules,
-            lives: Vec::new(),
-            by_tid: FxHashMap::default(),
+            lives: Lives::default(),
             told: FxHashMap::default(),
             cpus: BTreeMap::new(),
             processors: Vec::new(),
@@ -77,7 +76,7 @@ impl Accountant {
 
     /// Takes the next events; they must be in order.
     pub fn push(&mut self, batch: &Batch, sink: &mut impl Sink) {
-        self.names.extend(batch.names.iter().cloned());
+        self.names.extend(batch.names.iter().map(|name| Arc::from(&**name)));
         for event in &batch.events {
             self.event(event, sink);
         }
@@ -86,7 +85,7 @@ impl Accountant {
     /// The key of the present life of a thread number, if it has one.
     #[must_use]
     pub fn thread_of(&self, tid: Tid) -> Option<ThreadKey> {
-        self.by_tid.get(&tid).map(|i| self.lives[*i].totals.thread)
+        self.lives.key(tid)
     }
 
     /// Ends the recording at its last sample.
@@ -100,28 +99,25 @@ impl Accountant {
             self.watch_cpu_ends(at, end, certain || !self.processors[at].totals.followed, None);
             self.cpu_until(at, end, certain, sink);
         }
-        let current: Vec<usize> = self.by_tid.values().copied().collect();
-        for at in current {
+        for at in self.lives.here() {
             if self.lives[at].doing == Doing::Either {
                 self.lives[at].doubt(Reason::Undecided);
             }
             self.thread_until(at, end, sink);
+            self.lives.end(at);
+        }
+        for tid in self.lives.resting() {
+            if let Some(at) = self.lives.of(tid) {
+                self.thread_until(at, end, sink);
+                self.lives.end(at);
+            }
         }
         let lossy_complete = self.losses.is_empty() || self.rules.losses.is_some();
-        let names = &self.names;
-        let name_of = |id: NameId| names.get(id.0 as usize).filter(|_| id != NameId::NONE).cloned();
-        // A life that was over before the recording began is none of its.
-        let within = |life: &Life| life.since >= Ns::ZERO;
-        let threads = self.lives.into_iter().filter(within).map(|mut life| {
-            life.totals.name = name_of(life.name);
-            life.totals.by_cpu.sort_unstable();
-            life.totals
-        });
         let mut cpus: Vec<_> = self.processors.into_iter().map(|p| p.totals).collect();
         cpus.sort_unstable_by_key(|c| c.cpu);
         Totals {
             end,
-            threads: threads.collect(),
+            threads: self.lives.finish(self.names),
             cpus,
             losses: self.losses,
             ready_known: self.rules.has_wakes,
@@ -148,12 +144,12 @@ impl Accountant {
             What::Switch(switch) => self.switch(at, event.cpu, switch, sink),
             What::Wake(wake) => self.wake(at, wake, sink),
             What::Migrate { tid, to, .. } => {
-                if let Some(life) = self.by_tid.get(tid).and_then(|i| self.lives.get_mut(*i)) {
-                    life.queue = Some(*to);
+                if let Some(at) = self.lives.of(*tid) {
+                    self.lives[at].queue = Some(*to);
                 }
             }
             What::Charge { tid, ns } => {
-                if let Some(life) = self.by_tid.get(tid).and_then(|i| self.lives.get_mut(*i))
+                if let Some(life) = self.lives.alive(*tid)
                     && life.doing == Doing::Running
                 {
                     life.open_charge = Some(life.open_charge.unwrap_or(Ns::ZERO) + *ns);
@@ -163,8 +159,8 @@ impl Accountant {
             What::Fork { tid, pid, name, .. } => self.fork(*tid, *pid, *name),
             What::Exec { tid, pid, .. } | What::Exit { tid, pid } => self.tell(*tid, *pid, NameId::NONE),
             What::Priority { tid, prio, .. } => {
-                if let Some(life) = self.by_tid.get(tid).and_then(|i| self.lives.get_mut(*i)) {
-                    life.prio = *prio;
+                if let Some(at) = self.lives.of(*tid) {
+                    self.lives[at].prio = *prio;
                 }
             }
             What::Seen(seen) => self.seen(at, seen, sink),
@@ -196,8 +192,8 @@ impl Accountant {
     /// The present life of a number; its first one begins with the recording.
     #[inline]
     fn life(&mut self, tid: Tid, sink: &mut impl Sink) -> usize {
-        match self.by_tid.get(&tid) {
-            Some(at) => *at,
+        match self.lives.of(tid) {
+            Some(at) => at,
             None => self.begin_life(tid, Ns::ZERO, sink),
         }
     }
@@ -208,15 +204,22 @@ impl Accountant {
     }
 
     fn begin_life(&mut self, tid: Tid, begin: Ns, sink: &mut impl Sink) -> usize {
-        let at = self.lives.len();
-        let former = self.by_tid.insert(tid, at).map(|i| &self.lives[i]);
-        let number = former.map_or(0, |f| f.totals.life + 1);
+        if let Some(former) = self.lives.of(tid) {
+            self.left_by(former);
+        }
+        let at = self.lives.begin(tid, begin.max(Ns::ZERO), sink.begin_thread());
         let (pid, name) = self.told.remove(&tid).unwrap_or((Pid::UNKNOWN, NameId::NONE));
-        let mut life = Life::new(ThreadKey(at as i64 + 1), tid, number, begin.max(Ns::ZERO), sink.begin_thread());
+        let life = &mut self.lives[at];
         (life.totals.pid, life.name) = (pid, name);
         life.watched = self.watch.as_ref().is_some_and(|w| w.waits_for(tid));
-        self.lives.push(life);
         at
+    }
+
+    /// A life leaves its place, which another may take.
+    fn left_by(&mut self, at: usize) {
+        for processor in self.processors.iter_mut().filter(|p| p.runs == Runs::Thread(at)) {
+            processor.runs = Runs::Gone;
+        }
     }
 
     fn tell(&mut self, tid: Tid, pid: Pid, name: NameId) {
@@ -224,8 +227,7 @@ impl Accountant {
             return;
         }
         // What is told of a number whose life is over is told of its next one.
-        let alive = self.by_tid.get(&tid).and_then(|i| self.lives.get_mut(*i)).filter(|l| l.doing != Doing::Exited);
-        let (known_pid, known_name) = match alive {
+        let (known_pid, known_name) = match self.lives.alive(tid) {
             Some(life) => (&mut life.totals.pid, &mut life.name),
             None => {
                 let told = self.told.entry(tid).or_insert((Pid::UNKNOWN, NameId::NONE));
@@ -342,7 +344,7 @@ impl Accountant {
         match processor.runs {
             Runs::Idle => true,
             Runs::Thread(life) => self.lives[life].runs_on(processor.totals.cpu),
-            Runs::Untold | Runs::Somebody => false,
+            Runs::Untold | Runs::Somebody | Runs::Gone => false,
         }
     }
 
@@ -357,7 +359,7 @@ impl Accountant {
         // One side of a switch told: the other side is neither right nor wrong.
         let named = switch.prev != Tid::UNKNOWN;
         let linked = match runs {
-            Runs::Untold => false,
+            Runs::Untold | Runs::Gone => false,
             Runs::Idle => switch.prev == Tid::IDLE,
             Runs::Thread(life) => prev == Some(life) && self.lives[life].runs_on(cpu),
             Runs::Somebody => !named,
@@ -447,6 +449,10 @@ impl Accountant {
         if life.doing != Doing::Either {
             (life.waker, life.waker_thread) = (Tid::UNKNOWN, ThreadKey::UNKNOWN);
         }
+        if life.can_rest() {
+            self.left_by(at);
+            self.lives.rest(at);
+        }
     }
 
     fn switch_in(&mut self, now: Ns, cpu: CpuId, at: usize, switch: &Switch, counted: bool, sink: &mut impl Sink) {
@@ -490,7 +496,8 @@ impl Accountant {
         };
         if !changes {
             // Where the kernel put it in the end.
-            if let Some(life) = self.by_tid.get(&wake.tid).and_then(|i| self.lives.get_mut(*i)) {
+            if let Some(at) = self.lives.of(wake.tid) {
+                let life = &mut self.lives[at];
                 life.queue = wake.target.or(life.queue);
             }
             return;
@@ -526,7 +533,7 @@ impl Accountant {
 
     /// A `sched_wakeup_new` always begins a life; a former one that was not seen to exit ends here.
     fn new_life(&mut self, now: Ns, tid: Tid, sink: &mut impl Sink) -> usize {
-        if let Some(former) = self.by_tid.get(&tid).copied() {
+        if let Some(former) = self.lives.of(tid) {
             if self.lives[former].doing != Doing::Exited {
                 self.lives[former].doubt(Reason::LifeLost);
             }

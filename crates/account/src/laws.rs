@@ -25,29 +25,33 @@ pub struct Laws(pub Vec<Law>);
 
 impl Laws {
     /// Checks the sums of a recording.
-    #[must_use]
-    pub fn of(totals: &Totals) -> Self {
+    ///
+    /// # Errors
+    /// The threads' sums cannot be read back ([`crate::Threads::each`]).
+    pub fn of(totals: &Totals) -> std::io::Result<Self> {
         // Times of a damaged file may add up to more than 64 bits hold.
         let wide = |time: Ns| i128::from(time.0);
         let sum = |times: &[Ns]| times.iter().map(|t| wide(*t)).sum::<i128>();
-        let most = |off: &mut dyn Iterator<Item = i128>| off.map(i128::abs).max().unwrap_or(0);
-        let threads = || totals.threads.iter();
-        let running = |t: &ThreadTotals| t.time(ThreadState::Running);
-        let places = |t: &ThreadTotals| t.by_cpu.iter().map(|(_, n)| wide(*n)).sum::<i128>() + wide(t.nowhere);
-        let lives = most(&mut threads().map(|t| sum(&t.states) - wide(t.end - t.begin)));
-        let cpus = most(&mut totals.cpus.iter().map(|c| sum(&c.states) - wide(totals.end)));
+        let [mut lives, mut ran, mut elsewhere, mut charged] = [0i128; 4];
+        totals.threads.each(|t: &ThreadTotals| {
+            let running = wide(t.time(ThreadState::Running));
+            let places = t.by_cpu.iter().map(|(_, n)| wide(*n)).sum::<i128>() + wide(t.nowhere);
+            lives = lives.max((sum(&t.states) - wide(t.end - t.begin)).abs());
+            ran += running - wide(t.nowhere);
+            elsewhere = elsewhere.max((places - running).abs());
+            charged = charged.max(wide(t.exec) - wide(t.exec_of) - TICK_NS);
+        })?;
+        let of_cpus = totals.cpus.iter().map(|c| (sum(&c.states) - wide(totals.end)).abs());
+        let cpus = of_cpus.max().unwrap_or(0);
         let busy = totals.cpus.iter().map(|c| wide(c.time(CpuState::Busy))).sum::<i128>();
-        let ran = threads().map(|t| wide(running(t)) - wide(t.nowhere)).sum::<i128>();
-        let elsewhere = most(&mut threads().map(|t| places(t) - wide(running(t))));
-        let charged = most(&mut threads().map(|t| (wide(t.exec) - wide(t.exec_of) - TICK_NS).max(0)));
         let law = |what, residual| Law { what, residual_ns: i64::try_from(residual).unwrap_or(i64::MAX), exact: true };
-        Self(vec![
+        Ok(Self(vec![
             law("each thread's states tile its life", lives),
             law("each CPU's busy, idle and unknown tile the recording", cpus),
             law("CPUs' busy time is threads' running time", (busy - ran).abs()),
             law("a thread's running time is its sum over CPUs", elsewhere),
             Law { exact: false, ..law("the kernel charged no more than was run, but for a tick", charged) },
-        ])
+        ]))
     }
 
     /// Whether all exact ones hold.

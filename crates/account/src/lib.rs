@@ -1,7 +1,8 @@
 //! The state machine of ACCOUNTING.md.
 //!
 //! Stage one, [`Accountant`]: follows each CPU's and each thread's chain once, in the order of time, hands out _finished_
-//! stretches ([`Sink`]) and keeps the sums ([`Totals`]), from which the tables `threads`, `cpus`, … and the laws come.
+//! stretches ([`Sink`]) and keeps the sums ([`Totals`]), from which the tables `threads`, `cpus`, … and the laws come. Of
+//! lives that are over, the sums leave memory ([`Threads`]).
 //! Stage two, [`Stretches`]: what stage one finished, in order of start, in bounded memory.
 //!
 //! What a stretch was may be known only when it ends: a broken link of a CPU's chain makes the open stretches unknown, back
@@ -16,11 +17,13 @@ mod accountant;
 mod cut;
 mod laws;
 mod life;
+mod lives;
 mod losses;
 mod processor;
 mod rows;
 mod stretches;
 mod tables;
+mod threads;
 mod totals;
 mod watch;
 mod watching;
@@ -31,6 +34,7 @@ pub use laws::{Law, Laws};
 pub use losses::LossIndex;
 pub use stretches::{Collector, Stretches};
 pub use tables::{cpus, inferred_state, loss, thread_by_core_type, thread_by_cpu, threads};
+pub use threads::{Filing, Threads};
 pub use totals::{CpuTotals, ThreadTotals, Totals};
 
 use model::{CpuStretch, ThreadStretch};

@@ -1,7 +1,7 @@
 //! One life of one thread while it is followed.
 
 use crate::totals::ThreadTotals;
-use model::{CpuId, NameId, Ns, Pid, Reason, ThreadKey, ThreadState, Tid};
+use model::{CpuId, NameId, Ns, Reason, ThreadKey, ThreadState, Tid};
 
 /// What a thread does, as far as it is known now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,27 +50,7 @@ pub(crate) struct Life {
 impl Life {
     pub(crate) fn new(thread: ThreadKey, tid: Tid, life: u32, begin: Ns, place: u64) -> Self {
         Self {
-            totals: ThreadTotals {
-                thread,
-                tid,
-                life,
-                pid: Pid::UNKNOWN,
-                name: None,
-                begin,
-                end: begin,
-                states: [Ns::ZERO; 5],
-                exec: Ns::ZERO,
-                exec_of: Ns::ZERO,
-                lossy: Ns::ZERO,
-                involuntary: 0,
-                voluntary: 0,
-                max_ready: Ns::ZERO,
-                migrations: 0,
-                unwoken: 0,
-                by_cpu: Vec::new(),
-                nowhere: Ns::ZERO,
-                inferred: Ns::ZERO,
-            },
+            totals: ThreadTotals::new(thread, tid, life, begin),
             doing: Doing::Unknown,
             place,
             since: begin,
@@ -93,6 +73,12 @@ impl Life {
     #[inline]
     pub(crate) fn runs_on(&self, cpu: CpuId) -> bool {
         self.doing == Doing::Running && self.cpu == Some(cpu)
+    }
+
+    /// Whether it has exited as far as anybody knows, so that little of it is needed ([`crate::lives::Lives::rest`]). A row
+    /// that begins with the recording is handed on in the order of ending: its life stays.
+    pub(crate) fn can_rest(&self) -> bool {
+        self.doing == Doing::Exited && self.since > Ns::ZERO
     }
 
     /// The open stretch turns out to be unknown, back to its begin.

@@ -12,6 +12,8 @@ pub(crate) enum Runs {
     Idle,
     /// The life of this index.
     Thread(usize),
+    /// One that was over before this CPU was heard of again.
+    Gone,
     /// Somebody whom the source does not name.
     Somebody,
 }

@@ -12,11 +12,11 @@
 
 use bytemuck::Pod;
 use std::fs::File;
-use std::io::{Result, Seek, SeekFrom, Write};
+use std::io::{Error, Result, Write};
 use std::os::unix::fs::FileExt;
 
-/// Rows in memory: some MiB.
-const WINDOW: usize = 128 * 1024;
+/// Rows in memory, in bytes; up to twice as much between two writings.
+const WINDOW_BYTES: usize = 6 << 20;
 /// Rows handed on at once.
 const BATCH: usize = 4096;
 
@@ -35,10 +35,12 @@ pub(crate) struct Rows<T> {
     left: u64,
     file: Option<File>,
     /// The first thing that went wrong; told once, at the end.
-    failed: Option<std::io::Error>,
+    failed: Option<Error>,
 }
 
 impl<T: Row> Rows<T> {
+    const WINDOW: usize = WINDOW_BYTES / size_of::<T>();
+
     pub(crate) fn new() -> Self {
         Self { window: Vec::new(), first: Vec::new(), left: 0, file: None, failed: None }
     }
@@ -46,7 +48,7 @@ impl<T: Row> Rows<T> {
     /// A place for a row that begins now.
     #[inline]
     pub(crate) fn reserve(&mut self) -> u64 {
-        if self.window.len() >= 2 * WINDOW {
+        if self.window.len() >= 2 * Self::WINDOW {
             self.flush();
         }
         self.window.push(T::zeroed());
@@ -68,7 +70,7 @@ impl<T: Row> Rows<T> {
 
     /// Moves the older half of the window to the file.
     fn flush(&mut self) {
-        let older = WINDOW.min(self.window.len());
+        let older = Self::WINDOW.min(self.window.len());
         let written = match &mut self.file {
             Some(file) => Ok(file),
             none => tempfile::tempfile().map(|file| none.insert(file)),
@@ -81,23 +83,36 @@ impl<T: Row> Rows<T> {
         self.left += older as u64;
     }
 
+    /// The rows at a place and behind it, as they were filled last.
+    pub(crate) fn read_at(&self, place: u64, out: &mut [T]) -> Result<()> {
+        let (left, inside) = out.split_at_mut(self.left.saturating_sub(place).min(out.len() as u64) as usize);
+        if let (false, Some(file)) = (left.is_empty(), &self.file) {
+            file.read_exact_at(bytemuck::cast_slice_mut(left), place * size_of::<T>() as u64)?;
+        }
+        let from = place.max(self.left) - self.left;
+        let window = self.window.get(from as usize..).unwrap_or_default();
+        inside.iter_mut().zip(window).for_each(|(out, row)| *out = *row);
+        Ok(())
+    }
+
+    /// Something went wrong that is told at the end.
+    pub(crate) fn fail(&mut self, error: Error) {
+        self.failed.get_or_insert(error);
+    }
+
     /// Hands all filled rows on, in order, in batches.
-    pub(crate) fn read(&mut self, mut each: impl FnMut(&[T])) -> Result<()> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
+    pub(crate) fn read(&self, mut each: impl FnMut(&[T])) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(Error::new(error.kind(), error.to_string()));
         }
         self.first.chunks(BATCH).for_each(&mut each);
-        let mut batch = [T::zeroed(); BATCH];
-        if let Some(file) = &mut self.file {
-            file.seek(SeekFrom::Start(0))?;
-            let mut at = 0;
-            while at < self.left {
-                let count = BATCH.min((self.left - at) as usize);
-                file.read_exact_at(bytemuck::cast_slice_mut(&mut batch[..count]), at * size_of::<T>() as u64)?;
-                hand_on(&batch[..count], &mut each);
-                at += count as u64;
-            }
-            file.seek(SeekFrom::End(0))?;
+        let mut batch = vec![T::zeroed(); if self.left > 0 { BATCH } else { 0 }];
+        let mut at = 0;
+        while at < self.left {
+            let rows = &mut batch[..BATCH.min((self.left - at) as usize)];
+            self.read_at(at, rows)?;
+            hand_on(rows, &mut each);
+            at += rows.len() as u64;
         }
         self.window.chunks(BATCH).for_each(|rows| hand_on(rows, &mut each));
         Ok(())
@@ -129,16 +144,20 @@ mod tests {
 
     #[test]
     fn rows_filled_late_keep_their_place() {
-        let mut rows = Rows::new();
+        let mut rows = Rows::<Number>::new();
         let early = rows.reserve();
         let never = rows.reserve();
-        let count = 5 * WINDOW as u64;
+        let count = 5 * Rows::<Number>::WINDOW as u64;
         for _ in 0..count {
             let place = rows.reserve();
             rows.fill(place, Number(place + 1));
         }
         rows.fill(early, Number(u64::MAX));
         assert_eq!(never, 1);
+        // From before what left the window to behind it.
+        let mut some = vec![Number(0); count as usize];
+        rows.read_at(2, &mut some).unwrap();
+        assert!(some.iter().zip(3..).all(|(row, number)| row.0 == number));
         let mut seen = Vec::new();
         rows.read(|r| seen.extend_from_slice(r)).unwrap();
         assert_eq!(seen.len() as u64, count + 1);

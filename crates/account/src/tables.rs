@@ -1,18 +1,20 @@
 //! The tables that come from the sums alone.
 
 use crate::Totals;
-use model::{CpuState, InferredStretch, Pid, Rows as _, Table, ThreadState, Value, tables};
+use model::{CpuState, InferredStretch, Pid, Rows, ThreadState, Value};
 use std::collections::BTreeMap;
+use std::io::Result;
 use topology::Machine;
 
-/// [`tables::THREADS`], or [`tables::THREADS_FILLED`].
-#[must_use]
-pub fn threads(totals: &Totals) -> Table {
-    let mut table = Table::new(if totals.filled { &tables::THREADS_FILLED } else { &tables::THREADS });
-    for t in &totals.threads {
+/// [`model::tables::THREADS`], or [`model::tables::THREADS_FILLED`].
+///
+/// # Errors
+/// As [`crate::Threads::each`].
+pub fn threads(totals: &Totals, out: &mut dyn Rows) -> Result<()> {
+    totals.threads.each(|t| {
         let charged = t.exec_of.0 > 0;
         let ready = |v: i64| totals.ready_known.then_some(v);
-        let mut row = vec![
+        let row = [
             t.thread.0.into(),
             i64::from(t.tid.0).into(),
             i64::from(t.life).into(),
@@ -32,19 +34,16 @@ pub fn threads(totals: &Totals) -> Table {
             (t.migrations as i64).into(),
             (t.unwoken as i64).into(),
             t.begin.into(),
+            t.inferred.into(),
         ];
-        row.extend(totals.filled.then_some(t.inferred.into()));
-        table.row(&row);
-    }
-    table
+        out.row(shown(totals, &row));
+    })
 }
 
-/// [`tables::CPUS`], or [`tables::CPUS_FILLED`].
-#[must_use]
-pub fn cpus(totals: &Totals, machine: &Machine) -> Table {
-    let mut table = Table::new(if totals.filled { &tables::CPUS_FILLED } else { &tables::CPUS });
+/// [`model::tables::CPUS`], or [`model::tables::CPUS_FILLED`].
+pub fn cpus(totals: &Totals, machine: &Machine, out: &mut dyn Rows) {
     for c in &totals.cpus {
-        let mut row = vec![
+        let row = [
             i64::from(c.cpu.0).into(),
             machine.core_type(c.cpu).as_str().into(),
             c.time(CpuState::Busy).into(),
@@ -53,20 +52,25 @@ pub fn cpus(totals: &Totals, machine: &Machine) -> Table {
             c.lossy.into(),
             (c.switches as i64).into(),
             (c.broken as i64).into(),
+            c.inferred.into(),
         ];
-        row.extend(totals.filled.then_some(c.inferred.into()));
-        table.row(&row);
+        out.row(shown(totals, &row));
     }
-    table
 }
 
-/// [`tables::THREAD_BY_CPU`].
-#[must_use]
-pub fn thread_by_cpu(totals: &Totals) -> Table {
-    let mut table = Table::new(&tables::THREAD_BY_CPU);
-    for t in &totals.threads {
+/// A row without its last column, what was inferred, where that does not stand in the sums.
+fn shown<'a>(totals: &Totals, row: &'a [Value]) -> &'a [Value] {
+    &row[..row.len() - usize::from(!totals.filled)]
+}
+
+/// [`model::tables::THREAD_BY_CPU`].
+///
+/// # Errors
+/// As [`crate::Threads::each`].
+pub fn thread_by_cpu(totals: &Totals, out: &mut dyn Rows) -> Result<()> {
+    totals.threads.each(|t| {
         for (cpu, time) in &t.by_cpu {
-            table.row(&[
+            out.row(&[
                 t.thread.0.into(),
                 i64::from(t.tid.0).into(),
                 i64::from(t.life).into(),
@@ -74,15 +78,15 @@ pub fn thread_by_cpu(totals: &Totals) -> Table {
                 (*time).into(),
             ]);
         }
-    }
-    table
+    })
 }
 
-/// [`tables::THREAD_BY_CORE_TYPE`].
-#[must_use]
-pub fn thread_by_core_type(totals: &Totals, machine: &Machine) -> Table {
-    let mut table = Table::new(&tables::THREAD_BY_CORE_TYPE);
-    for t in &totals.threads {
+/// [`model::tables::THREAD_BY_CORE_TYPE`].
+///
+/// # Errors
+/// As [`crate::Threads::each`].
+pub fn thread_by_core_type(totals: &Totals, machine: &Machine, out: &mut dyn Rows) -> Result<()> {
+    totals.threads.each(|t| {
         let mut by_class: BTreeMap<u32, (&'static str, i64)> = BTreeMap::new();
         for (cpu, time) in &t.by_cpu {
             let class = by_class.entry(machine.core_class(*cpu));
@@ -91,7 +95,7 @@ pub fn thread_by_core_type(totals: &Totals, machine: &Machine) -> Table {
         let running = t.time(ThreadState::Running).0;
         for (class, (core_type, time)) in by_class {
             let share = if running > 0 { Value::Float(time as f64 / running as f64) } else { Value::Null };
-            table.row(&[
+            out.row(&[
                 t.thread.0.into(),
                 i64::from(t.tid.0).into(),
                 i64::from(t.life).into(),
@@ -101,31 +105,25 @@ pub fn thread_by_core_type(totals: &Totals, machine: &Machine) -> Table {
                 share,
             ]);
         }
-    }
-    table
+    })
 }
 
-/// [`tables::LOSS`].
-#[must_use]
-pub fn loss(totals: &Totals) -> Table {
-    let mut table = Table::new(&tables::LOSS);
+/// [`model::tables::LOSS`].
+pub fn loss(totals: &Totals, out: &mut dyn Rows) {
     for l in &totals.losses {
-        table.row(&[
+        out.row(&[
             l.from.max(model::Ns::ZERO).into(),
             l.to.min(totals.end).into(),
             l.cpu.map(|c| i64::from(c.0)).into(),
             (l.events >= 0).then_some(l.events).into(),
         ]);
     }
-    table
 }
 
-/// [`tables::INFERRED_STATE`].
-#[must_use]
-pub fn inferred_state(inferred: &[InferredStretch]) -> Table {
-    let mut table = Table::new(&tables::INFERRED_STATE);
+/// [`model::tables::INFERRED_STATE`].
+pub fn inferred_state(inferred: &[InferredStretch], out: &mut dyn Rows) {
     for s in inferred {
-        table.row(&[
+        out.row(&[
             s.thread.0.into(),
             i64::from(s.tid.0).into(),
             i64::from(s.cpu.0).into(),
@@ -134,5 +132,4 @@ pub fn inferred_state(inferred: &[InferredStretch]) -> Table {
             s.basis.as_str().into(),
         ]);
     }
-    table
 }

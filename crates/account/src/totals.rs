@@ -1,7 +1,8 @@
 //! The sums of a recording.
 
-use crate::LossIndex;
+use crate::{LossIndex, Threads};
 use model::{CpuId, CpuState, InferredStretch, LossSpan, Ns, Pid, ThreadKey, ThreadState, Tid};
+use std::sync::Arc;
 
 /// What one life of one thread did.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +16,7 @@ pub struct ThreadTotals {
     /// Its process, where told.
     pub pid: Pid,
     /// The last name seen.
-    pub name: Option<Box<str>>,
+    pub name: Option<Arc<str>>,
     /// When its life began: the begin of the recording, or its first waking.
     pub begin: Ns,
     /// When its row ends: the end of the recording, or the begin of the number's next life.
@@ -47,10 +48,45 @@ pub struct ThreadTotals {
 }
 
 impl ThreadTotals {
+    /// Nothing yet.
+    pub(crate) fn new(thread: ThreadKey, tid: Tid, life: u32, begin: Ns) -> Self {
+        Self {
+            thread,
+            tid,
+            life,
+            pid: Pid::UNKNOWN,
+            name: None,
+            begin,
+            end: begin,
+            states: [Ns::ZERO; 5],
+            exec: Ns::ZERO,
+            exec_of: Ns::ZERO,
+            lossy: Ns::ZERO,
+            involuntary: 0,
+            voluntary: 0,
+            max_ready: Ns::ZERO,
+            migrations: 0,
+            unwoken: 0,
+            by_cpu: Vec::new(),
+            nowhere: Ns::ZERO,
+            inferred: Ns::ZERO,
+        }
+    }
+
     /// Time in one state.
     #[must_use]
     pub fn time(&self, state: ThreadState) -> Ns {
         self.states[state as usize]
+    }
+
+    /// Unknown time was running, on a CPU.
+    pub(crate) fn fill(&mut self, cpu: CpuId, time: Ns) {
+        moved(&mut self.states, ThreadState::Unknown as usize, ThreadState::Running as usize, time);
+        self.inferred = self.inferred + time;
+        match self.by_cpu.binary_search_by_key(&cpu, |(cpu, _)| *cpu) {
+            Ok(at) => self.by_cpu[at].1 = self.by_cpu[at].1 + time,
+            Err(at) => self.by_cpu.insert(at, (cpu, time)),
+        }
     }
 }
 
@@ -82,12 +118,12 @@ impl CpuTotals {
 }
 
 /// The sums of a recording.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub struct Totals {
     /// From 0 to its last sample.
     pub end: Ns,
     /// By key.
-    pub threads: Vec<ThreadTotals>,
+    pub threads: Threads,
     /// By number.
     pub cpus: Vec<CpuTotals>,
     /// The losses that the source reported, in the order of their ends.
@@ -117,7 +153,7 @@ impl Totals {
     /// Switch-ins whose waking was never seen, of all threads.
     #[must_use]
     pub fn unwoken(&self) -> u64 {
-        self.threads.iter().map(|t| t.unwoken).sum()
+        self.threads.unwoken()
     }
 
     /// Time of all CPUs in one state.
@@ -143,16 +179,8 @@ impl Totals {
                 moved(&mut cpu.states, CpuState::Unknown as usize, state as usize, time);
                 cpu.inferred = cpu.inferred + time;
             }
-            if let Ok(at) = self.threads.binary_search_by_key(&stretch.thread, |t| t.thread) {
-                let thread = &mut self.threads[at];
-                moved(&mut thread.states, ThreadState::Unknown as usize, ThreadState::Running as usize, time);
-                thread.inferred = thread.inferred + time;
-                match thread.by_cpu.binary_search_by_key(&stretch.cpu, |(cpu, _)| *cpu) {
-                    Ok(at) => thread.by_cpu[at].1 = thread.by_cpu[at].1 + time,
-                    Err(at) => thread.by_cpu.insert(at, (stretch.cpu, time)),
-                }
-            }
         }
+        self.threads.fill(&self.inferred);
         self.filled = true;
         self
     }

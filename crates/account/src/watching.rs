@@ -13,9 +13,9 @@ fn unbroken(losses: Option<&LossIndex>, cpu: CpuId) -> impl Fn(Ns, Ns) -> bool {
 
 impl Accountant {
     /// In which of its states the number's present life is.
-    fn turn(&self, tid: Tid) -> Turn {
-        match self.by_tid.get(&tid) {
-            Some(at) if self.lives[*at].turns > 0 => Turn((*at as u64) << 32 | u64::from(self.lives[*at].turns)),
+    fn turn(&mut self, tid: Tid) -> Turn {
+        match self.lives.of(tid).map(|at| &self.lives[at]) {
+            Some(life) if life.turns > 0 => Turn((life.totals.thread.0 as u64) << 32 | u64::from(life.turns)),
             _ => Turn::FIRST,
         }
     }
@@ -41,7 +41,7 @@ impl Accountant {
                 let life = &self.lives[life];
                 life.totals.tid == tid && life.runs_on(cpu) && !life.watched
             }
-            Runs::Untold | Runs::Somebody => false,
+            Runs::Untold | Runs::Somebody | Runs::Gone => false,
         };
         if as_switched && watch.is_quiet(here) && unbroken(self.rules.losses.as_ref(), cpu)(processor.lead, at) {
             processor.lead = at;
@@ -55,8 +55,8 @@ impl Accountant {
         let turn = self.turn(tid);
         let Some(watch) = &mut self.watch else { return };
         watch.name(place, (tid, turn), at, unbroken(self.rules.losses.as_ref(), place.1));
-        if let Some(life) = self.by_tid.get(&tid) {
-            self.lives[*life].watched = true;
+        if let Some(life) = self.lives.of(tid) {
+            self.lives[life].watched = true;
         }
     }
 
@@ -84,8 +84,8 @@ impl Accountant {
             return watch.cpu_known(here);
         }
         watch.cpu_unknown((here, cpu), ending, unbroken(self.rules.losses.as_ref(), cpu));
-        if let Some(life) = ending.and_then(|e| self.by_tid.get(&e.tid)) {
-            self.lives[*life].watched = true;
+        if let Some(life) = ending.and_then(|e| self.lives.of(e.tid)) {
+            self.lives[life].watched = true;
         }
     }
 

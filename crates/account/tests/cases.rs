@@ -30,7 +30,7 @@ fn cases() {
 /// Times in milliseconds; what is 0 is left out.
 fn told(a: &Accounted) -> String {
     let mut out = String::new();
-    for t in &a.totals.threads {
+    for t in &a.lives {
         let stretches = a.threads.iter().filter(|s| s.thread == t.thread);
         let _ = writeln!(out, "{:<4} {}", who(a, t.thread), listed(stretches.map(|s| thread_stretch(a, s))));
         let _ = writeln!(out, "     = {}", thread_sums(a, t));
@@ -118,7 +118,7 @@ fn ms(time: Ns) -> String {
 
 /// The thread's letter, and its life where that is not the first.
 fn who(a: &Accounted, thread: ThreadKey) -> String {
-    let Some(t) = a.totals.threads.iter().find(|t| t.thread == thread) else { return "?".to_owned() };
+    let Some(t) = a.lives.iter().find(|t| t.thread == thread) else { return "?".to_owned() };
     let letter = char::from(b'@' + u8::try_from(t.tid.0).unwrap());
     if t.life == 0 { letter.to_string() } else { format!("{letter}/{}", t.life) }
 }

@@ -76,7 +76,7 @@ fn compare(a: &Accounted, answer: &Value, which: &str) {
 /// The referee knows numbers, not lives: their sums, the largest of the longest waits, the last name.
 fn threads(a: &Accounted) -> BTreeMap<i64, Value> {
     let mut lives: BTreeMap<i64, Vec<&account::ThreadTotals>> = BTreeMap::new();
-    a.totals.threads.iter().for_each(|t| lives.entry(t.tid.0.into()).or_default().push(t));
+    a.lives.iter().for_each(|t| lives.entry(t.tid.0.into()).or_default().push(t));
     let row = |(tid, lives): (i64, Vec<&account::ThreadTotals>)| {
         let time = |s| lives.iter().map(|t| t.time(s).0).sum::<i64>();
         let count = |f: fn(&account::ThreadTotals) -> u64| lives.iter().map(|t| f(t)).sum::<u64>();

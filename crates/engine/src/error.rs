@@ -61,4 +61,12 @@ impl EngineError {
     pub fn temporary(error: std::io::Error) -> Self {
         Self::Temporary { folder: std::env::temp_dir(), error }
     }
+
+    /// A folder lacks a table, or has it as another version defines it.
+    pub(crate) fn outdated(folder: &store::Folder, table: &str) -> Self {
+        Self::Other(format!(
+            "{}: the table {table} is not in this folder as this corewise defines it: import the source again",
+            folder.path().display()
+        ))
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
 use account::{Collector, InferredIndex, Sink, Stretches, Totals};
-use model::{Batch, CpuId, CpuStretch, Ns, Span, Table, ThreadStretch};
+use model::{Batch, CpuId, CpuStretch, Ns, Rows, Span, Table, TableDef, ThreadStretch, tables};
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
 use topology::Machine;
@@ -48,10 +48,8 @@ pub fn import(
         for table in &tables {
             writer.table(table)?;
         }
-        for table in
-            model::tables::ALL.iter().filter_map(|def| of_totals(def.name, &accounted.totals, &accounted.machine))
-        {
-            writer.table(&table)?;
+        for def in OF_TOTALS {
+            writer.table_of(def, |out| of_totals(def, &accounted.totals, &accounted.machine, out))?;
         }
         let identity = identity.join().map_err(|_| EngineError::Other("reading the checksum failed".into()))??;
         writer.finish(manifest(&accounted, identity)?)?;
@@ -167,17 +165,41 @@ pub(crate) fn context<'a>(totals: &Totals, followed: &'a [CpuId], machine: &'a M
     analysis::Context { machine, span: Span::new(Ns::ZERO, totals.end), followed }
 }
 
-/// A table that comes from the sums alone.
-pub(crate) fn of_totals(name: &str, totals: &Totals, machine: &Machine) -> Option<Table> {
-    match name {
-        "threads" => Some(account::threads(totals)),
-        "thread_by_cpu" => Some(account::thread_by_cpu(totals)),
-        "thread_by_core_type" => Some(account::thread_by_core_type(totals, machine)),
-        "cpus" => Some(account::cpus(totals, machine)),
-        "loss" => Some(account::loss(totals)),
-        "inferred_state" => Some(account::inferred_state(&totals.inferred)),
-        _ => None,
+/// The tables that come from the sums alone.
+pub(crate) const OF_TOTALS: &[&TableDef] = &[
+    &tables::THREADS,
+    &tables::THREAD_BY_CPU,
+    &tables::THREAD_BY_CORE_TYPE,
+    &tables::CPUS,
+    &tables::LOSS,
+    &tables::INFERRED_STATE,
+];
+
+/// The rows of one of [`OF_TOTALS`].
+pub(crate) fn of_totals(
+    def: &TableDef,
+    totals: &Totals,
+    machine: &Machine,
+    out: &mut dyn Rows,
+) -> Result<(), EngineError> {
+    match def.name {
+        "threads" => account::threads(totals, out),
+        "thread_by_cpu" => account::thread_by_cpu(totals, out),
+        "thread_by_core_type" => account::thread_by_core_type(totals, machine, out),
+        "cpus" => {
+            account::cpus(totals, machine, out);
+            Ok(())
+        }
+        "loss" => {
+            account::loss(totals, out);
+            Ok(())
+        }
+        _ => {
+            account::inferred_state(&totals.inferred, out);
+            Ok(())
+        }
     }
+    .map_err(EngineError::temporary)
 }
 
 fn manifest(accounted: &Accounted, identity: Identity) -> Result<Manifest, EngineError> {

@@ -6,6 +6,7 @@ mod filled;
 mod import;
 mod pass;
 mod retype;
+mod rows;
 mod session;
 mod source;
 mod summary;

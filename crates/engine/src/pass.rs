@@ -99,7 +99,7 @@ pub fn account_with<S: Sink>(
             totals = totals.with_inferred();
         }
         let machine = machine(&facts, &totals, options);
-        let laws = Laws::of(&totals);
+        let laws = Laws::of(&totals).map_err(EngineError::temporary)?;
         return Ok((Accounted { facts, machine, totals, ingested, laws, sorted_all: sort_all }, sink));
     }
 }

@@ -1,6 +1,6 @@
 //! Types of core as the user tells them, in the tables of a folder that was written without that.
 
-use model::{CpuId, Rows as _, Table, TableDef, Value, tables};
+use model::{CpuId, Rows, TableDef, Value, tables};
 use std::collections::BTreeMap;
 use topology::Machine;
 
@@ -14,28 +14,49 @@ pub(crate) fn rows(def: &TableDef, rows: &mut [Vec<Value>], machine: &Machine) {
     }
 }
 
-/// [`tables::THREAD_BY_CORE_TYPE`] from [`tables::THREAD_BY_CPU`], whose rows of a thread stand together.
-pub(crate) fn thread_by_core_type(by_cpu: &Table, machine: &Machine) -> Table {
-    let mut table = Table::new(&tables::THREAD_BY_CORE_TYPE);
-    let int = |row: &Vec<Value>, name: &str| match by_cpu.def.col(name).and_then(|c| row.get(c)) {
-        Some(Value::Int(v)) => *v,
-        _ => 0,
-    };
-    for of_thread in by_cpu.rows.chunk_by(|a, b| int(a, "thread") == int(b, "thread")) {
-        let mut by_class: BTreeMap<u32, (&'static str, i64)> = BTreeMap::new();
-        for row in of_thread {
-            let cpu = CpuId(u32::try_from(int(row, "cpu")).unwrap_or(u32::MAX));
-            let class = by_class.entry(machine.core_class(cpu)).or_insert((machine.core_type(cpu).as_str(), 0));
-            class.1 = class.1.saturating_add(int(row, "running_ns"));
-        }
-        let running: i64 = by_class.values().fold(0, |sum, (_, ns)| sum.saturating_add(*ns));
-        for (class, (core_type, ns)) in by_class {
-            let share = if running > 0 { Value::Float(ns as f64 / running as f64) } else { Value::Null };
-            let [thread, tid, life] = ["thread", "tid", "life"].map(|name| int(&of_thread[0], name).into());
-            table.row(&[thread, tid, life, i64::from(class).into(), core_type.into(), ns.into(), share]);
+/// Makes [`tables::THREAD_BY_CORE_TYPE`] of [`tables::THREAD_BY_CPU`], whose rows of a thread stand together.
+pub(crate) struct ByCoreType<'a> {
+    machine: &'a Machine,
+    out: &'a mut dyn Rows,
+    /// Thread, number and life of the rows that came last.
+    thread: Option<[i64; 3]>,
+    by_class: BTreeMap<u32, (&'static str, i64)>,
+}
+
+impl<'a> ByCoreType<'a> {
+    pub(crate) fn new(machine: &'a Machine, out: &'a mut dyn Rows) -> Self {
+        Self { machine, out, thread: None, by_class: BTreeMap::new() }
+    }
+
+    pub(crate) fn push(&mut self, rows: &[Vec<Value>]) {
+        let def = &tables::THREAD_BY_CPU;
+        let columns = ["thread", "tid", "life", "cpu", "running_ns"].map(|name| def.col(name).unwrap_or(usize::MAX));
+        for row in rows {
+            let [thread, tid, life, cpu, ns] =
+                columns.map(|at| if let Some(Value::Int(v)) = row.get(at) { *v } else { 0 });
+            if self.thread.is_some_and(|last| last[0] != thread) {
+                self.finish();
+            }
+            // Of several rows, the first one tells.
+            self.thread.get_or_insert([thread, tid, life]);
+            let cpu = CpuId(u32::try_from(cpu).unwrap_or(u32::MAX));
+            let class = self.by_class.entry(self.machine.core_class(cpu));
+            let sum = &mut class.or_insert((self.machine.core_type(cpu).as_str(), 0)).1;
+            *sum = sum.saturating_add(ns);
         }
     }
-    table
+
+    /// The rows of the thread that came last.
+    pub(crate) fn finish(&mut self) {
+        let by_class = std::mem::take(&mut self.by_class);
+        let running: i64 = by_class.values().fold(0, |sum, (_, ns)| sum.saturating_add(*ns));
+        let Some([thread, tid, life]) = self.thread.take().map(|key| key.map(Value::from)) else { return };
+        for (class, (core_type, ns)) in by_class {
+            let share = if running > 0 { Value::Float(ns as f64 / running as f64) } else { Value::Null };
+            let [thread, tid, life] = [&thread, &tid, &life].map(Value::clone);
+            self.out.row(&[thread, tid, life, i64::from(class).into(), core_type.into(), ns.into(), share]);
+        }
+    }
 }
 
 fn cpu_of(value: &Value) -> Option<CpuId> {

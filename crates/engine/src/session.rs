@@ -1,12 +1,15 @@
 //! A trace of any kind, opened to be asked.
 
 use crate::filled::Filled;
-use crate::import::{context, followed, of_totals, stretches};
+use crate::import::{OF_TOTALS, context, followed, of_totals, stretches};
 use crate::retype;
+use crate::rows::Batches;
 use crate::{Accounted, EngineError, Infer, PassOptions, Source, Summary, account, account_with, open_source};
-use account::{Collector, Cutter};
+use account::Collector;
 use ingest::{Facts, Limits};
-use model::{CpuStretch, Event, Ns, Span, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Value, tables};
+use model::{
+    CpuStretch, Event, Ns, Rows as _, Span, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Value, tables,
+};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use store::{Format, TableWriter};
@@ -84,7 +87,7 @@ impl Session {
         let mut filled = None;
         if options.infer == Infer::Within {
             let with = Filled::read(&folder, summary.ready_known)?;
-            summary = with.summary(summary);
+            summary = with.summary(summary)?;
             filled = Some(Box::new(with));
         }
         let machine = manifest.machine.clone();
@@ -150,75 +153,22 @@ impl Session {
         })
     }
 
-    /// A small table.
+    /// A small table, whole; those of a row a thread or more ([`tables::THREADS`]) are large where lives are many: ask for
+    /// [`Self::rows`].
     ///
     /// # Errors
     /// There is none of this name, or the trace cannot be read.
     pub fn table(&self, name: &str) -> Result<Table, EngineError> {
         let def = self.definition(name)?;
-        match &self.kind {
-            Kind::Folder(folder, Some(filled)) if name != tables::LOSS.name => {
-                match of_totals(name, &filled.totals, &self.machine) {
-                    Some(table) => Ok(table),
-                    None => self.analysed(def, folder, filled),
-                }
-            }
-            Kind::Folder(folder, _) => {
-                let told = self.options.machine.as_ref().map(|_| &self.machine);
-                if let Some(machine) = told.filter(|_| name == tables::THREAD_BY_CORE_TYPE.name) {
-                    return Ok(retype::thread_by_core_type(&self.table(tables::THREAD_BY_CPU.name)?, machine));
-                }
-                let missing = || {
-                    EngineError::Other(format!(
-                        "{}: the table {name} is not in this folder as this corewise defines it: import the source again",
-                        self.path.display()
-                    ))
-                };
-                let mut table = folder.read_table(name)?.ok_or_else(missing)?;
-                if let Some(machine) = told {
-                    retype::rows(def, &mut table.rows, machine);
-                }
-                Ok(table)
-            }
-            Kind::Source(source, accounted) => {
-                if name == tables::INFERRED_STATE.name && self.options.infer == Infer::No {
-                    let apart = PassOptions { infer: Infer::Apart, ..self.options.clone() };
-                    return Ok(account::inferred_state(&account(source.as_ref(), &apart)?.totals.inferred));
-                }
-                if let Some(table) = of_totals(name, &accounted.totals, &accounted.machine) {
-                    return Ok(table);
-                }
-                let (accounted, collector) =
-                    account_with(source.as_ref(), &self.options, |_| Collector::default(), |_, _| {})?;
-                let followed = followed(&accounted.totals);
-                let mut analyses =
-                    analysis::Running::start(&[name], &context(&accounted.totals, &followed, &accounted.machine));
-                let mut read = stretches(collector, &accounted, &self.options);
-                read.cpus(|cpus| analyses.push(&analysis::Batch { cpus, threads: &[] }))
-                    .and_then(|()| read.threads(|threads| analyses.push(&analysis::Batch { cpus: &[], threads })))
-                    .map_err(EngineError::temporary)?;
-                let table = analyses.finish().into_iter().next();
-                table.ok_or_else(|| EngineError::Other(format!("{} is as long as the recording", def.name)))
-            }
+        if Self::is_large(def) {
+            return Err(EngineError::Other(format!("{name} is as long as the recording")));
         }
-    }
-
-    /// A table that an analysis makes of a folder's stretches, with what was inferred.
-    fn analysed(&self, def: &TableDef, folder: &store::Folder, filled: &Filled) -> Result<Table, EngineError> {
-        let followed = followed(&filled.totals);
-        let mut analyses = analysis::Running::start(&[def.name], &context(&filled.totals, &followed, &self.machine));
-        let mut cpus = Cutter::new(&filled.knife);
-        folder.cpu_stretches(None, |c| {
-            cpus.push(c, |cpus| analyses.push(&analysis::Batch { cpus, threads: &[] }));
+        let mut table = Table::new(def);
+        self.rows(name, &mut |rows| {
+            table.rows.extend_from_slice(rows);
+            Ok(())
         })?;
-        cpus.finish(|cpus| analyses.push(&analysis::Batch { cpus, threads: &[] }));
-        let mut threads = Cutter::new(&filled.knife);
-        folder.thread_stretches(None, |t| {
-            threads.push(t, |threads| analyses.push(&analysis::Batch { cpus: &[], threads }));
-        })?;
-        threads.finish(|threads| analyses.push(&analysis::Batch { cpus: &[], threads }));
-        let table = analyses.finish().into_iter().next();
-        table.ok_or_else(|| EngineError::Other(format!("{} is as long as the recording", def.name)))
+        Ok(table)
     }
 
     /// The trace's id; of a file that was not imported, all of it is read for that.
@@ -245,20 +195,23 @@ impl Session {
     pub fn write_table(&self, name: &str, format: Format, out: &mut (dyn Write + Send)) -> Result<(), EngineError> {
         let def = self.definition(name)?;
         let trace = if format == Format::Markdown { None } else { Some(self.trace()?) };
-        let small = if Self::is_large(def) { None } else { Some(self.table(name)?) };
-        let mut writer = TableWriter::new(def, trace, format, out)?;
-        let mut failed = Ok(());
-        let mut push = |rows: &[Vec<Value>]| {
-            failed = rows.iter().try_for_each(|row| writer.push(row));
+        // Begun with the first rows: where they cannot be had, nothing is written.
+        let (mut out, mut begun, mut failed) = (Some(out), None, Ok(()));
+        let mut push = |rows: &[Vec<Value>]| -> Result<(), EngineError> {
+            if let Some(out) = out.take() {
+                begun = Some(TableWriter::new(def, trace, format, out)?);
+            }
+            Ok(begun.iter_mut().try_for_each(|writer| rows.iter().try_for_each(|row| writer.push(row)))?)
+        };
+        let read = self.rows(name, &mut |rows| {
+            failed = push(rows);
             if failed.is_ok() { Ok(()) } else { Err(std::io::ErrorKind::BrokenPipe.into()) }
-        };
-        let read = match &small {
-            Some(table) => push(&table.rows).map_err(EngineError::Output),
-            None => self.rows(name, &mut push),
-        };
+        });
+        let none = read.is_ok().then(|| push(&[]));
         failed?;
         read?;
-        Ok(writer.finish()?)
+        none.transpose()?;
+        Ok(begun.map_or(Ok(()), TableWriter::finish)?)
     }
 
     /// Where time 0 is on the source's own clock.
@@ -313,7 +266,7 @@ impl Session {
         }
     }
 
-    /// The rows of any table, a large one some thousands at a time.
+    /// The rows of any table, some thousands at a time.
     ///
     /// # Errors
     /// There is none of this name, the trace cannot be read, or `each` refused.
@@ -327,83 +280,139 @@ impl Session {
     /// As [`Self::rows`].
     pub fn rows_within(&self, name: &str, span: Option<Span>, each: EachRows<'_>) -> Result<(), EngineError> {
         let def = self.definition(name)?;
-        let wanted = |of: Span| span.is_none_or(|s| of.start < s.end && of.end > s.start);
-        if !Self::is_large(def) {
-            let table = self.table(name)?;
-            return each(&table.rows).map_err(EngineError::Output);
-        }
-        match &self.kind {
-            Kind::Folder(folder, Some(filled)) => {
-                let mut refused = None;
-                let mut hand_on = |rows: Vec<Vec<Value>>| {
-                    if refused.is_none() {
-                        refused = each(&rows).err();
-                    }
-                };
-                if def.name == tables::THREAD_STATE.name {
-                    let mut rows = |threads: &[ThreadStretch]| {
-                        let within = threads.iter().filter(|s| wanted(s.span));
-                        hand_on(within.map(|s| thread_row(s, &self.machine)).collect());
-                    };
-                    let mut cutter = Cutter::new(&filled.knife);
-                    folder.thread_stretches(span, |threads| cutter.push(threads, &mut rows))?;
-                    cutter.finish(rows);
+        let mut out = Batches::new(each);
+        match (&self.kind, Self::is_large(def)) {
+            (Kind::Folder(folder, Some(filled)), true) if def.name == tables::THREAD_STATE.name => {
+                filled.threads(folder, span, |threads| self.thread_rows(threads, span, &mut out))?;
+            }
+            (Kind::Folder(folder, Some(filled)), true) => {
+                filled.cpus(folder, span, |cpus| cpu_rows(cpus, span, &mut out))?;
+            }
+            (Kind::Folder(folder, None), true) => folder.state_rows(def, span, |rows| {
+                self.retyped(def, rows, &mut out);
+                Ok(())
+            })?,
+            (Kind::Folder(folder, Some(filled)), false) if def.name != tables::LOSS.name => {
+                if is_of_totals(def) {
+                    of_totals(def, &filled.totals, &self.machine, &mut out)?;
                 } else {
-                    let mut rows = |cpus: &[CpuStretch]| {
-                        hand_on(cpus.iter().filter(|s| wanted(s.span)).map(cpu_row).collect());
-                    };
-                    let mut cutter = Cutter::new(&filled.knife);
-                    folder.cpu_stretches(span, |cpus| cutter.push(cpus, &mut rows))?;
-                    cutter.finish(rows);
+                    out.all(&self.analysed_filled(folder, filled, def)?.rows);
                 }
-                refused.map_or(Ok(()), |e| Err(EngineError::Output(e)))
             }
-            Kind::Folder(folder, None) => {
-                let mut refused = None;
-                folder.state_rows(def, span, |rows| {
-                    if refused.is_none() {
-                        refused = match &self.options.machine {
-                            None => each(rows).err(),
-                            Some(_) => {
-                                let mut rows = rows.to_vec();
-                                retype::rows(def, &mut rows, &self.machine);
-                                each(&rows).err()
-                            }
-                        };
-                    }
-                    Ok(())
-                })?;
-                refused.map_or(Ok(()), |e| Err(EngineError::Output(e)))
+            (Kind::Folder(folder, _), false) => self.of_folder(folder, def, &mut out)?,
+            (Kind::Source(source, _), true) => self.of_states(source.as_ref(), def, span, &mut out)?,
+            (Kind::Source(source, _), false)
+                if def.name == tables::INFERRED_STATE.name && self.options.infer == Infer::No =>
+            {
+                let apart = PassOptions { infer: Infer::Apart, ..self.options.clone() };
+                account::inferred_state(&account(source.as_ref(), &apart)?.totals.inferred, &mut out);
             }
-            Kind::Source(source, _) => {
-                let (accounted, collector) =
-                    account_with(source.as_ref(), &self.options, |_| Collector::default(), |_, _| {})?;
-                let mut refused = None;
-                let mut hand_on = |rows: Vec<Vec<Value>>| {
-                    if refused.is_none() {
-                        refused = each(&rows).err();
-                    }
-                };
-                let mut all = stretches(collector, &accounted, &self.options);
-                let read = if def.name == tables::THREAD_STATE.name {
-                    all.threads(|t| {
-                        let within = t.iter().filter(|s| wanted(s.span));
-                        hand_on(within.map(|s| thread_row(s, &self.machine)).collect());
-                    })
-                } else {
-                    all.cpus(|c| hand_on(c.iter().filter(|s| wanted(s.span)).map(cpu_row).collect()))
-                };
-                read.map_err(EngineError::temporary)?;
-                refused.map_or(Ok(()), |e| Err(EngineError::Output(e)))
+            (Kind::Source(_, accounted), false) if is_of_totals(def) => {
+                of_totals(def, &accounted.totals, &accounted.machine, &mut out)?;
+            }
+            (Kind::Source(source, _), false) => out.all(&self.analysed(source.as_ref(), def)?.rows),
+        }
+        out.finish()
+    }
+
+    /// The rows of a folder, with the types of core that the user told.
+    fn retyped(&self, def: &TableDef, rows: &[Vec<Value>], out: &mut Batches<'_>) {
+        match &self.options.machine {
+            None => out.all(rows),
+            Some(_) => {
+                let mut rows = rows.to_vec();
+                retype::rows(def, &mut rows, &self.machine);
+                out.all(&rows);
             }
         }
     }
+
+    /// The rows of a folder's small table.
+    fn of_folder(&self, folder: &store::Folder, def: &TableDef, out: &mut Batches<'_>) -> Result<(), EngineError> {
+        if self.options.machine.is_some() && def.name == tables::THREAD_BY_CORE_TYPE.name {
+            let of = tables::THREAD_BY_CPU.name;
+            let mut by_type = retype::ByCoreType::new(&self.machine, out);
+            let there = folder.table_rows(of, &mut |rows| {
+                by_type.push(rows);
+                Ok(())
+            })?;
+            by_type.finish();
+            return there.then_some(()).ok_or_else(|| EngineError::outdated(folder, of));
+        }
+        let there = folder.table_rows(def.name, &mut |rows| {
+            self.retyped(def, rows, out);
+            Ok(())
+        })?;
+        there.then_some(()).ok_or_else(|| EngineError::outdated(folder, def.name))
+    }
+
+    /// The rows of a file's stretches, for which it is read again.
+    fn of_states(
+        &self,
+        source: &dyn Source,
+        def: &TableDef,
+        span: Option<Span>,
+        out: &mut Batches<'_>,
+    ) -> Result<(), EngineError> {
+        let (accounted, collector) = account_with(source, &self.options, |_| Collector::default(), |_, _| {})?;
+        let mut all = stretches(collector, &accounted, &self.options);
+        let read = if def.name == tables::THREAD_STATE.name {
+            all.threads(|threads| self.thread_rows(threads, span, out))
+        } else {
+            all.cpus(|cpus| cpu_rows(cpus, span, out))
+        };
+        read.map_err(EngineError::temporary)
+    }
+
+    fn thread_rows(&self, threads: &[ThreadStretch], within: Option<Span>, out: &mut Batches<'_>) {
+        let wanted = threads.iter().filter(|s| overlaps(s.span, within));
+        wanted.for_each(|s| out.row(&thread_row(s, &self.machine)));
+    }
+
+    /// A table that an analysis makes of a file's stretches, for which it is read again.
+    fn analysed(&self, source: &dyn Source, def: &TableDef) -> Result<Table, EngineError> {
+        let (accounted, collector) = account_with(source, &self.options, |_| Collector::default(), |_, _| {})?;
+        let followed = followed(&accounted.totals);
+        let context = context(&accounted.totals, &followed, &accounted.machine);
+        let mut analyses = analysis::Running::start(&[def.name], &context);
+        let mut read = stretches(collector, &accounted, &self.options);
+        read.cpus(|cpus| analyses.push(&analysis::Batch { cpus, threads: &[] }))
+            .and_then(|()| read.threads(|threads| analyses.push(&analysis::Batch { cpus: &[], threads })))
+            .map_err(EngineError::temporary)?;
+        of_analysis(analyses, def)
+    }
+
+    /// The same of a folder's, with what was inferred.
+    fn analysed_filled(&self, folder: &store::Folder, filled: &Filled, def: &TableDef) -> Result<Table, EngineError> {
+        let followed = followed(&filled.totals);
+        let mut analyses = analysis::Running::start(&[def.name], &context(&filled.totals, &followed, &self.machine));
+        filled.cpus(folder, None, |cpus| analyses.push(&analysis::Batch { cpus, threads: &[] }))?;
+        filled.threads(folder, None, |threads| analyses.push(&analysis::Batch { cpus: &[], threads }))?;
+        of_analysis(analyses, def)
+    }
+}
+
+fn is_of_totals(def: &TableDef) -> bool {
+    OF_TOTALS.iter().any(|of| of.name == def.name)
+}
+
+fn of_analysis(analyses: analysis::Running, def: &TableDef) -> Result<Table, EngineError> {
+    let table = analyses.finish().into_iter().next();
+    table.ok_or_else(|| EngineError::Other(format!("no analysis makes {}", def.name)))
+}
+
+fn overlaps(of: Span, span: Option<Span>) -> bool {
+    span.is_none_or(|s| of.start < s.end && of.end > s.start)
+}
+
+fn cpu_rows(cpus: &[CpuStretch], within: Option<Span>, out: &mut Batches<'_>) {
+    cpus.iter().filter(|s| overlaps(s.span, within)).for_each(|s| out.row(&cpu_row(s)));
 }
 
 /// A row of [`tables::THREAD_STATE`].
-fn thread_row(s: &ThreadStretch, machine: &Machine) -> Vec<Value> {
+fn thread_row(s: &ThreadStretch, machine: &Machine) -> [Value; 11] {
     let running_on = s.cpu.filter(|_| s.state == ThreadState::Running);
-    vec![
+    [
         s.thread.0.into(),
         i64::from(s.tid.0).into(),
         s.span.start.into(),
@@ -419,8 +428,8 @@ fn thread_row(s: &ThreadStretch, machine: &Machine) -> Vec<Value> {
 }
 
 /// A row of [`tables::CPU_STATE`].
-fn cpu_row(s: &CpuStretch) -> Vec<Value> {
-    vec![
+fn cpu_row(s: &CpuStretch) -> [Value; 5] {
+    [
         i64::from(s.cpu.0).into(),
         s.span.start.into(),
         s.span.end.into(),

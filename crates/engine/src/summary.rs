@@ -90,7 +90,7 @@ impl Summary {
             events: totals.events,
             switches: totals.cpus.iter().map(|c| c.switches).sum(),
             wakes: totals.wakes,
-            threads: totals.threads.len() as u64,
+            threads: totals.threads.len(),
             cpus: totals.cpus.len() as u64,
             busy_ns: sum(CpuState::Busy),
             idle_ns: sum(CpuState::Idle),

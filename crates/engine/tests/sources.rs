@@ -56,7 +56,7 @@ impl Folder {
 fn ran(source: &dyn Source) -> Vec<(i32, i64)> {
     let accounted = account(source, &PassOptions::default()).unwrap();
     assert!(accounted.laws.hold());
-    accounted.totals.threads.iter().map(|t| (t.tid.0, t.time(ThreadState::Running).0)).collect()
+    accounted.totals.threads.all().unwrap().iter().map(|t| (t.tid.0, t.time(ThreadState::Running).0)).collect()
 }
 
 fn refused(path: &Path) -> String {

@@ -2,7 +2,7 @@
 
 use crate::ExportError;
 use engine::Session;
-use model::tables;
+use model::{Value, tables};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -40,15 +40,21 @@ pub(crate) struct Directory {
 
 impl Directory {
     pub(crate) fn of(session: &Session) -> Result<Self, ExportError> {
-        let table = session.table(tables::THREADS.name)?;
-        let int = |row, name| table.int(row, name);
-        let thread = |row: usize| {
-            let tid = int(row, "tid").unwrap_or(-1);
-            let name = table.text(row, "name").map(ToOwned::to_owned);
-            let (life, begin_ns) = (int(row, "life").unwrap_or(0), int(row, "begin_ns").unwrap_or(0));
-            (int(row, "thread").unwrap_or(-1), Thread { tid, life, pid: int(row, "pid"), name, begin_ns })
+        let columns = ["thread", "tid", "life", "pid", "begin_ns", "name"];
+        let columns = columns.map(|name| tables::THREADS.col(name).unwrap_or(usize::MAX));
+        let thread = |row: &Vec<Value>| {
+            let cells = columns.map(|at| row.get(at));
+            let name = if let Some(Value::Text(name)) = cells[5] { Some(name.clone()) } else { None };
+            let [key, tid, life, pid, begin, _] =
+                cells.map(|c| if let Some(Value::Int(v)) = c { Some(*v) } else { None });
+            let (tid, life, begin_ns) = (tid.unwrap_or(-1), life.unwrap_or(0), begin.unwrap_or(0));
+            (key.unwrap_or(-1), Thread { tid, life, pid, name, begin_ns })
         };
-        let mut threads: Vec<(i64, Thread)> = (0..table.rows.len()).map(thread).collect();
+        let mut threads: Vec<(i64, Thread)> = Vec::new();
+        session.rows(tables::THREADS.name, &mut |rows| {
+            threads.extend(rows.iter().map(thread));
+            Ok(())
+        })?;
         threads.sort_by_key(|t| t.0);
         let by_key = threads.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
         Ok(Self { threads, by_key })

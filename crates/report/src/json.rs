@@ -1,62 +1,112 @@
-//! The report as one object, for scripts.
+//! The report as one object, for scripts. There may be more threads than fit in memory twice, so tables are written as they
+//! are read.
 
 use crate::{Options, select};
 use engine::{EngineError, Session};
-use model::{Table, Value};
+use model::{TableDef, Value};
+use serde::ser::{Error as _, SerializeSeq as _};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json as object};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::io::Write;
 
-/// Everything that the text tells, and all threads. Names are those of the tables.
+/// Writes everything that the text tells, and all threads. Names are those of the tables.
 ///
 /// # Errors
-/// The trace cannot be read, or no thread is of the process that was asked for.
-pub fn json(session: &Session, options: &Options) -> Result<Json, EngineError> {
-    let bad = |e: serde_json::Error| EngineError::Other(e.to_string());
-    let facts = session.facts();
-    let about: Map<String, Json> = facts.about.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
-    let mut summary = serde_json::to_value(session.summary()).map_err(bad)?;
-    if let Json::Object(summary) = &mut summary {
-        summary.insert("laws_hold".to_owned(), session.summary().laws_hold().into());
-    }
+/// The trace cannot be read, no thread is of the process that was asked for, or it cannot be written.
+pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result<(), EngineError> {
     let mut of: Option<HashSet<i64>> = None;
     if options.process.is_some() {
         let all = Options { top: usize::MAX, ..options.clone() };
-        let groups = select::groups(session, &all, &select::read(&session.table("threads")?))?;
+        let groups = select::groups(session, &all)?;
         of = Some(groups.iter().flat_map(|g| g.shown.iter().map(|t| t.key)).collect());
     }
-    let mut whole = object!({
-        "path": session.path().display().to_string(),
-        "corewise": env!("CARGO_PKG_VERSION"),
-        "summary": summary,
-        "source": {
-            "format": facts.format,
-            "clock": facts.clock,
-            "about": about,
-            "whole_machine": facts.whole_machine,
-            "lacks": facts.lacks,
-            "focus": facts.focus,
-            "cost": serde_json::to_value(facts.cost).map_err(bad)?,
-            "conditions": serde_json::to_value(&facts.conditions).map_err(bad)?,
-        },
-        "machine": serde_json::to_value(session.machine()).map_err(bad)?,
-    });
+    let head = head(session).map_err(|e| EngineError::Other(e.to_string()))?;
+    let mut parts: BTreeMap<&str, Part<'_>> =
+        head.iter().map(|(name, part)| (name.as_str(), Part::Json(part))).collect();
     let mut names = vec!["threads", "thread_by_cpu", "thread_by_core_type", "cpus", "loss"];
     if options.concurrency {
         names.push("concurrency");
     }
     for name in names {
-        whole[name] = rows(&session.table(name)?, of.as_ref());
+        let def = session.definition(name)?;
+        parts.insert(def.name, Part::Table(Table { session, def, of: of.as_ref() }));
     }
-    Ok(whole)
+    let told = |e: serde_json::Error| {
+        if e.is_io() { EngineError::Output(e.into()) } else { EngineError::Other(e.to_string()) }
+    };
+    parts.serialize(&mut serde_json::Serializer::pretty(out)).map_err(told)
 }
 
-fn rows(table: &Table, of: Option<&HashSet<i64>>) -> Json {
-    let shown = |i: &usize| of.is_none_or(|of| table.int(*i, "thread").is_none_or(|t| of.contains(&t)));
-    let row = |i: usize| -> Json {
-        let cells = table.def.cols.iter().zip(&table.rows[i]);
-        cells.map(|(col, value)| (col.name.to_owned(), cell(value))).collect::<Map<_, _>>().into()
-    };
-    (0..table.rows.len()).filter(shown).map(row).collect::<Vec<_>>().into()
+/// All but the tables.
+fn head(session: &Session) -> serde_json::Result<Map<String, Json>> {
+    let facts = session.facts();
+    let about: Map<String, Json> = facts.about.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
+    let mut summary = serde_json::to_value(session.summary())?;
+    if let Json::Object(summary) = &mut summary {
+        summary.insert("laws_hold".to_owned(), session.summary().laws_hold().into());
+    }
+    let source = object!({
+        "format": facts.format,
+        "clock": facts.clock,
+        "about": about,
+        "whole_machine": facts.whole_machine,
+        "lacks": facts.lacks,
+        "focus": facts.focus,
+        "cost": serde_json::to_value(facts.cost)?,
+        "conditions": serde_json::to_value(&facts.conditions)?,
+    });
+    let parts = [
+        ("path", session.path().display().to_string().into()),
+        ("corewise", env!("CARGO_PKG_VERSION").into()),
+        ("summary", summary),
+        ("source", source),
+        ("machine", serde_json::to_value(session.machine())?),
+    ];
+    Ok(parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect())
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part<'a> {
+    Json(&'a Json),
+    Table(Table<'a>),
+}
+
+/// The rows of a table, all or those of some threads.
+struct Table<'a> {
+    session: &'a Session,
+    def: &'static TableDef,
+    of: Option<&'a HashSet<i64>>,
+}
+
+impl Table<'_> {
+    fn shows(&self, row: &[Value]) -> bool {
+        let thread = self.def.col("thread").and_then(|at| row.get(at));
+        match (self.of, thread) {
+            (Some(of), Some(Value::Int(thread))) => of.contains(thread),
+            _ => true,
+        }
+    }
+
+    fn object(&self, row: &[Value]) -> BTreeMap<&'static str, Json> {
+        self.def.cols.iter().zip(row).map(|(col, value)| (col.name, cell(value))).collect()
+    }
+}
+
+impl Serialize for Table<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut all = serializer.serialize_seq(None)?;
+        let mut refused = Ok(());
+        let read = self.session.rows(self.def.name, &mut |rows| {
+            let mut shown = rows.iter().filter(|row| self.shows(row));
+            refused = shown.try_for_each(|row| all.serialize_element(&self.object(row)));
+            if refused.is_ok() { Ok(()) } else { Err(std::io::ErrorKind::BrokenPipe.into()) }
+        });
+        refused?;
+        read.map_err(S::Error::custom)?;
+        all.end()
+    }
 }
 
 fn cell(value: &Value) -> Json {

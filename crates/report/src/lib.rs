@@ -5,6 +5,7 @@
 
 mod concurrency;
 mod cpus;
+mod gather;
 mod grid;
 mod head;
 mod json;
@@ -25,8 +26,7 @@ use grid::Page;
 /// # Errors
 /// The trace cannot be read, or no thread is of the process that was asked for.
 pub fn text(session: &Session, options: &Options) -> Result<String, EngineError> {
-    let threads = select::read(&session.table("threads")?);
-    let groups = select::groups(session, options, &threads)?;
+    let groups = select::groups(session, options)?;
     let mut page = Page::new(options.width, options.color);
     head::write(&mut page, session);
     for group in &groups {

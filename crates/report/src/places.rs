@@ -1,10 +1,10 @@
 //! Where each thread ran: by type of core, and by CPU.
 
+use crate::gather::Group;
 use crate::grid::{Column, Page};
-use crate::select::Group;
 use crate::words::{ms, share, short};
 use engine::{EngineError, Session};
-use model::Table;
+use model::{TableDef, Value, tables};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More CPUs than this are not a column each.
@@ -18,10 +18,18 @@ type Places<K> = BTreeMap<i64, BTreeMap<K, i64>>;
 /// Shares of running time.
 pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(), EngineError> {
     let Some(group) = groups.first().filter(|g| g.all.running > 0) else { return Ok(()) };
-    let by_cpu = places(&session.table("thread_by_cpu")?, |t, i| t.int(i, "cpu"));
-    let by_type = places(&session.table("thread_by_core_type")?, |t, i| {
-        t.int(i, "core_class").zip(t.text(i, "core_type").map(ToOwned::to_owned))
-    });
+    let keys: BTreeSet<i64> = group.shown.iter().map(|t| t.key).collect();
+    let mut types = BTreeSet::new();
+    let by_cpu = places(session, &tables::THREAD_BY_CPU, &keys, ["cpu"], |[cpu]| int(cpu))?;
+    let by_type =
+        places(session, &tables::THREAD_BY_CORE_TYPE, &keys, ["core_class", "core_type"], |[class, name]| {
+            let Some(Value::Text(name)) = name else { return None };
+            let class = (int(class)?, name.clone());
+            if !types.contains(&class) {
+                types.insert(class.clone());
+            }
+            Some(class)
+        })?;
     let threads: Vec<_> = group.shown.iter().filter(|t| t.running > 0).collect();
     page.heading("Where they ran, % of each one's running time");
     let (mut name, mut tid, mut running) =
@@ -32,8 +40,6 @@ pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(),
         running.push(ms(thread.running));
     }
     let mut columns = vec![name, tid, running];
-    let keys = || threads.iter().map(|t| t.key);
-    let types: BTreeSet<&(i64, String)> = by_type.values().flat_map(BTreeMap::keys).collect();
     if types.len() > 1 {
         for class in types.iter().rev() {
             let mut column = Column::numbers(head_of(&class.1), 0);
@@ -41,7 +47,8 @@ pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(),
             columns.push(column);
         }
     }
-    let cpus: BTreeSet<i64> = keys().filter_map(|k| by_cpu.get(&k)).flat_map(|p| p.keys().copied()).collect();
+    let cpus: BTreeSet<i64> =
+        threads.iter().filter_map(|t| by_cpu.get(&t.key)).flat_map(|p| p.keys().copied()).collect();
     if cpus.len() <= MOST_COLUMNS {
         for cpu in cpus {
             let mut column = Column::numbers(&format!("CPU {cpu}"), 3);
@@ -57,16 +64,34 @@ pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(),
     Ok(())
 }
 
-fn places<K: Ord>(table: &Table, key: impl Fn(&Table, usize) -> Option<K>) -> Places<K> {
+/// The places of some threads; `key` is asked of every row.
+fn places<K: Ord, const N: usize>(
+    session: &Session,
+    def: &TableDef,
+    threads: &BTreeSet<i64>,
+    columns: [&str; N],
+    mut key: impl FnMut([Option<&Value>; N]) -> Option<K>,
+) -> Result<Places<K>, EngineError> {
+    let col = |name| def.col(name).unwrap_or(usize::MAX);
+    let (thread, running, columns) = (col("thread"), col("running_ns"), columns.map(col));
     let mut all = Places::new();
-    for i in 0..table.rows.len() {
-        if let (Some(thread), Some(key), Some(ns)) = (table.int(i, "thread"), key(table, i), table.int(i, "running_ns"))
-        {
-            let sum: &mut i64 = all.entry(thread).or_default().entry(key).or_default();
-            *sum = sum.saturating_add(ns);
+    session.rows(def.name, &mut |rows| {
+        for row in rows {
+            let key = key(columns.map(|at| row.get(at)));
+            if let (Some(thread), Some(key), Some(ns)) = (int(row.get(thread)), key, int(row.get(running)))
+                && threads.contains(&thread)
+            {
+                let sum: &mut i64 = all.entry(thread).or_default().entry(key).or_default();
+                *sum = sum.saturating_add(ns);
+            }
         }
-    }
-    all
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+fn int(cell: Option<&Value>) -> Option<i64> {
+    if let Some(Value::Int(v)) = cell { Some(*v) } else { None }
 }
 
 fn of<K: Ord>(places: &Places<K>, thread: i64, place: &K, running: i64) -> String {

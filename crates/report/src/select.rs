@@ -1,9 +1,9 @@
 //! Which threads are shown, in which order.
 
-use crate::{Options, Sort, words};
+use crate::gather::{Gathering, Group};
+use crate::{Options, words};
 use engine::{EngineError, Session};
-use model::Table;
-use std::cmp::Reverse;
+use model::{TableDef, Value, tables};
 use std::collections::HashSet;
 
 /// A row of `threads`.
@@ -34,176 +34,186 @@ impl Thread {
     pub fn number(&self) -> String {
         if self.life > 0 { format!("{}:{}", self.tid, self.life) } else { self.tid.to_string() }
     }
-}
 
-/// All of them in one row. The times of a damaged file may be larger than any sum.
-pub fn sum<'a>(name: String, threads: impl Iterator<Item = &'a Thread>) -> Thread {
-    let mut all = Thread { name, ..Thread::default() };
-    let add = |to: &mut Option<i64>, more: Option<i64>| {
-        if let Some(more) = more {
-            *to = Some(to.unwrap_or(0).saturating_add(more));
-        }
-    };
-    for t in threads {
-        all.running = all.running.saturating_add(t.running);
-        add(&mut all.stolen, t.stolen);
-        add(&mut all.ready, t.ready);
-        all.blocked = all.blocked.saturating_add(t.blocked);
-        all.unknown = all.unknown.saturating_add(t.unknown);
-        all.inferred = all.inferred.saturating_add(t.inferred);
-        all.exited = all.exited.saturating_add(t.exited);
-        all.involuntary = all.involuntary.saturating_add(t.involuntary);
-        all.voluntary = all.voluntary.saturating_add(t.voluntary);
-        all.max_ready = all.max_ready.max(t.max_ready);
-        all.migrations = all.migrations.saturating_add(t.migrations);
+    /// Another one's sums too. The times of a damaged file may be larger than any sum.
+    pub fn add(&mut self, other: &Self) {
+        let add = |to: &mut Option<i64>, more: Option<i64>| {
+            if let Some(more) = more {
+                *to = Some(to.unwrap_or(0).saturating_add(more));
+            }
+        };
+        self.running = self.running.saturating_add(other.running);
+        add(&mut self.stolen, other.stolen);
+        add(&mut self.ready, other.ready);
+        self.blocked = self.blocked.saturating_add(other.blocked);
+        self.unknown = self.unknown.saturating_add(other.unknown);
+        self.inferred = self.inferred.saturating_add(other.inferred);
+        self.exited = self.exited.saturating_add(other.exited);
+        self.involuntary = self.involuntary.saturating_add(other.involuntary);
+        self.voluntary = self.voluntary.saturating_add(other.voluntary);
+        self.max_ready = self.max_ready.max(other.max_ready);
+        self.migrations = self.migrations.saturating_add(other.migrations);
     }
-    all
 }
 
-/// The rows of `threads`.
-pub fn read(table: &Table) -> Vec<Thread> {
-    let row = |i: usize| {
-        let int = |name: &str| table.int(i, name);
-        let sum = |name: &str| int(name).unwrap_or(0);
+/// The columns of `threads` that are shown.
+struct Reading([usize; 17]);
+
+impl Reading {
+    fn of(def: &TableDef) -> Self {
+        const NAMES: [&str; 17] = [
+            "thread",
+            "tid",
+            "life",
+            "pid",
+            "name",
+            "running_ns",
+            "exec_ns",
+            "exec_of_ns",
+            "ready_ns",
+            "blocked_ns",
+            "unknown_ns",
+            "inferred_ns",
+            "exited_ns",
+            "involuntary",
+            "voluntary",
+            "max_ready_ns",
+            "migrations",
+        ];
+        Self(NAMES.map(|name| def.col(name).unwrap_or(usize::MAX)))
+    }
+
+    fn thread(&self, row: &[Value]) -> Thread {
+        let cells = self.0.map(|at| row.get(at));
+        let text = if let Some(Value::Text(name)) = cells[4] { name } else { "?" };
+        let int = cells.map(|cell| if let Some(Value::Int(v)) = cell { Some(*v) } else { None });
+        let [key, tid, life, pid, _, running, exec, exec_of, ready, blocked, unknown, inferred, exited, ..] = int;
+        let [.., inv, vol, most, migr] = int;
+        let sum = |cell: Option<i64>| cell.unwrap_or(0);
         Thread {
-            key: sum("thread"),
-            tid: sum("tid"),
-            life: sum("life"),
-            pid: int("pid"),
-            name: words::plain(table.text(i, "name").unwrap_or("?")),
-            running: sum("running_ns"),
-            stolen: int("exec_of_ns").zip(int("exec_ns")).map(|(of, exec)| of.saturating_sub(exec)),
-            ready: int("ready_ns"),
-            blocked: sum("blocked_ns"),
-            unknown: sum("unknown_ns"),
-            inferred: sum("inferred_ns"),
-            exited: sum("exited_ns"),
-            involuntary: sum("involuntary"),
-            voluntary: sum("voluntary"),
-            max_ready: int("max_ready_ns"),
-            migrations: sum("migrations"),
+            key: sum(key),
+            tid: sum(tid),
+            life: sum(life),
+            pid,
+            name: words::plain(text),
+            running: sum(running),
+            stolen: exec_of.zip(exec).map(|(of, exec)| of.saturating_sub(exec)),
+            ready,
+            blocked: sum(blocked),
+            unknown: sum(unknown),
+            inferred: sum(inferred),
+            exited: sum(exited),
+            involuntary: sum(inv),
+            voluntary: sum(vol),
+            max_ready: most,
+            migrations: sum(migr),
         }
-    };
-    (0..table.rows.len()).map(row).collect()
+    }
 }
 
-/// Threads that are shown together.
-pub struct Group {
-    /// What they have in common.
-    pub title: String,
-    /// Those shown, in order.
-    pub shown: Vec<Thread>,
-    /// All others of the group in one row, and how many they are.
-    pub others: Option<(usize, Thread)>,
-    /// All of the group.
-    pub all: Thread,
-    /// Whether all are of one process.
-    pub one_process: bool,
-}
+/// Hands on all threads, each time that it is called.
+type Threads<'a> = &'a dyn Fn(&mut dyn FnMut(Thread)) -> Result<(), EngineError>;
 
 /// The process asked for, or the one that the recording was made for and then all others, or all.
-pub fn groups(session: &Session, options: &Options, threads: &[Thread]) -> Result<Vec<Group>, EngineError> {
+pub fn groups(session: &Session, options: &Options) -> Result<Vec<Group>, EngineError> {
+    let reading = Reading::of(session.definition(tables::THREADS.name)?);
+    let threads = |each: &mut dyn FnMut(Thread)| {
+        session.rows(tables::THREADS.name, &mut |rows| {
+            rows.iter().for_each(|row| each(reading.thread(row)));
+            Ok(())
+        })
+    };
     if let Some(asked) = &options.process {
-        let (title, chosen) = of_process(asked, threads);
-        if chosen.is_empty() {
-            return Err(EngineError::Other(format!(
+        return of_process(asked, &threads, options)?.map(|group| vec![group]).ok_or_else(|| {
+            EngineError::Other(format!(
                 "{}: no thread of a process called {asked}; `corewise report {}` shows all threads",
                 session.path().display(),
                 session.path().display()
-            )));
-        }
-        return Ok(vec![group(title, chosen, options)]);
+            ))
+        });
     }
     let focus = session.facts().focus.map(i64::from);
-    let (inside, outside): (Vec<Thread>, Vec<Thread>) =
-        threads.iter().cloned().partition(|t| focus.is_some() && t.pid == focus);
-    let mut groups = Vec::new();
-    if let Some(pid) = focus.filter(|_| !inside.is_empty()) {
-        groups.push(group(of_pid(pid, &inside), inside, options));
-    }
+    let (mut inside, mut outside) = (OfPid::new(focus, options), Gathering::new(options));
+    threads(&mut |t| if focus.is_some() && t.pid == focus { inside.add(t) } else { outside.add(t) })?;
+    let mut groups: Vec<Group> = inside.finish().into_iter().collect();
     let title = if groups.is_empty() { "Threads" } else { "All other threads" };
     if !outside.is_empty() {
-        groups.push(group(title.to_owned(), outside, options));
+        groups.push(outside.finish(title.to_owned()));
     }
     Ok(groups)
 }
 
-fn of_pid(pid: i64, threads: &[Thread]) -> String {
-    let name = threads.iter().find(|t| t.tid == pid).map(|t| format!(" ({})", t.name)).unwrap_or_default();
-    format!("Threads of process {pid}{name}")
+/// The threads of a process known by number.
+struct OfPid {
+    pid: Option<i64>,
+    name: Option<String>,
+    threads: Gathering,
 }
 
-fn of_process(asked: &str, threads: &[Thread]) -> (String, Vec<Thread>) {
+impl OfPid {
+    fn new(pid: Option<i64>, options: &Options) -> Self {
+        Self { pid, name: None, threads: Gathering::new(options) }
+    }
+
+    fn add(&mut self, thread: Thread) {
+        // Its first thread, and of that its first life.
+        if self.name.is_none() && Some(thread.tid) == self.pid {
+            self.name = Some(format!(" ({})", thread.name));
+        }
+        self.threads.add(thread);
+    }
+
+    fn finish(self) -> Option<Group> {
+        let pid = self.pid.filter(|_| !self.threads.is_empty())?;
+        Some(self.threads.finish(format!("Threads of process {pid}{}", self.name.unwrap_or_default())))
+    }
+}
+
+fn of_process(asked: &str, threads: Threads<'_>, options: &Options) -> Result<Option<Group>, EngineError> {
     if let Ok(pid) = asked.parse::<i64>() {
-        let of: Vec<Thread> = threads.iter().filter(|t| t.pid == Some(pid) || t.tid == pid).cloned().collect();
-        return (of_pid(pid, &of), of);
+        let mut of = OfPid::new(Some(pid), options);
+        threads(&mut |t| {
+            if t.pid == Some(pid) || t.tid == pid {
+                of.add(t);
+            }
+        })?;
+        return Ok(of.finish());
     }
-    let pids: HashSet<i64> =
-        threads.iter().filter(|t| t.name == asked && t.pid == Some(t.tid)).map(|t| t.tid).collect();
-    let of = |t: &&Thread| t.name == asked || t.pid.is_some_and(|p| pids.contains(&p));
-    (format!("Threads of {asked}"), threads.iter().filter(of).cloned().collect())
-}
-
-fn group(title: String, mut threads: Vec<Thread>, options: &Options) -> Group {
-    sort(&mut threads, options.sort);
-    let all = sum(format!("all {}", threads.len()), threads.iter());
-    let one_process = threads.first().is_some_and(|f| f.pid.is_some() && threads.iter().all(|t| t.pid == f.pid));
-    let rest = threads.split_off(options.top.min(threads.len()));
-    let others = (!rest.is_empty()).then(|| (rest.len(), sum(words::plural(rest.len() as u64, "other"), rest.iter())));
-    Group { title, shown: threads, others, all, one_process }
-}
-
-fn sort(threads: &mut [Thread], by: Sort) {
-    let largest = |t: &Thread| match by {
-        Sort::Running => t.running,
-        Sort::Ready => t.ready.unwrap_or(0),
-        Sort::MaxReady => t.max_ready.unwrap_or(0),
-        Sort::Blocked => t.blocked,
-        Sort::Unknown => t.unknown,
-        Sort::Switches => t.involuntary.saturating_add(t.voluntary),
-        Sort::Migrations => t.migrations,
-        Sort::Name => 0,
-    };
-    match by {
-        Sort::Name => threads.sort_by(|a, b| (&a.name, a.key).cmp(&(&b.name, b.key))),
-        _ => threads.sort_by_key(|t| (Reverse(largest(t)), t.key)),
-    }
+    let mut pids = HashSet::new();
+    threads(&mut |t| {
+        if t.name == asked && t.pid == Some(t.tid) {
+            pids.insert(t.tid);
+        }
+    })?;
+    let mut of = Gathering::new(options);
+    threads(&mut |t| {
+        if t.name == asked || t.pid.is_some_and(|p| pids.contains(&p)) {
+            of.add(t);
+        }
+    })?;
+    Ok((!of.is_empty()).then(|| of.finish(format!("Threads of {asked}"))))
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
-
-    fn thread(key: i64, pid: i64, name: &str, running: i64) -> Thread {
-        Thread { key, tid: key, pid: Some(pid), name: name.to_owned(), running, ready: Some(1), ..Thread::default() }
-    }
 
     #[test]
     fn a_process_is_found_by_number_by_its_first_threads_name_or_by_a_threads() {
-        let all = [thread(10, 10, "game", 1), thread(11, 10, "Render", 5), thread(12, 12, "hog", 9)];
-        let keys = |asked| of_process(asked, &all).1.iter().map(|t| t.key).collect::<Vec<_>>();
+        let thread =
+            |key, pid, name: &str| Thread { key, tid: key, pid: Some(pid), name: name.to_owned(), ..Thread::default() };
+        let all = [thread(10, 10, "game"), thread(11, 10, "Render"), thread(12, 12, "hog")];
+        let threads = |each: &mut dyn FnMut(Thread)| {
+            all.iter().cloned().for_each(each);
+            Ok(())
+        };
+        let group = |asked| of_process(asked, &threads, &Options::default()).unwrap();
+        let keys = |asked| group(asked).unwrap().shown.iter().map(|t| t.key).collect::<Vec<_>>();
         assert_eq!(keys("10"), [10, 11]);
         assert_eq!(keys("game"), [10, 11]);
         assert_eq!(keys("Render"), [11]);
-        assert!(keys("nobody").is_empty());
-        assert_eq!(of_process("10", &all).0, "Threads of process 10 (game)");
-    }
-
-    #[test]
-    fn what_is_not_shown_is_summed() {
-        let all = vec![thread(1, 1, "a", 1), thread(2, 1, "b", 5), thread(3, 1, "c", 9)];
-        let group = group("Threads".to_owned(), all, &Options { top: 1, ..Options::default() });
-        assert_eq!(group.shown[0].name, "c");
-        let (count, others) = group.others.unwrap();
-        assert_eq!((count, others.running, others.ready), (2, 6, Some(2)));
-        assert_eq!(group.all.running, 15);
-        assert!(group.one_process);
-    }
-
-    #[test]
-    fn sorted_by_name() {
-        let mut all = vec![thread(1, 1, "b", 1), thread(2, 1, "a", 0)];
-        sort(&mut all, Sort::Name);
-        assert_eq!(all[0].name, "a");
+        assert!(group("nobody").is_none());
+        assert_eq!(group("10").unwrap().title, "Threads of process 10 (game)");
     }
 }

@@ -1,7 +1,8 @@
 //! What each thread did.
 
+use crate::gather::Group;
 use crate::grid::{Column, Page};
-use crate::select::{Group, Thread};
+use crate::select::Thread;
 use crate::words::{grouped, ms, share, short};
 use engine::Session;
 

@@ -57,10 +57,16 @@ fn nobody_of_that_name() {
     assert!(error.contains("nobody") && error.contains("corewise report"), "{error}");
 }
 
+fn object(session: &Session, options: &Options) -> serde_json::Value {
+    let mut out = Vec::new();
+    report::json(session, options, &mut out).expect("an object");
+    serde_json::from_slice(&out).expect("JSON")
+}
+
 #[test]
 fn the_object_closes() {
     let session = open("sched.data", PassOptions::default());
-    let json = report::json(&session, &Options { concurrency: true, ..Options::default() }).expect("an object");
+    let json = object(&session, &Options { concurrency: true, ..Options::default() });
     let sum = |table: &str, of: &dyn Fn(&serde_json::Value) -> i64| -> i64 {
         json[table].as_array().expect("rows").iter().map(of).sum()
     };
@@ -73,6 +79,6 @@ fn the_object_closes() {
     assert_eq!(json["summary"]["laws_hold"], true);
     assert_eq!(json["source"]["format"], "perf.data");
     let one = Options { process: Some("sched-messaging".to_owned()), ..Options::default() };
-    let one = report::json(&session, &one).expect("an object");
+    let one = object(&session, &one);
     assert!(one["threads"].as_array().expect("rows").iter().all(|t| t["name"] == "sched-messaging"));
 }

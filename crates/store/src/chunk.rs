@@ -91,8 +91,11 @@ impl Values {
     }
 }
 
+/// A column's part of a row group, and what the footer says of it.
+pub(crate) type Chunk = (Bytes, ColumnCloseResult);
+
 /// What a chunk is made with; kept from chunk to chunk for its memory.
-pub(crate) struct Encoder {
+pub(crate) struct Chunker {
     zstd: zstd::bulk::Compressor<'static>,
     page: Vec<u8>,
     dict: Vec<u8>,
@@ -105,7 +108,7 @@ pub(crate) struct Encoder {
 
 /// What the encoding of a page's values came to.
 struct Page {
-    /// Entries of the dictionary in `Encoder::dict`.
+    /// Entries of the dictionary in `Chunker::dict`.
     dict: Option<usize>,
     encoding: Encoding,
     stats: Option<Statistics>,
@@ -118,7 +121,7 @@ struct Page {
 /// its first rows are written; it is then put into place.
 pub(crate) const SAME_AT: u64 = 13;
 
-impl Encoder {
+impl Chunker {
     pub(crate) fn new() -> std::io::Result<Self> {
         Ok(Self {
             zstd: zstd::bulk::Compressor::new(1)?,
@@ -139,7 +142,7 @@ impl Encoder {
         values: &Values,
         rows: usize,
         names: &[Box<str>],
-    ) -> Result<(Bytes, ColumnCloseResult)> {
+    ) -> Result<Chunk> {
         self.page.clear();
         self.dict.clear();
         let nullable = descr.max_def_level() > 0;
@@ -303,7 +306,7 @@ impl Encoder {
     }
 
     /// Compresses the pages and puts headers before them.
-    fn finish(&mut self, descr: ColumnDescPtr, page: Page, rows: usize) -> Result<(Bytes, ColumnCloseResult)> {
+    fn finish(&mut self, descr: ColumnDescPtr, page: Page, rows: usize) -> Result<Chunk> {
         // A page that zstd does not shrink is not worth unpacking; the codec is the whole chunk's.
         let data = std::mem::take(&mut self.page);
         let mut packed = std::mem::take(&mut self.packed);

@@ -5,7 +5,8 @@
 //! switch; between the switches of different threads it jumps to and fro and would take more bytes than all the rest, so
 //! it is kept as the difference to the same thread's last.
 
-use crate::chunk::{Encoder, NO_WORD, Values};
+use crate::chunk::{NO_WORD, Values};
+use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_tables::{EventKind, STACK_STORES, STACKS, TABLES, origin};
 use crate::sheet::{Done, Sheet, columns};

@@ -1,12 +1,16 @@
 //! Opening a trace folder and reading its tables and stretches.
 
-use crate::chunk::{Encoder, NO_WORD, Values};
+use crate::chunk::{NO_WORD, Values};
+use crate::encoder::Encoder;
 use crate::error::{AGAIN, Error, RECOMPUTE};
+use crate::format::EachRows;
 use crate::manifest::{FileInfo, MANIFEST, Manifest};
 use crate::read::{Expected, Reader};
 use crate::sheet::{Column, Store, columns};
 use crate::states_out::{CPU_STORES, GROUP, THREAD_STORES};
-use crate::{small, words as w};
+
+use crate::small::{self, RowSheet};
+use crate::words as w;
 use model::{CpuId, CpuStretch, Ns, Span, Table, TableDef, ThreadKey, ThreadStretch, Tid, Value, tables};
 use std::path::{Path, PathBuf};
 
@@ -63,31 +67,48 @@ impl Folder {
     /// # Errors
     /// Where the name is of no table, or the file is damaged.
     pub fn read_table(&self, name: &str) -> Result<Option<Table>, Error> {
-        let Some(def) = tables::ALL.iter().find(|d| d.name == name && self.states_of(d).is_none()).copied() else {
-            let has = self.tables().iter().map(|d| d.name).collect::<Vec<_>>().join(", ");
-            return Err(Error::NoTable { path: self.path.clone(), name: name.to_owned(), has });
-        };
+        let def = self.small(name)?;
+        let mut table = Table::new(def);
+        let there = self.table_rows(name, &mut |rows| {
+            table.rows.extend_from_slice(rows);
+            Ok(())
+        })?;
+        Ok(there.then_some(table))
+    }
+
+    /// [`Self::read_table`], some thousand rows at a time; tells whether the table is there.
+    ///
+    /// # Errors
+    /// Where the name is of no table, the file is damaged, or what `each` says.
+    pub fn table_rows(&self, name: &str, each: EachRows<'_>) -> Result<bool, Error> {
+        let def = self.small(name)?;
         let path = self.table_path(name);
         if !path.exists() {
-            return Ok(None);
+            return Ok(false);
         }
         // Which version it is must be known before its columns are asked for.
         if Reader::open(&path, &[], None, RECOMPUTE)?.about("corewise.version") != Some(def.version.to_string()) {
-            return Ok(None);
+            return Ok(false);
         }
         let stores = small::stores(def);
         let reader = Reader::open(&path, &columns(0, def, &stores, &[]), None, RECOMPUTE)?;
-        let mut table = Table::new(def);
         let mut names = Vec::new();
         for group in 0..reader.groups() {
+            names.clear();
             let (rows, cols) = reader.group(group, &mut names)?;
             if matches!(cols.first(), Some(Values::Key(trace)) if trace.iter().any(|t| *t != self.manifest.trace)) {
                 return Err(reader.damaged("it is of another trace"));
             }
-            let cols = cols.get(1..).unwrap_or_default();
-            table.rows.extend((0..rows).map(|row| cols.iter().map(|c| cell(c, row, &names)).collect()));
+            in_cells(rows, cols.get(1..).unwrap_or_default(), &names, each)?;
         }
-        Ok(Some(table))
+        Ok(true)
+    }
+
+    fn small(&self, name: &str) -> Result<&'static TableDef, Error> {
+        tables::ALL.iter().find(|d| d.name == name && self.states_of(d).is_none()).copied().ok_or_else(|| {
+            let has = self.tables().iter().map(|d| d.name).collect::<Vec<_>>().join(", ");
+            Error::NoTable { path: self.path.clone(), name: name.to_owned(), has }
+        })
     }
 
     /// Keeps a table that was computed later; one that is there is replaced.
@@ -99,8 +120,12 @@ impl Folder {
         let part = path.with_extension(format!("part-{}", std::process::id()));
         let mut encoder = Encoder::new().map_err(|e| Error::Bug(format!("zstd: {e}")))?;
         let _ = std::fs::remove_file(&part);
-        let write = small::begin(&part, table, &mut encoder);
-        let done = write.and_then(|sheet| sheet.close_as(self.manifest.trace, &mut encoder, &[]));
+        let mut write = || {
+            let mut sheet = RowSheet::create(&part, table.def)?;
+            table.rows.iter().try_for_each(|row| sheet.push(row, &mut encoder))?;
+            sheet.finish(&mut encoder)?.close_as(self.manifest.trace, &mut encoder, &[])
+        };
+        let done = write();
         let done = done.and_then(|_| std::fs::rename(&part, &path).map_err(Error::io(&path, "giving it its name")));
         if done.is_err() {
             let _ = std::fs::remove_file(&part);
@@ -146,13 +171,8 @@ impl Folder {
         let stores = if def.name == tables::THREAD_STATE.name { THREAD_STORES } else { CPU_STORES };
         let mut failed = Ok(());
         self.stretches(def, stores, span, |rows, cols| {
-            // Boxed cells take far more room than columns: some at a time.
-            for from in (0..rows).step_by(4096) {
-                let part = from..rows.min(from + 4096);
-                let cells: Vec<Vec<Value>> = part.map(|r| cols.iter().map(|c| cell(c, r, &[])).collect()).collect();
-                if failed.is_ok() {
-                    failed = each(&cells);
-                }
+            if failed.is_ok() {
+                failed = in_cells(rows, cols, &[], &mut each);
             }
             Some(())
         })?;
@@ -248,6 +268,16 @@ fn cut(rows: usize, cols: Vec<Values>, start: usize, keep: &dyn Fn(i64, i64, usi
         to
     });
     (kept.len(), taken.collect())
+}
+
+/// Hands on columns as rows. Boxed cells take far more room than columns: some at a time.
+fn in_cells(rows: usize, cols: &[Values], names: &[Box<str>], each: EachRows<'_>) -> Result<(), Error> {
+    for from in (0..rows).step_by(4096) {
+        let part = from..rows.min(from + 4096);
+        let cells: Vec<Vec<Value>> = part.map(|r| cols.iter().map(|c| cell(c, r, names)).collect()).collect();
+        each(&cells)?;
+    }
+    Ok(())
 }
 
 /// One cell of columns read.

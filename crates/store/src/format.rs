@@ -1,10 +1,11 @@
 //! Tables for people and other tools: csv, json, Markdown, Parquet, a row at a time.
 
-use crate::chunk::Encoder;
+use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::folder::Folder;
 use crate::sheet::{Sheet, columns};
-use crate::{format_csv, format_json, format_md, small};
+use crate::small::{RowSheet, stores};
+use crate::{format_csv, format_json, format_md};
 use model::{Rows, Span, Table, TableDef, Value};
 use std::io::Write;
 use std::path::Path;
@@ -103,9 +104,6 @@ pub fn write_table(
     writer.finish()
 }
 
-/// Rows of a row group of exported Parquet.
-const GROUP: usize = 1 << 14;
-
 /// A table being written in a form, for who makes its rows one by one.
 pub struct TableWriter<'a> {
     def: &'static TableDef,
@@ -120,7 +118,7 @@ pub struct TableWriter<'a> {
 
 enum To<'a> {
     Text(&'a mut (dyn Write + Send)),
-    Parquet { sheet: Box<Sheet<&'a mut (dyn Write + Send)>>, encoder: Box<Encoder>, group: Vec<Vec<Value>> },
+    Parquet { sheet: Box<RowSheet<&'a mut (dyn Write + Send)>>, encoder: Box<Encoder> },
 }
 
 impl<'a> TableWriter<'a> {
@@ -135,11 +133,10 @@ impl<'a> TableWriter<'a> {
         out: &'a mut (dyn Write + Send),
     ) -> Result<Self, Error> {
         let to = if format == Format::Parquet {
-            let columns = columns(trace.unwrap_or(0), def, &small::stores(def), &[]);
+            let columns = columns(trace.unwrap_or(0), def, &stores(def), &[]);
             To::Parquet {
-                sheet: Box::new(Sheet::new(out, Path::new("output"), def, &columns)?),
+                sheet: Box::new(RowSheet::new(Sheet::new(out, Path::new("output"), def, &columns)?, def)),
                 encoder: Box::new(Encoder::new().map_err(|e| Error::Bug(format!("zstd: {e}")))?),
-                group: Vec::new(),
             }
         } else {
             To::Text(out)
@@ -167,13 +164,8 @@ impl<'a> TableWriter<'a> {
             Format::Parquet => {}
         }
         self.rows += 1;
-        if let To::Parquet { sheet, encoder, group } = &mut self.to {
-            group.push(row.to_vec());
-            if group.len() >= GROUP {
-                small::add(sheet, self.def, group, encoder)?;
-                group.clear();
-            }
-            return Ok(());
+        if let To::Parquet { sheet, encoder } = &mut self.to {
+            return sheet.push(row, encoder);
         }
         self.put()
     }
@@ -193,10 +185,7 @@ impl<'a> TableWriter<'a> {
         let format = self.format.as_str();
         let out = match self.to {
             To::Text(out) => out,
-            To::Parquet { mut sheet, mut encoder, group } => {
-                small::add(&mut sheet, self.def, &group, &mut encoder)?;
-                sheet.close(&mut encoder, &[])?.0
-            }
+            To::Parquet { sheet, mut encoder } => sheet.finish(&mut encoder)?.close(&mut encoder, &[])?.0,
         };
         out.flush().map_err(|source| Error::Output { format, source })
     }

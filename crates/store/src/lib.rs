@@ -15,6 +15,7 @@
 
 mod chunk;
 mod encode;
+mod encoder;
 mod error;
 mod event_tables;
 mod events_in;

@@ -1,6 +1,7 @@
 //! One Parquet file that grows by row groups: the columns of a [`TableDef`] behind the column `trace`.
 
-use crate::chunk::{Encoder, SAME_AT, Values};
+use crate::chunk::{SAME_AT, Values};
+use crate::encoder::Encoder;
 use crate::error::Error;
 use arrow_schema::{DataType, Field, Schema};
 use model::{Col, Kind, TableDef};
@@ -193,10 +194,10 @@ impl<W: Write + Send> Sheet<W> {
             return Ok(());
         }
         let descr = self.writer.schema_descr().columns().to_vec();
-        let write = || {
+        let mut write = || {
+            let chunks = encoder.columns(&descr, &self.columns, rows, names)?;
             let mut group = self.writer.next_row_group()?;
-            for (values, descr) in self.columns.iter().zip(descr) {
-                let (bytes, close) = encoder.chunk(descr, values, rows, names)?;
+            for (bytes, close) in chunks {
                 group.append_column(&bytes, close)?;
             }
             group.close()

@@ -1,60 +1,109 @@
-//! `tables/<table>.parquet`: tables that are held in memory.
+//! `tables/<table>.parquet`: tables that follow from sums, a row at a time.
 
-use crate::chunk::{Encoder, Values};
+use crate::chunk::Values;
+use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::sheet::{Sheet, Store, columns};
-use model::{Table, TableDef, Value};
+use model::{Rows, TableDef, Value};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+
+/// Rows of a row group.
+const GROUP: usize = 1 << 14;
 
 /// How the columns of a small table are stored.
 pub(crate) fn stores(def: &TableDef) -> Vec<Store> {
     def.cols.iter().map(|c| Store::of(c.kind)).collect()
 }
 
-/// Writes a table's rows to a new file, of which only the end is left to write.
-pub(crate) fn begin(path: &Path, table: &Table, with: &mut Encoder) -> Result<Sheet<File>, Error> {
-    let mut sheet = Sheet::create(path, table.def, &columns(0, table.def, &stores(table.def), &[]))?;
-    add(&mut sheet, table.def, &table.rows, with)?;
-    Ok(sheet)
+/// A table being written row by row.
+pub(crate) struct RowSheet<W: Write + Send> {
+    sheet: Sheet<W>,
+    def: &'static TableDef,
+    rows: usize,
+    /// The texts of this row group.
+    names: Vec<Box<str>>,
+    known: FxHashMap<Box<str>, u32>,
 }
 
-/// Adds rows as one row group.
-pub(crate) fn add<W: Write + Send>(
-    sheet: &mut Sheet<W>,
-    def: &TableDef,
-    rows: &[Vec<Value>],
-    with: &mut Encoder,
-) -> Result<(), Error> {
-    let mut names: Vec<Box<str>> = Vec::new();
-    let mut known: FxHashMap<&str, u32> = FxHashMap::default();
-    for (at, col) in def.cols.iter().enumerate() {
-        let cells = || rows.iter().map(|r| r.get(at).unwrap_or(&Value::Null));
-        if let Some(row) = cells().position(|v| !fits(v, sheet.col(at), col.nullable)) {
-            let what = format!("row {row} of table {} has no {:?} in column {}", def.name, col.kind, col.name);
-            return Err(Error::Bug(what));
+impl RowSheet<File> {
+    /// A new file whose `trace` is still to be told.
+    pub(crate) fn create(path: &Path, def: &'static TableDef) -> Result<Self, Error> {
+        Ok(Self::new(Sheet::create(path, def, &columns(0, def, &stores(def), &[]))?, def))
+    }
+}
+
+impl<W: Write + Send> RowSheet<W> {
+    /// Rows go to this sheet.
+    pub(crate) fn new(sheet: Sheet<W>, def: &'static TableDef) -> Self {
+        Self { sheet, def, rows: 0, names: Vec::new(), known: FxHashMap::default() }
+    }
+
+    /// Adds a row, its values in the order of the definition's columns.
+    pub(crate) fn push(&mut self, row: &[Value], with: &mut Encoder) -> Result<(), Error> {
+        for (at, col) in self.def.cols.iter().enumerate() {
+            let value = row.get(at).unwrap_or(&Value::Null);
+            let to = self.sheet.col(at);
+            if !fits(value, to, col.nullable) {
+                let (row, table) = (self.rows, self.def.name);
+                return Err(Error::Bug(format!(
+                    "row {row} of table {table} has no {:?} in column {}",
+                    col.kind, col.name
+                )));
+            }
+            match (to, value) {
+                (Values::Long(to) | Values::Key(to), Value::Int(v)) => to.push(*v),
+                (Values::Long(to) | Values::Key(to), _) => to.push(i64::MIN),
+                (Values::Float(to), value) => to.push(if let Value::Float(v) = value { Some(*v) } else { None }),
+                (Values::Bool(to), value) => to.push(if let Value::Bool(v) = value { Some(*v) } else { None }),
+                (Values::Text(to), Value::Text(text)) => to.push(number(text, &mut self.names, &mut self.known)),
+                (Values::Text(to), _) => to.push(0),
+                _ => {}
+            }
         }
-        match sheet.col(at) {
-            Values::Long(to) | Values::Key(to) => to.extend(cells().map(|v| int(v).unwrap_or(i64::MIN))),
-            Values::Float(to) => to.extend(cells().map(|v| if let Value::Float(v) = v { Some(*v) } else { None })),
-            Values::Bool(to) => to.extend(cells().map(|v| if let Value::Bool(v) = v { Some(*v) } else { None })),
-            Values::Text(to) => to.extend(cells().map(|v| {
-                let Value::Text(text) = v else { return 0 };
-                *known.entry(text).or_insert_with(|| {
-                    names.push(text.as_str().into());
-                    names.len() as u32
-                })
-            })),
-            _ => {}
+        self.rows += 1;
+        if self.sheet.rows() >= GROUP { self.flush(with) } else { Ok(()) }
+    }
+
+    /// The sheet, of which only the end is left to write.
+    pub(crate) fn finish(mut self, with: &mut Encoder) -> Result<Sheet<W>, Error> {
+        self.flush(with)?;
+        Ok(self.sheet)
+    }
+
+    fn flush(&mut self, with: &mut Encoder) -> Result<(), Error> {
+        self.sheet.flush(with, &self.names)?;
+        self.names.clear();
+        self.known.clear();
+        Ok(())
+    }
+}
+
+/// Takes rows from who cannot be told that they cannot be written.
+pub(crate) struct Filling<'a> {
+    pub(crate) sheet: RowSheet<File>,
+    pub(crate) encoder: &'a mut Encoder,
+    pub(crate) failed: Result<(), Error>,
+}
+
+impl Rows for Filling<'_> {
+    fn row(&mut self, values: &[Value]) {
+        if self.failed.is_ok() {
+            self.failed = self.sheet.push(values, self.encoder);
         }
     }
-    sheet.flush(with, &names)
 }
 
-fn int(value: &Value) -> Option<i64> {
-    if let Value::Int(v) = value { Some(*v) } else { None }
+/// Texts count from 1.
+fn number(text: &str, names: &mut Vec<Box<str>>, known: &mut FxHashMap<Box<str>, u32>) -> u32 {
+    if let Some(number) = known.get(text) {
+        return *number;
+    }
+    names.push(text.into());
+    known.insert(text.into(), names.len() as u32);
+    names.len() as u32
 }
 
 fn fits(value: &Value, to: &Values, nullable: bool) -> bool {

@@ -4,7 +4,8 @@
 //! (a thread that sleeps for an hour) would be missed, so the index holds, for each row group, copies of the rows that
 //! began before it and end after its begin: never more than threads and CPUs.
 
-use crate::chunk::{Encoder, Values};
+use crate::chunk::Values;
+use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::sheet::{Column, Done, Sheet, Store, columns};
 use crate::words as w;

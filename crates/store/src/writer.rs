@@ -1,13 +1,13 @@
 //! Writing a trace folder while its events and stretches stream by.
 
-use crate::chunk::Encoder;
+use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::events_out::EventSheets;
 use crate::manifest::{FileInfo, MANIFEST, Manifest};
 use crate::sheet::{Done, Sheet};
-use crate::small;
+use crate::small::{Filling, RowSheet};
 use crate::states_out::{CoreTypes, StateSheets};
-use model::{CpuStretch, Event, Table, ThreadStretch};
+use model::{CpuStretch, Event, Rows, Table, TableDef, ThreadStretch};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -207,8 +207,27 @@ impl FolderWriter {
     /// # Errors
     /// Where it cannot be written.
     pub fn table(&mut self, table: &Table) -> Result<(), Error> {
-        let path = self.part.join("tables").join(format!("{}.parquet", table.def.name));
-        self.tables.push(small::begin(&path, table, &mut self.encoder)?);
+        self.table_of(table.def, |out| {
+            table.rows.iter().for_each(|row| out.row(row));
+            Ok(())
+        })
+    }
+
+    /// A table that `fill` makes row by row, once.
+    ///
+    /// # Errors
+    /// Where it cannot be written, or what `fill` says.
+    pub fn table_of<E: From<Error>>(
+        &mut self,
+        def: &'static TableDef,
+        fill: impl FnOnce(&mut dyn Rows) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let path = self.part.join("tables").join(format!("{}.parquet", def.name));
+        let sheet = RowSheet::create(&path, def)?;
+        let mut filling = Filling { sheet, encoder: &mut self.encoder, failed: Ok(()) };
+        fill(&mut filling)?;
+        filling.failed?;
+        self.tables.push(filling.sheet.finish(&mut self.encoder)?);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! A source, through ingest, both stages of the accounting, and the sweep over CPUs.
 #![allow(dead_code)] // each test uses its part
 
-use account::{Accountant, Collector, InferredIndex, Laws, Rules, Totals};
+use account::{Accountant, Collector, InferredIndex, Laws, Rules, ThreadTotals, Totals};
 use analysis::{Batch as Stretches, Context, Running};
 use ingest::{Limits, Opened, Ordered};
 use model::{Batch, CpuId, CpuStretch, Ns, Span, Table, ThreadStretch};
@@ -9,6 +9,7 @@ use topology::Machine;
 
 pub struct Accounted {
     pub totals: Totals,
+    pub lives: Vec<ThreadTotals>,
     pub laws: Laws,
     pub threads: Vec<ThreadStretch>,
     pub cpus: Vec<CpuStretch>,
@@ -46,7 +47,8 @@ pub fn accounted(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: boo
     stretches.threads(|s| threads.extend_from_slice(s)).unwrap();
     stretches.cpus(|s| cpus.extend_from_slice(s)).unwrap();
     let concurrency = concurrency(&totals, &cpus);
-    Accounted { laws: Laws::of(&totals), totals, threads, cpus, concurrency, late: ordered.late() }
+    let (laws, lives) = (Laws::of(&totals).unwrap(), totals.threads.all().unwrap());
+    Accounted { laws, lives, totals, threads, cpus, concurrency, late: ordered.late() }
 }
 
 fn concurrency(totals: &Totals, cpus: &[CpuStretch]) -> Table {

@@ -2,10 +2,11 @@
 
 use crate::args::Global;
 use crate::failure::{Failure, OK};
-use crate::output::{print, width};
+use crate::output::{print, stdout, width};
 use clap::ValueEnum;
 use engine::Session;
 use report::{Options, Sort};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -89,8 +90,10 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         color: global.color.wanted(),
     };
     if args.format == Form::Json {
-        let json = report::json(&session, &options)?;
-        print(&format!("{}\n", serde_json::to_string_pretty(&json).map_err(|e| Failure::new(e.to_string()))?))?;
+        let mut out = stdout()?;
+        report::json(&session, &options, &mut out)?;
+        writeln!(out)?;
+        out.flush()?;
     } else {
         print(&report::text(&session, &options)?)?;
     }

@@ -36,7 +36,12 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         }
         let rows = match &session {
             Some(session) if !engine::Session::is_large(def) && (session.is_folder() || def.name != "concurrency") => {
-                Some(session.table(def.name)?.rows.len())
+                let mut count = 0;
+                session.rows(def.name, &mut |rows| {
+                    count += rows.len();
+                    Ok(())
+                })?;
+                Some(count)
             }
             _ => None,
         };

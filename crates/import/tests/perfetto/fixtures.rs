@@ -97,9 +97,10 @@ fn compare(name: &str, read: &Told, answer: &Value) -> usize {
     let totals = totals(read);
     assert_eq!(json!([totals.broken(), totals.unwoken()]), json!([answer["broken"], answer["unwoken"]]), "{name}");
     let threads = answer["threads"].as_array().unwrap();
+    let ours = totals.threads.all().unwrap();
     for theirs in threads {
         let tid = theirs["tid"].as_i64().unwrap();
-        let lives: Vec<_> = totals.threads.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
+        let lives: Vec<_> = ours.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
         for state in ThreadState::ALL {
             let column = format!("{}_ns", state.as_str());
             let time = lives.iter().map(|t| t.time(state).0).sum::<i64>();

@@ -10,14 +10,15 @@ pub(crate) fn compare(name: &str, read: &Read, answer: &Value) {
     let totals = totals(read);
     assert_eq!(json!([totals.broken(), totals.unwoken()]), json!([answer["broken"], answer["unwoken"]]), "{name}");
     let theirs = answer["threads"].as_array().unwrap();
-    let mut ours: Vec<_> = totals.threads.iter().map(|t| i64::from(t.tid.0)).collect();
+    let threads = totals.threads.all().unwrap();
+    let mut ours: Vec<_> = threads.iter().map(|t| i64::from(t.tid.0)).collect();
     ours.sort_unstable();
     ours.dedup();
     let known = |tid: &i64| theirs.iter().any(|t| t["tid"].as_i64() == Some(*tid));
     ours.retain(|tid| !known(tid));
     for tid in ours {
         // Known by a mark or a fork only: the referee reads switches and wakings.
-        let lives = totals.threads.iter().filter(|t| i64::from(t.tid.0) == tid);
+        let lives = threads.iter().filter(|t| i64::from(t.tid.0) == tid);
         assert!(
             lives.map(|t| t.time(ThreadState::Running).0).sum::<i64>() == 0,
             "{tid} of {name} is unknown to the referee"
@@ -25,7 +26,7 @@ pub(crate) fn compare(name: &str, read: &Read, answer: &Value) {
     }
     for theirs in theirs {
         let tid = theirs["tid"].as_i64().unwrap();
-        let lives: Vec<_> = totals.threads.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
+        let lives: Vec<_> = threads.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
         for state in ThreadState::ALL {
             let column = format!("{}_ns", state.as_str());
             let time = lives.iter().map(|t| t.time(state).0).sum::<i64>();

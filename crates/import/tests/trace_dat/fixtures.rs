@@ -102,9 +102,10 @@ fn compare(name: &str, read: &Read, answer: &Value) {
     assert_eq!(json!([samples.count(), switches, last]), json!([answer["events"], answer["switches"], span]), "{name}");
     assert_eq!(json!([totals.broken(), totals.unwoken()]), json!([answer["broken"], answer["unwoken"]]), "{name}");
     let threads = answer["threads"].as_array().unwrap();
+    let ours = totals.threads.all().unwrap();
     for theirs in threads {
         let tid = theirs["tid"].as_i64().unwrap();
-        let lives: Vec<_> = totals.threads.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
+        let lives: Vec<_> = ours.iter().filter(|t| i64::from(t.tid.0) == tid).collect();
         let time = |s| lives.iter().map(|t| t.time(s).0).sum::<i64>();
         for state in ThreadState::ALL {
             let column = format!("{}_ns", state.as_str());
@@ -118,7 +119,7 @@ fn compare(name: &str, read: &Read, answer: &Value) {
         let their_counts = json!([theirs["involuntary"], theirs["voluntary"], theirs["migrations"]]);
         assert_eq!(json!(counts), their_counts, "counts of {tid} in {name}");
     }
-    let tids: std::collections::BTreeSet<_> = totals.threads.iter().map(|t| t.tid).collect();
+    let tids: std::collections::BTreeSet<_> = ours.iter().map(|t| t.tid).collect();
     assert_eq!(tids.len(), threads.len(), "threads of {name}");
     let followed = totals.cpus.iter().filter(|c| c.followed);
     for cpu in followed.clone() {

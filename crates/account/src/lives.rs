@@ -1,0 +1,155 @@
+//! Where the lives of threads are: those of threads that live in memory, all others on file.
+//!
+//! A number's life is over when its next one begins. A thread that exited may still be heard of, by a damaged or lossy
+//! source: its life rests on file, and is taken back should an event name it again.
+//!
+//! ```text
+//!   begin ──▶ here ──exit──▶ resting ──the number's next life, or the end──▶ over
+//!               ▲──named again──╯
+//! ```
+
+use crate::Threads;
+use crate::life::{Doing, Life};
+use model::{Ns, ThreadKey, Tid};
+use rustc_hash::FxHashMap;
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+
+/// Where the present life of a number is.
+#[derive(Clone, Copy)]
+enum Where {
+    /// In memory, at this index.
+    Here(u32),
+    /// On file, under this key.
+    Resting(u32),
+}
+
+/// All lives.
+#[derive(Default)]
+pub(crate) struct Lives {
+    here: Vec<Life>,
+    /// Places in `here` that a new life may take.
+    free: Vec<u32>,
+    by_tid: FxHashMap<Tid, Where>,
+    threads: Threads,
+}
+
+impl Index<usize> for Lives {
+    type Output = Life;
+    #[inline]
+    fn index(&self, at: usize) -> &Life {
+        &self.here[at]
+    }
+}
+
+impl IndexMut<usize> for Lives {
+    #[inline]
+    fn index_mut(&mut self, at: usize) -> &mut Life {
+        &mut self.here[at]
+    }
+}
+
+impl Lives {
+    /// The place of a number's present life, which is taken back into memory if it rests.
+    #[inline]
+    pub(crate) fn of(&mut self, tid: Tid) -> Option<usize> {
+        match self.by_tid.get(&tid)? {
+            Where::Here(at) => Some(*at as usize),
+            Where::Resting(key) => Some(self.wake(*key)),
+        }
+    }
+
+    /// A number's present life, unless it has exited.
+    pub(crate) fn alive(&mut self, tid: Tid) -> Option<&mut Life> {
+        match self.by_tid.get(&tid)? {
+            Where::Here(at) => self.here.get_mut(*at as usize).filter(|life| life.doing != Doing::Exited),
+            Where::Resting(_) => None,
+        }
+    }
+
+    /// The key of a number's present life.
+    #[inline]
+    pub(crate) fn key(&self, tid: Tid) -> Option<ThreadKey> {
+        match self.by_tid.get(&tid)? {
+            Where::Here(at) => Some(self.here[*at as usize].totals.thread),
+            Where::Resting(key) => Some(ThreadKey(i64::from(*key))),
+        }
+    }
+
+    /// Begins a number's next life; the former one, if there is any, is over.
+    pub(crate) fn begin(&mut self, tid: Tid, begin: Ns, place: u64) -> usize {
+        let former = self.of(tid);
+        let number = former.map_or(0, |at| self.here[at].totals.life + 1);
+        if let Some(former) = former {
+            self.end(former);
+        }
+        let key = self.threads.reserve();
+        self.take(Life::new(key, tid, number, begin, place))
+    }
+
+    /// A life is over: its sums leave memory.
+    pub(crate) fn end(&mut self, at: usize) {
+        let life = &mut self.here[at];
+        // One that was over before the recording began is none of its.
+        if life.since >= Ns::ZERO {
+            life.totals.by_cpu.sort_unstable();
+            self.threads.end(life);
+        }
+        self.leave(at);
+    }
+
+    /// A thread has exited ([`Life::can_rest`]): its life leaves memory, but may come back.
+    pub(crate) fn rest(&mut self, at: usize) {
+        let life = &self.here[at];
+        let (tid, key) = (life.totals.tid, life.totals.thread);
+        self.threads.rest(life);
+        self.by_tid.insert(tid, Where::Resting(key.0 as u32));
+        self.leave(at);
+    }
+
+    /// The places of all present lives in memory.
+    pub(crate) fn here(&self) -> Vec<usize> {
+        let here = |at: &Where| if let Where::Here(at) = at { Some(*at as usize) } else { None };
+        self.by_tid.values().filter_map(here).collect()
+    }
+
+    /// The numbers of those that rest, in order of their keys.
+    pub(crate) fn resting(&self) -> Vec<Tid> {
+        let resting = |(tid, at): (&Tid, &Where)| if let Where::Resting(key) = at { Some((*key, *tid)) } else { None };
+        let mut all: Vec<_> = self.by_tid.iter().filter_map(resting).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, tid)| tid).collect()
+    }
+
+    /// The sums of all, after each has ended. The place of a text is its [`NameId`].
+    pub(crate) fn finish(self, names: Vec<Arc<str>>) -> Threads {
+        self.threads.named(names)
+    }
+
+    #[cold]
+    fn wake(&mut self, key: u32) -> usize {
+        let life = self.threads.resting(ThreadKey(i64::from(key)));
+        self.take(life)
+    }
+
+    fn take(&mut self, life: Life) -> usize {
+        let tid = life.totals.tid;
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.here[at as usize] = life;
+                at
+            }
+            None => {
+                self.here.push(life);
+                self.here.len() as u32 - 1
+            }
+        };
+        self.by_tid.insert(tid, Where::Here(at));
+        at as usize
+    }
+
+    fn leave(&mut self, at: usize) {
+        self.here[at].totals.by_cpu = Vec::new();
+        self.free.push(at as u32);
+    }
+}

@@ -1,0 +1,152 @@
+//! Threads that are shown together: the first ones in some order, and the sums of the others. There may be far more threads
+//! than anybody wants to see, so no more are held than are shown.
+
+use crate::select::Thread;
+use crate::{Options, Sort, words};
+use std::cmp::Reverse;
+
+/// So many more than are shown are held, so that sorting is seldom.
+const ROOM: usize = 1000;
+
+/// Threads that are shown together.
+pub struct Group {
+    /// What they have in common.
+    pub title: String,
+    /// Those shown, in order.
+    pub shown: Vec<Thread>,
+    /// All others of the group in one row, and how many they are.
+    pub others: Option<(usize, Thread)>,
+    /// All of the group.
+    pub all: Thread,
+    /// Whether all are of one process.
+    pub one_process: bool,
+}
+
+/// A group while its threads come.
+pub struct Gathering {
+    sort: Sort,
+    top: usize,
+    best: Vec<Thread>,
+    left_out: usize,
+    others: Thread,
+    count: usize,
+    all: Thread,
+    pid: Option<i64>,
+    one_process: bool,
+}
+
+impl Gathering {
+    pub fn new(options: &Options) -> Self {
+        Self {
+            sort: options.sort,
+            top: options.top,
+            best: Vec::new(),
+            left_out: 0,
+            others: Thread::default(),
+            count: 0,
+            all: Thread::default(),
+            pid: None,
+            one_process: true,
+        }
+    }
+
+    pub fn add(&mut self, thread: Thread) {
+        if self.count == 0 {
+            self.pid = thread.pid;
+        }
+        self.one_process &= thread.pid.is_some() && thread.pid == self.pid;
+        self.count += 1;
+        self.all.add(&thread);
+        self.best.push(thread);
+        if self.best.len() > self.top.saturating_add(ROOM) {
+            self.sort_out();
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub fn finish(mut self, title: String) -> Group {
+        self.sort_out();
+        self.all.name = format!("all {}", self.count);
+        self.others.name = words::plural(self.left_out as u64, "other");
+        Group {
+            title,
+            shown: self.best,
+            others: (self.left_out > 0).then_some((self.left_out, self.others)),
+            all: self.all,
+            one_process: self.one_process && self.count > 0,
+        }
+    }
+
+    fn sort_out(&mut self) {
+        sort(&mut self.best, self.sort);
+        let rest = self.top.min(self.best.len())..;
+        for thread in self.best.drain(rest) {
+            self.others.add(&thread);
+            self.left_out += 1;
+        }
+    }
+}
+
+fn sort(threads: &mut [Thread], by: Sort) {
+    let largest = |t: &Thread| match by {
+        Sort::Running => t.running,
+        Sort::Ready => t.ready.unwrap_or(0),
+        Sort::MaxReady => t.max_ready.unwrap_or(0),
+        Sort::Blocked => t.blocked,
+        Sort::Unknown => t.unknown,
+        Sort::Switches => t.involuntary.saturating_add(t.voluntary),
+        Sort::Migrations => t.migrations,
+        Sort::Name => 0,
+    };
+    match by {
+        Sort::Name => threads.sort_by(|a, b| (&a.name, a.key).cmp(&(&b.name, b.key))),
+        _ => threads.sort_by_key(|t| (Reverse(largest(t)), t.key)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(key: i64, name: &str, running: i64) -> Thread {
+        Thread { key, tid: key, pid: Some(1), name: name.to_owned(), running, ready: Some(1), ..Thread::default() }
+    }
+
+    fn gathered(threads: impl IntoIterator<Item = Thread>, options: &Options) -> Group {
+        let mut gathering = Gathering::new(options);
+        threads.into_iter().for_each(|t| gathering.add(t));
+        gathering.finish("Threads".to_owned())
+    }
+
+    #[test]
+    fn what_is_not_shown_is_summed() {
+        let all = [thread(1, "a", 1), thread(2, "b", 5), thread(3, "c", 9)];
+        let group = gathered(all, &Options { top: 1, ..Options::default() });
+        assert_eq!(group.shown[0].name, "c");
+        let (count, others) = group.others.unwrap();
+        assert_eq!((count, others.running, others.ready), (2, 6, Some(2)));
+        assert_eq!(group.all.running, 15);
+        assert!(group.one_process);
+    }
+
+    #[test]
+    fn of_many_no_more_are_held_than_are_shown() {
+        let many = 10 * ROOM as i64;
+        let all = (0..many).map(|n| thread(n, "t", n * 7919 % many));
+        let group = gathered(all, &Options { top: 3, ..Options::default() });
+        assert_eq!(group.shown.iter().map(|t| t.running).collect::<Vec<_>>(), [many - 1, many - 2, many - 3]);
+        assert!(group.shown.capacity() < 2 * ROOM);
+        let (count, others) = group.others.unwrap();
+        assert_eq!((count as i64, others.running), (many - 3, (0..many - 3).sum()));
+    }
+
+    #[test]
+    fn sorted_by_name() {
+        let mut all = vec![thread(1, "b", 1), thread(2, "a", 0)];
+        sort(&mut all, Sort::Name);
+        assert_eq!(all[0].name, "a");
+    }
+}
