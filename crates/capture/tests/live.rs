@@ -433,7 +433,9 @@ fn settings_are_told() {
             _ => {}
         }
     }
-    assert_eq!(nice[&tid].first(), Some(&0));
+    // SAFETY: no memory is involved.
+    let ours = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+    assert_eq!(nice[&tid].first().map(|n| i32::from(*n)), Some(ours));
     assert_eq!(nice[&tid].last(), Some(&7));
     assert_eq!(cpus.last().map(String::as_str), Some("0"));
 }
