@@ -512,7 +512,9 @@ impl Accountant {
             WakeKind::New => self.new_life(now, wake.tid, sink),
             _ => self.life(wake.tid, sink),
         };
-        let waker_thread = self.thread_of(wake.waker).unwrap_or(ThreadKey::UNKNOWN);
+        // From a CPU's idle task an interrupt woke it.
+        let idle = if wake.waker == Tid::IDLE { ThreadKey::IDLE } else { ThreadKey::UNKNOWN };
+        let waker_thread = self.thread_of(wake.waker).unwrap_or(idle);
         let life = &mut self.lives[at];
         if wake.name != NameId::NONE {
             life.name = wake.name;

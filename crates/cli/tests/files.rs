@@ -8,17 +8,10 @@ use std::process::Stdio;
 use support::{Folder, corewise, fixture, good, ran, run};
 
 const FILES: [&str; 4] = ["sched.data", "sched-zstd.data", "sched-pipe.data", "switch.data"];
-const TABLES: [&str; 9] = [
-    "threads",
-    "thread_by_cpu",
-    "thread_by_core_type",
-    "cpus",
-    "concurrency",
-    "loss",
-    "thread_state",
-    "cpu_state",
-    "inferred_state",
-];
+/// Every table: what is stored, what follows from sums, and what analyses make when it is asked for.
+fn all_tables() -> impl Iterator<Item = &'static str> {
+    model::tables::ALL.iter().map(|def| def.name)
+}
 
 fn json(words: &[&str]) -> Value {
     serde_json::from_str(&good(words)).expect("JSON")
@@ -35,7 +28,7 @@ fn a_file_and_its_folder_have_the_same_tables() {
         let (file, dir) = (fixture(name), folder.name(&format!("{name}.cw")));
         let said = good(["import", &file, "-o", &dir]);
         assert!(said.contains("next: corewise report"), "{said}");
-        for table in TABLES {
+        for table in all_tables() {
             let (of_file, of_dir) =
                 (json(&["table", &file, table, "--format", "json"]), json(&["table", &dir, table, "--format", "json"]));
             assert!(of_file == of_dir, "{name} {table}");
@@ -55,7 +48,7 @@ fn what_is_inferred_stands_apart_and_within() {
     for name in FILES {
         let (file, dir) = (fixture(name), folder.name(&format!("{name}.cw")));
         good(["import", &file, "-o", &dir]);
-        for table in TABLES {
+        for table in all_tables() {
             let words = |of| json(&["table", of, table, "--format", "json", "--inferred"]);
             assert!(words(&file) == words(&dir), "{name} {table}");
         }
@@ -174,7 +167,7 @@ fn what_the_user_tells_of_the_machine_counts_for_files_and_folders() {
 #[test]
 fn tables_are_explained() {
     let words = good(["tables"]);
-    for table in TABLES {
+    for table in all_tables() {
         assert!(words.contains(&format!("{table}: ")), "{table} in {words}");
     }
     assert!(good(["tables", &fixture("sched.data")]).contains("threads (54 rows)"));

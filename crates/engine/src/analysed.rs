@@ -6,24 +6,52 @@ use crate::steps::{Read, followed_of, of_folder};
 use crate::{EngineError, Session, account_with};
 use account::Collector;
 use model::{Ns, Span, Table, TableDef, tables};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether an analysis makes it, so that it can be had of any part of a recording.
 pub(crate) fn is_analysis(def: &TableDef) -> bool {
     analysis::ANALYSES.iter().any(|a| a.table.name == def.name)
 }
 
+/// Tables that were made of all of a trace. Who asks for a second one will want more: then all are made, in one pass.
+#[derive(Default)]
+pub(crate) struct Made {
+    asked: AtomicBool,
+    all: OnceLock<Vec<Table>>,
+}
+
 impl Session {
+    /// Whether a table's rows can be had at once: it is stored, or follows from the sums. Others need a pass over the trace.
+    #[must_use]
+    pub fn is_at_hand(&self, def: &TableDef) -> bool {
+        let stored = |def: &TableDef| match self.kind() {
+            Kind::Folder(folder, _) => folder.tables().iter().any(|t| t.name == def.name),
+            Kind::Source(..) => false,
+        };
+        !Self::is_large(def) && (!is_analysis(def) || stored(def))
+    }
+
     /// One of them.
     pub(crate) fn analysed(&self, def: &TableDef, span: Option<Span>) -> Result<Table, EngineError> {
-        if let Some(table) = self.analyse(&[def.name], span)?.into_iter().next() {
-            return Ok(table);
+        let every = || analysis::ANALYSES.iter().map(|a| a.table.name).collect::<Vec<_>>();
+        if !is_analysis(def) {
+            return Err(EngineError::Other(format!(
+                "{} holds sums of the whole recording; of a part there are thread_state, cpu_state, {}",
+                def.name,
+                every().join(", ")
+            )));
         }
-        let known: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
-        Err(EngineError::Other(format!(
-            "{} holds sums of the whole recording; of a part there are thread_state, cpu_state, {}",
-            def.name,
-            known.join(", ")
-        )))
+        let many = span.is_none() && self.made.asked.swap(true, Ordering::Relaxed);
+        if many && self.made.all.get().is_none() {
+            let all = self.analyse(&every(), None)?;
+            self.made.all.get_or_init(|| all);
+        }
+        let made = match self.made.all.get().filter(|_| many) {
+            Some(all) => all.iter().find(|t| t.def.name == def.name).cloned(),
+            None => self.analyse(&[def.name], span)?.into_iter().next(),
+        };
+        made.ok_or_else(|| EngineError::Other(format!("no analysis makes {}", def.name)))
     }
 
     /// The tables of some analyses, in one pass, over a part of the recording or all of it. A file is read again for that.

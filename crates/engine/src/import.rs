@@ -132,7 +132,8 @@ fn stage_two(
 ) -> Result<Vec<Table>, EngineError> {
     let mut failed = Ok(());
     let followed = followed(&accounted.totals);
-    let tables: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
+    // The others are made when they are asked for: together they would take longer than all the rest of an import.
+    let tables = [tables::CONCURRENCY.name];
     let mut analyses = analysis::Running::start(&tables, &context(&accounted.totals, &followed, &accounted.machine));
     let mut write = |written: Result<(), store::Error>| {
         if failed.is_ok() {

@@ -1,6 +1,6 @@
 //! A trace of any kind, opened to be asked.
 
-use crate::analysed::is_analysis;
+use crate::analysed::{Made, is_analysis};
 use crate::filled::Filled;
 use crate::import::{OF_TOTALS, of_totals, stretches};
 use crate::retype;
@@ -24,6 +24,7 @@ pub struct Session {
     facts: Facts,
     machine: Machine,
     summary: Summary,
+    pub(crate) made: Made,
 }
 
 pub(crate) enum Kind {
@@ -65,6 +66,7 @@ impl Session {
             summary: Summary::of(&accounted),
             kind: Kind::Source(source, Box::new(accounted)),
             options,
+            made: Made::default(),
         })
     }
 
@@ -100,6 +102,7 @@ impl Session {
             summary,
             kind: Kind::Folder(Box::new(folder), filled),
             options,
+            made: Made::default(),
         })
     }
 
@@ -316,12 +319,16 @@ impl Session {
                     out.all(&self.analysed(def, None)?.rows);
                 }
             }
-            // Of another machine, or imported before there was this analysis.
+            // Of another machine, or not asked for before.
             (Kind::Folder(folder, _), false)
-                if is_analysis(def)
-                    && (self.options.machine.is_some() || !folder.tables().iter().any(|t| t.name == def.name)) =>
+                if is_analysis(def) && (self.options.machine.is_some() || !self.is_at_hand(def)) =>
             {
-                out.all(&self.analysed(def, None)?.rows);
+                let table = self.analysed(def, None)?;
+                if self.options.machine.is_none() {
+                    // Kept for the next time, where the folder can be written.
+                    let _ = folder.write_table(&table);
+                }
+                out.all(&table.rows);
             }
             (Kind::Folder(folder, _), false) => self.of_folder(folder, def, &mut out)?,
             (Kind::Source(source, _), true) => self.of_states(source.as_ref(), def, span, &mut out)?,

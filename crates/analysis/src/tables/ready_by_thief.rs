@@ -9,8 +9,10 @@ pub(crate) struct ReadyByThief {
     ready_known: bool,
     threads: ByThread<Thread>,
     /// Who is ready on each CPU's run queue, by place; last, on nobody knows whose.
-    queues: Vec<Vec<ThreadKey>>,
-    sums: FxHashMap<(ThreadKey, Thief), Ns>,
+    queues: Vec<Vec<Ready>>,
+    /// Place of each thief in `waited`.
+    thieves: FxHashMap<Thief, usize>,
+    waited: Vec<Waited>,
 }
 
 /// Somebody on a CPU, or nobody.
@@ -25,17 +27,43 @@ struct Thief {
 #[derive(Clone, Copy)]
 struct Thread {
     tid: Tid,
-    open: Option<Open>,
+    /// Ready: its queue, and its place there.
+    open: Option<(usize, usize)>,
 }
 
-/// A ready thread.
+/// A ready thread. What is before `since` has been counted.
 #[derive(Clone, Copy)]
-struct Open {
-    queue: usize,
-    /// Its place among those on this queue.
-    at: usize,
-    /// What is before this has been counted.
+struct Ready {
+    thread: ThreadKey,
     since: Ns,
+}
+
+/// How long each thread waited behind one thief, by key, in pages: a thief keeps hundreds waiting at each switch, so that
+/// looking each pair up would take most of the time.
+#[derive(Default)]
+struct Waited(Vec<Option<Box<[Ns; PAGE]>>>);
+
+/// Threads to a page.
+const PAGE: usize = 64;
+
+impl Waited {
+    #[inline]
+    fn add(&mut self, thread: ThreadKey, time: Ns) {
+        let key = usize::try_from(thread.0).unwrap_or(0);
+        let (page, at) = (key / PAGE, key % PAGE);
+        if page >= self.0.len() {
+            self.0.resize_with(page + 1, || None);
+        }
+        let sum = &mut self.0[page].get_or_insert_with(|| Box::new([Ns::ZERO; PAGE]))[at];
+        *sum = *sum + time;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (ThreadKey, Ns)> {
+        let pages = self.0.iter().enumerate().filter_map(|(page, sums)| Some((page, sums.as_ref()?)));
+        let threads =
+            pages.flat_map(|(page, sums)| sums.iter().enumerate().map(move |(at, sum)| (page * PAGE + at, *sum)));
+        threads.filter(|(_, sum)| *sum > Ns::ZERO).map(|(key, sum)| (ThreadKey(key as i64), sum))
+    }
 }
 
 impl Default for Thread {
@@ -65,36 +93,42 @@ impl ReadyByThief {
             ready_known: context.ready_known,
             threads: ByThread::new(),
             queues: vec![Vec::new(); queues],
-            sums: FxHashMap::default(),
+            thieves: FxHashMap::default(),
+            waited: Vec::new(),
         }
     }
 
-    /// Counts what a ready thread waited behind this one.
-    fn count(&mut self, waiting: ThreadKey, thief: Thief, now: Ns) {
-        let Some(open) = &mut self.threads.of(waiting).open else { return };
-        let time = now - open.since;
-        if time > Ns::ZERO {
-            open.since = now;
-            let sum = self.sums.entry((waiting, thief)).or_default();
-            *sum = *sum + time;
+    /// Counts what those on a queue waited behind who was on its CPU until now; of one of them, or of all.
+    fn count(&mut self, queue: usize, only: Option<usize>, world: &World) {
+        let waiting = &mut self.queues[queue];
+        if waiting.is_empty() {
+            return;
+        }
+        let next = self.waited.len();
+        let thief = *self.thieves.entry(Thief::of(world.cpus.get(queue))).or_insert(next);
+        if thief == next {
+            self.waited.push(Waited::default());
+        }
+        let waited = &mut self.waited[thief];
+        let of = only.map_or(0..waiting.len(), |at| at..at + 1);
+        for ready in &mut waiting[of] {
+            waited.add(ready.thread, world.now - ready.since);
+            ready.since = world.now;
         }
     }
 
     fn enter_queue(&mut self, thread: ThreadKey, queue: Option<usize>, now: Ns) {
         let queue = queue.unwrap_or(self.queues.len() - 1);
-        self.threads.of(thread).open = Some(Open { queue, at: self.queues[queue].len(), since: now });
-        self.queues[queue].push(thread);
+        self.threads.of(thread).open = Some((queue, self.queues[queue].len()));
+        self.queues[queue].push(Ready { thread, since: now });
     }
 
     fn leave_queue(&mut self, thread: ThreadKey, world: &World) -> bool {
-        let Some(Open { queue, at, .. }) = self.threads.of(thread).open else { return false };
-        self.count(thread, Thief::of(world.cpus.get(queue)), world.now);
-        self.threads.of(thread).open = None;
+        let Some((queue, at)) = self.threads.of(thread).open.take() else { return false };
+        self.count(queue, Some(at), world);
         self.queues[queue].swap_remove(at);
-        if let Some(moved) = self.queues[queue].get(at).copied()
-            && let Some(open) = &mut self.threads.of(moved).open
-        {
-            open.at = at;
+        if let Some(moved) = self.queues[queue].get(at) {
+            self.threads.of(moved.thread).open = Some((queue, at));
         }
         true
     }
@@ -127,10 +161,8 @@ impl Analysis for ReadyByThief {
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
-        let Some(place) = world.place(stretch.cpu) else { return };
-        let thief = Thief::of(world.cpus.get(place));
-        for at in 0..self.queues[place].len() {
-            self.count(self.queues[place][at], thief, world.now);
+        if let Some(place) = world.place(stretch.cpu) {
+            self.count(place, None, world);
         }
     }
 
@@ -142,14 +174,15 @@ impl Analysis for ReadyByThief {
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         for queue in 0..self.queues.len() {
-            let thief = Thief::of(world.cpus.get(queue));
-            for at in 0..self.queues[queue].len() {
-                self.count(self.queues[queue][at], thief, world.now);
-            }
+            self.count(queue, None, world);
         }
-        let mut sums: Vec<_> = std::mem::take(&mut self.sums).into_iter().collect();
-        sums.sort_unstable_by_key(|(key, _)| *key);
-        for ((thread, thief), time) in sums {
+        let thieves = std::mem::take(&mut self.thieves);
+        let mut sums: Vec<(ThreadKey, Thief, Ns)> = Vec::new();
+        for (thief, at) in thieves {
+            sums.extend(self.waited[at].iter().map(|(thread, time)| (thread, thief, time)));
+        }
+        sums.sort_unstable();
+        for (thread, thief, time) in sums {
             out.row(&self.row(thread, thief, time, world));
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::by_thread::{Before, ByThread};
 use crate::{Analysis, Begins, World};
-use model::{Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Value};
 use std::collections::BTreeMap;
 
 pub(crate) struct Wakers {
@@ -36,7 +36,7 @@ impl Analysis for Wakers {
         if stretch.state != ThreadState::Ready || !woken {
             return;
         }
-        let waker = if stretch.waker == Tid::IDLE { ThreadKey::IDLE } else { stretch.waker_thread };
+        let waker = stretch.waker_thread;
         // Which of the idle tasks it was is not told, nor where the waker was when the waking came before the switch-out.
         let ran = self.threads.get(waker).and_then(|w| w.before.ran());
         let from = ran.filter(|_| waker.0 > 0 && stretch.reason != Reason::WokenBefore).and_then(|r| r.cpu);

@@ -10,7 +10,7 @@ pub const MIGRATIONS: TableDef = TableDef {
     doc: "How often each thread came to run on a CPU other than the one it was on last, by the nearest that the two CPUs have \
           in common as far as the machine is known. Each migration is in one column; they sum to migrations. Over the whole \
           recording migrations is less than in the table threads by the switch-ins elsewhere that a broken link made unknown \
-          or that lasted no time. Of a thread that is ready when the time asked for begins nobody says here where it was, so \
+          or that lasted no time, and more by those before which a broken link hides where it had gone. Of a thread that is ready when the time asked for begins nobody says here where it was, so \
           its first switch-in is not counted.",
     key: &["thread"],
     cols: &[
