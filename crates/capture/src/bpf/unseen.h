@@ -18,6 +18,7 @@
 
 /* A stay on a CPU, by the run queue's clock. */
 struct stay {
+	u64 task;
 	u64 from;
 	u64 exec; /* what it has been charged by its end */
 	u32 tid;
@@ -93,6 +94,7 @@ INLINE u64 idle_since(struct block *own, u64 now, u64 behind)
 INLINE void read_stay(struct stay *s, u64 task)
 {
 	struct task_struct *p = (void *)task;
+	s->task = task;
 	if (task && (READ(s->from, p->sched_info.last_arrival) || READ(s->tid, p->pid) || READ(s->prio, p->prio) ||
 		     READ(s->exec, p->se.sum_exec_runtime)))
 		s->from = 0;
@@ -128,6 +130,22 @@ NOINLINE int tell_switch(struct rare_switched *r)
 	return 0;
 }
 
+/* One that nobody heard come in: its arrival has wiped out when it was queued, but not how long. */
+INLINE void came_from_wait(struct seen *s, u64 task, u32 tid, u64 at)
+{
+	struct task_struct *p = (void *)task;
+	u64 delay = 0, count = 0;
+	if (!s || (s->wait & ~(BLOCKED | WOKEN_EARLY)) != tid)
+		return;
+	if (s->wait & BLOCKED && QUEUE_TIME(p) && !READ(delay, p->sched_info.run_delay) &&
+	    !READ(count, p->sched_info.pcount)) {
+		u64 more = books(delay, count) - s->books;
+		if ((u16)more == 1)
+			woken_unseen(tid, at - (more >> 16));
+	}
+	s->wait = 0;
+}
+
 __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 {
 	struct rare_switched r = {};
@@ -137,7 +155,7 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 		return 0;
 	u64 task = own->came;
 	struct task_struct *came = (void *)task;
-	u64 at = now, until = 0, came_exec = 0, came_delay = 0, came_count = 0;
+	u64 at = now, until = 0, came_exec = 0;
 	u32 came_tid = 0;
 	s32 came_prio = 0;
 	if (READ(came_tid, came->pid) || READ(came_prio, came->prio) || READ(came_exec, came->se.sum_exec_runtime))
@@ -192,6 +210,7 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 				r.head.tid = second.tid;
 				r.head.at = from;
 				r.next_prio = second.prio;
+				came_from_wait(seen_of(second.tid), second.task, second.tid, from);
 				tell_switch(&r);
 				left_with(second.tid, second.exec);
 				r.prev = second.tid;
@@ -201,6 +220,7 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 			r.head.tid = last.tid;
 			r.head.at = from;
 			r.next_prio = last.prio;
+			came_from_wait(seen_of(last.tid), last.task, last.tid, from);
 			tell_switch(&r);
 			left_with(last.tid, last.exec);
 			own->by_next += 1 + (second.from != 0);
@@ -222,16 +242,7 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 	if (QUEUE_TIME(prev) && r.code && r.code < 9 && !exit_state)
 		left_to_wait(own->task, pid);
 	struct seen *s = seen_of(came_tid);
-	if (s && (s->wait & ~(BLOCKED | WOKEN_EARLY)) == came_tid) {
-		/* Its arrival has wiped out when it was queued, but not how long. */
-		if (s->wait & BLOCKED && QUEUE_TIME(came) && !READ(came_delay, came->sched_info.run_delay) &&
-		    !READ(came_count, came->sched_info.pcount)) {
-			u64 more = books(came_delay, came_count) - s->books;
-			if ((u16)more == 1)
-				woken_unseen(came_tid, at - (more >> 16));
-		}
-		s->wait = 0;
-	}
+	came_from_wait(s, task, came_tid, at);
 	if (s && s->cpu != this_cpu()) {
 		left_unseen(s->cpu, task, came_exec);
 		s->cpu = this_cpu();
