@@ -8,11 +8,12 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 COREWISE := $(TARGET)/release/corewise
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
+SOAK ?= 100
 CARGO := cargo
 
 # In the order in which they are written, each to its end: two cores, and one cargo at a time.
 .NOTPARALLEL:
-.PHONY: help demo build install test lint check unit scripts doc fuzz-build fuzz bench accept setup-build setup-test
+.PHONY: help demo build install test lint check unit scripts doc fuzz-build fuzz soak bench accept setup-build setup-test
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -50,6 +51,9 @@ fuzz-build: ## the fuzz targets, built only
 
 fuzz: setup-test ## the fuzz targets, each for FUZZ_SECONDS (60)
 	scripts/fuzz run $(FUZZ_SECONDS)
+
+soak: setup-build ## the laws on SOAK (100) times as many traces as in make test, each drawn anew
+	COREWISE_SOAK=$(SOAK) $(CARGO) test --locked --workspace --lib --test laws --test order --test hostile --test described
 
 bench: build setup-test ## import and report side by side with perf and trace-cmd
 	COREWISE=$(COREWISE) python3 benches/import.py

@@ -167,7 +167,7 @@ fn ran(all: &Batch, end: Ns) -> Vec<(CpuId, Tid, Span)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(testkit::drawn(300))]
 
     #[test]
     fn of_a_scheduler(seed in any::<u64>(), steps in 1_usize..300) {

@@ -85,7 +85,7 @@ fn analysed(mode: Mode, seed: u64, steps: usize) -> Analysed {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(testkit::drawn(200))]
     #[test]
     fn every_law_holds(seed in any::<u64>(), steps in 1usize..400, mode in 0usize..3) {
         let mode = [Mode::Whole, Mode::Deleted, Mode::Garbage][mode];

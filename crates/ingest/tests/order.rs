@@ -93,7 +93,7 @@ fn by_cpu(batch: &Batch) -> Opened<'static> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(testkit::drawn(200))]
 
     #[test]
     fn as_the_slow_merge_has_it(seed in any::<u64>(), steps in 0_usize..400) {

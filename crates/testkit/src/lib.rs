@@ -3,6 +3,7 @@
 //! - [`trace`] reads a drawing, one column a millisecond; its notation is documented at [`mod@drawing`];
 //! - [`machine`] reads a drawing of cores: `cpu0 P0`, `cpu1 P0`, `cpu2 E1`, a line each;
 //! - [`Random`] makes traces of a simulated scheduler, damages them, or makes events that make no sense at all;
+//! - [`drawn`] says how many of them a law is tried on;
 //! - [`perf_script`] renders events as the text that `shared/bin/oracle.py` reads, and [`referee`] asks it;
 //! - [`cases`] runs the Markdown cases of a folder, and rewrites their expected blocks when `COREWISE_BLESS` is set.
 //!
@@ -23,6 +24,16 @@ pub use random::{Mode, Random, Rng};
 pub use replay::Replay;
 
 use model::{CpuId, Ns, Tid};
+use proptest::test_runner::{Config, RngSeed};
+
+/// How a law is tried on `cases` drawn inputs: on the same ones each time, so that a commit which passed passes again; with
+/// `COREWISE_SOAK=N` (`make soak`) on N times as many new ones. What a failure prints, the shrunken input, draws it again.
+#[must_use]
+pub fn drawn(cases: u32) -> Config {
+    let soak: Option<u32> = std::env::var("COREWISE_SOAK").ok().map(|n| n.parse().expect("COREWISE_SOAK is a number"));
+    let rng_seed = soak.map_or(RngSeed::Fixed(0), |_| RngSeed::Random);
+    Config { cases: cases * soak.unwrap_or(1), rng_seed, failure_persistence: None, ..Config::default() }
+}
 
 /// Milliseconds.
 #[must_use]

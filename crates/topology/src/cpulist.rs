@@ -110,6 +110,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testkit::drawn(256))]
         #[test]
         fn written_lists_read_back(set in proptest::collection::btree_set(0..MAX_CPUS, 0..64)) {
             let list: Vec<CpuId> = set.into_iter().map(CpuId).collect();

@@ -342,6 +342,7 @@ fn damaged_descriptions_are_answered() {
 }
 
 proptest! {
+    #![proptest_config(testkit::drawn(256))]
     #[test]
     fn any_table_is_answered(cells in "[0-9,:\\- a-zA-Z#\n]{0,200}", head in prop::sample::select(vec![
         "CPU NODE SOCKET CORE L1d:L1i:L2:L3 ONLINE MAXMHZ\n", "# CPU,Core,Socket,Node,,L1d,L1i,L2,L3\n", "CPU(s): 8\n",

@@ -150,7 +150,7 @@ fn tree() -> impl Strategy<Value = Tree> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(testkit::drawn(100))]
 
     #[test]
     fn any_tree_is_a_sound_machine(tree in tree()) {
