@@ -19,11 +19,11 @@ mod world;
 pub use core_times::capacity_used;
 pub use world::{CoreNow, CpuNow, World};
 
-use model::{CpuId, CpuStretch, Marked, Move, Ns, Rows, Span, Table, TableDef, ThreadStretch};
+use model::{CpuId, CpuStretch, Marked, Move, Ns, Rows, Span, Table, TableDef, ThreadKey, ThreadStretch};
 use topology::Machine;
 
-/// Some stretches, each kind in order of start; all kinds up to the same time. Among those that begin at one instant there
-/// is no order between the kinds: between them no time passes.
+/// Some stretches, each kind in order of start; all kinds up to the same time. Analyses are told of those that begin at one
+/// instant in this order: CPUs', threads', then moves and marks.
 #[derive(Clone, Copy, Default)]
 pub struct Batch<'a> {
     /// Of threads.
@@ -51,6 +51,11 @@ pub struct Context<'a> {
 
 /// A fold over the stretches of a span. Every stretch is clipped to it.
 pub trait Analysis {
+    /// Before anything happened.
+    fn new(context: &Context<'_>) -> Self
+    where
+        Self: Sized;
+
     /// A thread's stretch begins. `world` is as it was until now.
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
         _ = (stretch, begins, world);
@@ -66,16 +71,16 @@ pub trait Analysis {
         _ = (moved, world);
     }
 
-    /// A program marked something. What it marked before the span holds from its begin.
-    fn marked(&mut self, mark: &Marked, world: &World) {
-        _ = (mark, world);
+    /// A program marked something; also before the span, since what it marked there may last into it. `thread`: who did.
+    fn marked(&mut self, mark: &Marked, thread: ThreadKey, begins: Begins, world: &World) {
+        _ = (mark, thread, begins, world);
     }
 
     /// The span is over; the table's rows. `world` is as it was until its end.
     fn finish(&mut self, world: &World, out: &mut dyn Rows);
 }
 
-/// Whether a stretch begins where it is said to begin.
+/// Whether something begins where it is said to begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Begins {
     /// It does: something happened.
@@ -92,59 +97,30 @@ pub struct Entry {
     pub start: fn(&Context<'_>) -> Box<dyn Analysis>,
 }
 
-/// Every analysis.
+/// Every analysis: the table that it makes, and what makes it.
 pub const ANALYSES: &[Entry] = &[
-    Entry {
-        table: &model::tables::CONCURRENCY,
-        start: |context| Box::new(tables::concurrency::Concurrency::new(context)),
-    },
-    Entry { table: &model::tables::MARKS, start: |context| Box::new(tables::marks::Marks::new(context)) },
-    Entry {
-        table: &model::tables::MIGRATIONS,
-        start: |context| Box::new(tables::migrations::Migrations::new(context)),
-    },
-    Entry {
-        table: &model::tables::MIGRATION_MATRIX,
-        start: |context| Box::new(tables::migration_matrix::MigrationMatrix::new(context)),
-    },
-    Entry {
-        table: &model::tables::RUN_LENGTHS,
-        start: |context| Box::new(tables::run_lengths::RunLengths::new(context)),
-    },
-    Entry {
-        table: &model::tables::PRIORITY_RESIDENCY,
-        start: |context| Box::new(tables::priority_residency::PriorityResidency::new(context)),
-    },
-    Entry { table: &model::tables::WAKERS, start: |_| Box::new(tables::wakers::Wakers::new()) },
-    Entry {
-        table: &model::tables::IDLE_PERIODS,
-        start: |context| Box::new(tables::idle_periods::IdlePeriods::new(context)),
-    },
-    Entry {
-        table: &model::tables::CONCURRENCY_BANDS,
-        start: |context| Box::new(tables::concurrency_bands::ConcurrencyBands::new(context)),
-    },
-    Entry { table: &model::tables::SMT_CORES, start: |context| Box::new(tables::smt_cores::SmtCores::new(context)) },
-    Entry {
-        table: &model::tables::SMT_UTILISATION,
-        start: |context| Box::new(tables::smt_utilisation::SmtUtilisation::new(context)),
-    },
-    Entry {
-        table: &model::tables::SMT_THREADS,
-        start: |context| Box::new(tables::smt_threads::SmtThreads::new(context)),
-    },
-    Entry { table: &model::tables::SMT_BESIDE, start: |context| Box::new(tables::smt_beside::SmtBeside::new(context)) },
-    Entry { table: &model::tables::PLACEMENT, start: |context| Box::new(tables::placement::Placement::new(context)) },
-    Entry { table: &model::tables::READY_WAIT, start: |context| Box::new(tables::ready_wait::ReadyWait::new(context)) },
-    Entry {
-        table: &model::tables::READY_BY_THIEF,
-        start: |context| Box::new(tables::ready_by_thief::ReadyByThief::new(context)),
-    },
-    Entry {
-        table: &model::tables::SWITCH_CAUSES,
-        start: |context| Box::new(tables::switch_causes::SwitchCauses::new(context)),
-    },
+    entry::<tables::concurrency::Concurrency>(&model::tables::CONCURRENCY),
+    entry::<tables::marks::Marks>(&model::tables::MARKS),
+    entry::<tables::migrations::Migrations>(&model::tables::MIGRATIONS),
+    entry::<tables::migration_matrix::MigrationMatrix>(&model::tables::MIGRATION_MATRIX),
+    entry::<tables::run_lengths::RunLengths>(&model::tables::RUN_LENGTHS),
+    entry::<tables::priority_residency::PriorityResidency>(&model::tables::PRIORITY_RESIDENCY),
+    entry::<tables::wakers::Wakers>(&model::tables::WAKERS),
+    entry::<tables::idle_periods::IdlePeriods>(&model::tables::IDLE_PERIODS),
+    entry::<tables::concurrency_bands::ConcurrencyBands>(&model::tables::CONCURRENCY_BANDS),
+    entry::<tables::smt_cores::SmtCores>(&model::tables::SMT_CORES),
+    entry::<tables::smt_utilisation::SmtUtilisation>(&model::tables::SMT_UTILISATION),
+    entry::<tables::smt_threads::SmtThreads>(&model::tables::SMT_THREADS),
+    entry::<tables::smt_beside::SmtBeside>(&model::tables::SMT_BESIDE),
+    entry::<tables::placement::Placement>(&model::tables::PLACEMENT),
+    entry::<tables::ready_wait::ReadyWait>(&model::tables::READY_WAIT),
+    entry::<tables::ready_by_thief::ReadyByThief>(&model::tables::READY_BY_THIEF),
+    entry::<tables::switch_causes::SwitchCauses>(&model::tables::SWITCH_CAUSES),
 ];
+
+const fn entry<A: Analysis + 'static>(table: &'static TableDef) -> Entry {
+    Entry { table, start: |context| Box::new(A::new(context)) }
+}
 
 /// Analyses under way.
 pub struct Running {
@@ -197,10 +173,11 @@ impl Running {
     }
 
     fn thread(&mut self, stretch: &ThreadStretch) {
+        let over = self.lives.over(stretch).filter(|o| o.span.start >= self.span.start);
         let Some((span, begins)) = self.clip(stretch.span) else { return };
         let stretch = ThreadStretch { span, ..*stretch };
         self.world.now = span.start;
-        if let Some(over) = self.lives.over(&stretch) {
+        if let Some(over) = over {
             self.analyses.iter_mut().for_each(|(_, a)| a.thread(&over, Begins::Here, &self.world));
         }
         self.analyses.iter_mut().for_each(|(_, a)| a.thread(&stretch, begins, &self.world));
@@ -227,7 +204,9 @@ impl Running {
     fn marked(&mut self, mark: &Marked) {
         if mark.at < self.span.end {
             self.world.now = self.world.now.max(mark.at);
-            self.analyses.iter_mut().for_each(|(_, a)| a.marked(mark, &self.world));
+            let begins = if mark.at < self.span.start { Begins::Before } else { Begins::Here };
+            let thread = self.lives.of(mark.mark.tid);
+            self.analyses.iter_mut().for_each(|(_, a)| a.marked(mark, thread, begins, &self.world));
         }
     }
 

@@ -15,6 +15,11 @@ impl Lives {
         Self { last: ByThread::new(), of: FxHashMap::default() }
     }
 
+    /// The present life of a number.
+    pub(crate) fn of(&self, tid: Tid) -> ThreadKey {
+        self.of.get(&tid).copied().unwrap_or(ThreadKey::UNKNOWN)
+    }
+
     /// A life that exits at the very instant at which its number's next one begins is over for no time at all, and has no
     /// stretch of it: here it is, empty.
     pub(crate) fn over(&mut self, begins: &ThreadStretch) -> Option<ThreadStretch> {

@@ -64,13 +64,13 @@ impl World {
         ids.dedup();
         let most = ids.last().map_or(0, |c| c.0 as usize + 1);
         let mut places = vec![usize::MAX; most];
-        let (mut cpus, mut cores) = (Vec::with_capacity(ids.len()), Vec::<CoreNow>::new());
+        let (mut cpus, mut cores) = (Vec::<CpuNow>::with_capacity(ids.len()), Vec::<CoreNow>::new());
         for (place, cpu) in ids.iter().enumerate() {
             places[cpu.0 as usize] = place;
             let siblings = machine.cpu(*cpu).map_or(&[][..], |c| &c.siblings);
             let known =
                 siblings.iter().filter(|s| *s < cpu).find_map(|s| places.get(s.0 as usize).filter(|p| **p < place));
-            let core = match known.map(|sibling: &usize| -> usize { CpuNow::core_of(&cpus, *sibling) }) {
+            let core = match known.map(|sibling| cpus[*sibling].core) {
                 Some(core) => core,
                 None => {
                     cores.push(CoreNow::default());
@@ -149,9 +149,5 @@ impl CpuNow {
     #[must_use]
     pub fn prio(&self) -> i16 {
         if self.state == CpuState::Busy && self.runner.0 == self.thread { self.runner.1 } else { i16::MIN }
-    }
-
-    fn core_of(cpus: &[Self], place: usize) -> usize {
-        cpus.get(place).map_or(0, |c| c.core)
     }
 }

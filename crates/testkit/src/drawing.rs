@@ -23,7 +23,7 @@
 //! | `migrate` | `A@1`: A is moved to the run queue of CPU 1 |
 //! | `charge` | `A=3`: the kernel charges A 3 ms |
 //! | `exec` | `A=3`: the switch in which A leaves says that it was charged 3 ms in its whole life |
-//! | `mark` | `A(`, `A)`: A marks a stretch, named as A is, that begins or ends here |
+//! | `mark` | `A(`, `A)`: A marks a stretch, named as A is, that begins or ends here; `A`: a moment |
 //! | `prio` | `A=98`: from here on, switches and wakings tell A's dynamic priority as 98; 120 where no row says so |
 //! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
@@ -250,7 +250,11 @@ impl Pen {
             "charge" => self.push(Phase::Before, at, here, What::Charge { tid, ns: amount }),
             "exec" => self.charged.push((column, tid, amount)),
             "mark" => {
-                let edge = if letter == Some(')') { MarkEdge::End } else { MarkEdge::Begin };
+                let edge = match letter {
+                    Some('(') => MarkEdge::Begin,
+                    Some(')') => MarkEdge::End,
+                    _ => MarkEdge::Instant,
+                };
                 let mark = Mark { tid, pid: Pid::UNKNOWN, track: 0, name: name(tid), edge };
                 self.push_of(tid, Phase::After, at, here, What::Mark(mark));
             }

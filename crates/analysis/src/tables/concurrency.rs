@@ -12,11 +12,6 @@ pub(crate) struct Concurrency {
 }
 
 impl Concurrency {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
-        let unknown = context.followed.len() as i64;
-        Self { at: context.span.start, running: 0, unknown, durations: BTreeMap::new() }
-    }
-
     fn advance(&mut self, to: Ns) {
         if to > self.at {
             let sum = self.durations.entry((self.running, self.unknown)).or_default();
@@ -35,6 +30,11 @@ impl Concurrency {
 }
 
 impl Analysis for Concurrency {
+    fn new(context: &Context<'_>) -> Self {
+        let unknown = context.followed.len() as i64;
+        Self { at: context.span.start, running: 0, unknown, durations: BTreeMap::new() }
+    }
+
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
         let Some(before) = world.of(stretch.cpu).filter(|c| c.followed) else { return };
         self.advance(world.now);

@@ -35,12 +35,6 @@ fn band(core_type: CoreType) -> usize {
 }
 
 impl ConcurrencyBands {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
-        let now = one(UNKNOWN) * context.followed.len() as u128;
-        let busy = vec![0; World::new(context).cores.len()];
-        Self { at: context.span.start, now, busy, durations: BTreeMap::new() }
-    }
-
     fn advance(&mut self, to: Ns) {
         if to > self.at {
             let sum = self.durations.entry(self.now).or_default();
@@ -51,6 +45,12 @@ impl ConcurrencyBands {
 }
 
 impl Analysis for ConcurrencyBands {
+    fn new(context: &Context<'_>) -> Self {
+        let now = one(UNKNOWN) * context.followed.len() as u128;
+        let busy = vec![0; World::new(context).cores.len()];
+        Self { at: context.span.start, now, busy, durations: BTreeMap::new() }
+    }
+
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
         let Some(before) = world.of(stretch.cpu).filter(|c| c.followed) else { return };
         self.advance(world.now);

@@ -21,14 +21,6 @@ struct Idle {
     lengths: Lengths<(i64, Ns)>,
 }
 
-impl IdlePeriods {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
-        let most = context.machine.cpus.last().map_or(0, |c| c.id.0 + 1);
-        let types = |machine: &Machine| (0..most).map(|c| machine.core_type(CpuId(c)).as_str()).collect();
-        Self { span: context.span, machine: types(context.machine), cpus: Vec::new() }
-    }
-}
-
 impl Idle {
     #[inline]
     fn close(&mut self, end_seen: bool) {
@@ -40,6 +32,12 @@ impl Idle {
 }
 
 impl Analysis for IdlePeriods {
+    fn new(context: &Context<'_>) -> Self {
+        let most = context.machine.cpus.last().map_or(0, |c| c.id.0 + 1);
+        let types = |machine: &Machine| (0..most).map(|c| machine.core_type(CpuId(c)).as_str()).collect();
+        Self { span: context.span, machine: types(context.machine), cpus: Vec::new() }
+    }
+
     fn cpu(&mut self, stretch: &CpuStretch, begins: Begins, _: &World) {
         let at = stretch.cpu.0 as usize;
         if at >= self.cpus.len() {

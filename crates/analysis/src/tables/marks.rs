@@ -1,7 +1,7 @@
 //! How long marked stretches took, and what their threads did meanwhile.
 
 use crate::{Analysis, Begins, Context, World};
-use model::{MarkEdge, Marked, NameId, Ns, Pid, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{MarkEdge, Marked, NameId, Ns, Pid, Rows, ThreadKey, ThreadState, ThreadStretch, Value};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -46,23 +46,11 @@ struct Sums {
 pub(crate) struct Marks {
     ready_known: bool,
     lives: FxHashMap<ThreadKey, Life>,
-    /// The present life of each number.
-    of_tid: FxHashMap<Tid, ThreadKey>,
     open: BTreeMap<Track, Vec<Open>>,
     sums: BTreeMap<(ThreadKey, Pid, NameId), Sums>,
 }
 
 impl Marks {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
-        Self {
-            ready_known: context.ready_known,
-            lives: FxHashMap::default(),
-            of_tid: FxHashMap::default(),
-            open: BTreeMap::new(),
-            sums: BTreeMap::new(),
-        }
-    }
-
     fn clocks(&self, thread: ThreadKey, now: Ns) -> Clocks {
         self.lives.get(&thread).map_or(Clocks::default(), |life| life.read(now))
     }
@@ -81,11 +69,19 @@ impl Marks {
 }
 
 impl Analysis for Marks {
+    fn new(context: &Context<'_>) -> Self {
+        Self {
+            ready_known: context.ready_known,
+            lives: FxHashMap::default(),
+            open: BTreeMap::new(),
+            sums: BTreeMap::new(),
+        }
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
         let clocks = self.clocks(stretch.thread, world.now);
         let first = (stretch.thread, Pid(i32::MIN), i64::MIN);
         let marks = || self.open.range(first..).take_while(|(track, _)| track.0 == stretch.thread);
-        self.of_tid.insert(stretch.tid, stretch.thread);
         if stretch.state == ThreadState::Exited && marks().all(|(_, open)| open.is_empty()) {
             self.lives.remove(&stretch.thread);
             return;
@@ -94,9 +90,8 @@ impl Analysis for Marks {
         self.lives.insert(stretch.thread, life);
     }
 
-    fn marked(&mut self, marked: &Marked, world: &World) {
+    fn marked(&mut self, marked: &Marked, thread: ThreadKey, begins: Begins, world: &World) {
         let mark = marked.mark;
-        let thread = self.of_tid.get(&mark.tid).copied().unwrap_or(ThreadKey::UNKNOWN);
         let track = (thread, mark.pid, mark.track);
         match mark.edge {
             MarkEdge::Begin => {
@@ -104,10 +99,14 @@ impl Analysis for Marks {
                 self.open.entry(track).or_default().push(open);
             }
             MarkEdge::End => {
-                if let Some(open) = self.open.get_mut(&track).and_then(Vec::pop) {
+                // What ended before the span is no part of it.
+                if let Some(open) = self.open.get_mut(&track).and_then(Vec::pop)
+                    && begins == Begins::Here
+                {
                     self.end(track, &open, world.now, true);
                 }
             }
+            MarkEdge::Instant if begins == Begins::Before => {}
             MarkEdge::Instant => self.sums.entry((thread, mark.pid, mark.name)).or_default().count += 1,
         }
     }

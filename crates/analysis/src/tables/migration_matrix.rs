@@ -11,13 +11,11 @@ pub(crate) struct MigrationMatrix {
     counts: BTreeMap<(CpuId, CpuId), i64>,
 }
 
-impl MigrationMatrix {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
+impl Analysis for MigrationMatrix {
+    fn new(context: &Context<'_>) -> Self {
         Self { edges: Edges::new(context), places: Places::new(), counts: BTreeMap::new() }
     }
-}
 
-impl Analysis for MigrationMatrix {
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         if let Some(ends) = self.places.moves(stretch) {
             *self.counts.entry(ends).or_default() += 1;

@@ -17,13 +17,11 @@ struct Counts {
     of_edge: [i64; Edge::COUNT],
 }
 
-impl Migrations {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
+impl Analysis for Migrations {
+    fn new(context: &Context<'_>) -> Self {
         Self { edges: Edges::new(context), places: Places::new(), counts: ByThread::new() }
     }
-}
 
-impl Analysis for Migrations {
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         if let Some((from, to)) = self.places.moves(stretch) {
             let counts = self.counts.of(stretch.thread);

@@ -185,36 +185,6 @@ impl Free {
 }
 
 impl Placement {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
-        let machine = context.machine;
-        let world = World::new(context);
-        let classes = machine.class_names.len().max(1);
-        let cores = world.cores.iter().map(|core| {
-            let first = world.cpus[core.cpus[0]].cpu;
-            let listed = machine.cpu(first);
-            let class = (listed.is_some() || classes == 1).then(|| machine.core_class(first) as usize);
-            let whole = listed.is_some_and(|c| !c.siblings.is_empty());
-            let class = class.filter(|c| *c < classes);
-            let rank = Rank { class, shares: Shares::Perhaps };
-            Core { class, whole, is: Is::PerhapsIdle, rank, since: Times::default() }
-        });
-        let cores: Vec<Core> = cores.collect();
-        let mut free = Free {
-            idle: vec![0; classes],
-            perhaps: vec![0; classes],
-            unclassed: 0,
-            capacities: (0..classes).map(|class| capacity(machine, class)).collect(),
-        };
-        for core in &cores {
-            free.count(core.class, core.is, 1);
-        }
-        let clock = Clock { times: Times::default(), verdict: Verdict::InOrder, saved: None };
-        let clocks = vec![clock; (classes + 1) * Rank::SHARES.len()];
-        let mut new = Self { at: context.span.start, cores, free, clocks, threads: ByThread::new() };
-        new.judge();
-        new
-    }
-
     /// Judges every rank anew.
     fn judge(&mut self) {
         for (place, clock) in self.clocks.iter_mut().enumerate() {
@@ -253,6 +223,36 @@ fn capacity(machine: &Machine, class: usize) -> Option<u32> {
 }
 
 impl Analysis for Placement {
+    fn new(context: &Context<'_>) -> Self {
+        let machine = context.machine;
+        let world = World::new(context);
+        let classes = machine.class_names.len().max(1);
+        let cores = world.cores.iter().map(|core| {
+            let first = world.cpus[core.cpus[0]].cpu;
+            let listed = machine.cpu(first);
+            let class = (listed.is_some() || classes == 1).then(|| machine.core_class(first) as usize);
+            let whole = listed.is_some_and(|c| !c.siblings.is_empty());
+            let class = class.filter(|c| *c < classes);
+            let rank = Rank { class, shares: Shares::Perhaps };
+            Core { class, whole, is: Is::PerhapsIdle, rank, since: Times::default() }
+        });
+        let cores: Vec<Core> = cores.collect();
+        let mut free = Free {
+            idle: vec![0; classes],
+            perhaps: vec![0; classes],
+            unclassed: 0,
+            capacities: (0..classes).map(|class| capacity(machine, class)).collect(),
+        };
+        for core in &cores {
+            free.count(core.class, core.is, 1);
+        }
+        let clock = Clock { times: Times::default(), verdict: Verdict::InOrder, saved: None };
+        let clocks = vec![clock; (classes + 1) * Rank::SHARES.len()];
+        let mut new = Self { at: context.span.start, cores, free, clocks, threads: ByThread::new() };
+        new.judge();
+        new
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         if stretch.state == ThreadState::Running {
             self.threads.of(stretch.thread).0 = stretch.tid;

@@ -16,13 +16,11 @@ struct Times {
     ready: Ns,
 }
 
-impl PriorityResidency {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
+impl Analysis for PriorityResidency {
+    fn new(context: &Context<'_>) -> Self {
         Self { ready_known: context.ready_known, threads: ByThread::new() }
     }
-}
 
-impl Analysis for PriorityResidency {
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         let ran = stretch.state == ThreadState::Running;
         if !ran && (stretch.state != ThreadState::Ready || !self.ready_known) {

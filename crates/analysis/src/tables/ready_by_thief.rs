@@ -87,17 +87,6 @@ impl Thief {
 }
 
 impl ReadyByThief {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
-        let queues = World::new(context).cpus.len() + 1;
-        Self {
-            ready_known: context.ready_known,
-            threads: ByThread::new(),
-            queues: vec![Vec::new(); queues],
-            thieves: FxHashMap::default(),
-            waited: Vec::new(),
-        }
-    }
-
     /// Counts what those on a queue waited behind who was on its CPU until now; of one of them, or of all.
     fn count(&mut self, queue: usize, only: Option<usize>, world: &World) {
         let waiting = &mut self.queues[queue];
@@ -152,6 +141,17 @@ impl ReadyByThief {
 }
 
 impl Analysis for ReadyByThief {
+    fn new(context: &Context<'_>) -> Self {
+        let queues = World::new(context).cpus.len() + 1;
+        Self {
+            ready_known: context.ready_known,
+            threads: ByThread::new(),
+            queues: vec![Vec::new(); queues],
+            thieves: FxHashMap::default(),
+            waited: Vec::new(),
+        }
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
         self.leave_queue(stretch.thread, world);
         self.threads.of(stretch.thread).tid = stretch.tid;

@@ -39,12 +39,6 @@ struct Open {
     showed: Found,
 }
 
-impl ReadyWait {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
-        Self { ready_known: context.ready_known, free: Free::new(context), threads: ByThread::new() }
-    }
-}
-
 impl Thread {
     /// Its sum of a state; after its exit a thread does nothing.
     fn sum(&mut self, state: ThreadState) -> Option<&mut Sum> {
@@ -98,6 +92,10 @@ fn column(reason: Reason) -> usize {
 }
 
 impl Analysis for ReadyWait {
+    fn new(context: &Context<'_>) -> Self {
+        Self { ready_known: context.ready_known, free: Free::new(context), threads: ByThread::new() }
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
         let thread = self.threads.of(stretch.thread);
         thread.leave_queue(&mut self.free, world.now);

@@ -42,24 +42,6 @@ struct Sums {
 }
 
 impl RunLengths {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
-        let machine = context.machine;
-        let most = machine.cpus.last().map_or(0, |c| c.id.0 + 1);
-        let types = machine.class_names.iter().map(|t| t.as_str());
-        let mut types: Vec<_> = types.collect();
-        if types.is_empty() {
-            types.push(model::CoreType::Uniform.as_str());
-        }
-        let class = |cpu| (machine.core_class(CpuId(cpu)) as usize).min(types.len() - 1);
-        Self {
-            end: context.span.end,
-            ready_known: context.ready_known,
-            classes: (0..most).map(class).collect(),
-            types,
-            threads: ByThread::new(),
-        }
-    }
-
     fn class(&self, cpu: Option<CpuId>) -> usize {
         cpu.map_or(self.types.len(), |c| self.classes.get(c.0 as usize).copied().unwrap_or(0))
     }
@@ -84,6 +66,24 @@ impl Runs {
 }
 
 impl Analysis for RunLengths {
+    fn new(context: &Context<'_>) -> Self {
+        let machine = context.machine;
+        let most = machine.cpus.last().map_or(0, |c| c.id.0 + 1);
+        let types = machine.class_names.iter().map(|t| t.as_str());
+        let mut types: Vec<_> = types.collect();
+        if types.is_empty() {
+            types.push(model::CoreType::Uniform.as_str());
+        }
+        let class = |cpu| (machine.core_class(CpuId(cpu)) as usize).min(types.len() - 1);
+        Self {
+            end: context.span.end,
+            ready_known: context.ready_known,
+            classes: (0..most).map(class).collect(),
+            types,
+            threads: ByThread::new(),
+        }
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, _: &World) {
         let class = self.class(stretch.cpu);
         let runs = self.threads.of(stretch.thread);

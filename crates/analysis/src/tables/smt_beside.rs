@@ -13,10 +13,6 @@ pub(crate) struct SmtBeside {
 }
 
 impl SmtBeside {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
-        Self { clocks: CoreClocks::new(context), threads: ByThread::new() }
-    }
-
     fn add(&mut self, core: usize, elapsed: Ns, world: &World) {
         let core = &world.cores[core];
         if core.busy < 2 || elapsed == Ns::ZERO {
@@ -36,6 +32,10 @@ impl SmtBeside {
 }
 
 impl Analysis for SmtBeside {
+    fn new(context: &Context<'_>) -> Self {
+        Self { clocks: CoreClocks::new(context), threads: ByThread::new() }
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         if stretch.state == ThreadState::Running {
             self.threads.of(stretch.thread).0 = stretch.tid;

@@ -11,15 +11,13 @@ pub(crate) struct SmtCores {
     told: Vec<CpuId>,
 }
 
-impl SmtCores {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
+impl Analysis for SmtCores {
+    fn new(context: &Context<'_>) -> Self {
         let cores = World::new(context).cores.iter().map(CoreTime::of).collect();
         let told = context.machine.cpus.iter().filter(|c| !c.siblings.is_empty()).map(|c| c.id).collect();
         Self { clocks: CoreClocks::new(context), cores, told }
     }
-}
 
-impl Analysis for SmtCores {
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
         if let Some((core, elapsed)) = self.clocks.elapsed(stretch.cpu, world) {
             self.cores[core].add(core, elapsed, world);

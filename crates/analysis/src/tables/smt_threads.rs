@@ -25,10 +25,6 @@ fn beside(core: &CoreNow) -> usize {
 }
 
 impl SmtThreads {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
-        Self { clocks: CoreClocks::new(context), threads: ByThread::new() }
-    }
-
     fn add(&mut self, core: usize, elapsed: Ns, world: &World) {
         let core = &world.cores[core];
         if core.busy == 0 || elapsed == Ns::ZERO {
@@ -42,6 +38,10 @@ impl SmtThreads {
 }
 
 impl Analysis for SmtThreads {
+    fn new(context: &Context<'_>) -> Self {
+        Self { clocks: CoreClocks::new(context), threads: ByThread::new() }
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         if stretch.state == ThreadState::Running {
             self.threads.of(stretch.thread).0 = stretch.tid;

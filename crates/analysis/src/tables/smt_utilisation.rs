@@ -26,13 +26,6 @@ struct Class {
     used: f64,
 }
 
-impl SmtUtilisation {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
-        let cores = World::new(context).cores.iter().map(CoreTime::of).collect();
-        Self { clocks: CoreClocks::new(context), cores }
-    }
-}
-
 impl Class {
     fn new(core_type: CoreType) -> Self {
         let (known, unknown) = (Ns::ZERO, Ns::ZERO);
@@ -73,6 +66,11 @@ impl Class {
 }
 
 impl Analysis for SmtUtilisation {
+    fn new(context: &Context<'_>) -> Self {
+        let cores = World::new(context).cores.iter().map(CoreTime::of).collect();
+        Self { clocks: CoreClocks::new(context), cores }
+    }
+
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
         if let Some((core, elapsed)) = self.clocks.elapsed(stretch.cpu, world) {
             self.cores[core].add(core, elapsed, world);

@@ -132,10 +132,6 @@ impl Thread {
 }
 
 impl SwitchCauses {
-    pub(crate) fn new(context: &Context<'_>) -> Self {
-        Self { ready_known: context.ready_known, threads: ByThread::new(), left: Vec::new(), at: context.span.start }
-    }
-
     /// Counts those who left at the last instant, if it is over.
     #[inline]
     fn advance(&mut self, world: &World) {
@@ -155,6 +151,10 @@ impl SwitchCauses {
 }
 
 impl Analysis for SwitchCauses {
+    fn new(context: &Context<'_>) -> Self {
+        Self { ready_known: context.ready_known, threads: ByThread::new(), left: Vec::new(), at: context.span.start }
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
         self.advance(world);
         let thread = self.threads.of(stretch.thread);

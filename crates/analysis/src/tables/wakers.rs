@@ -1,7 +1,7 @@
 //! Who woke whom.
 
 use crate::by_thread::{Before, ByThread};
-use crate::{Analysis, Begins, World};
+use crate::{Analysis, Begins, Context, World};
 use model::{Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Value};
 use std::collections::BTreeMap;
 
@@ -23,13 +23,11 @@ struct Sums {
     ready: Ns,
 }
 
-impl Wakers {
-    pub(crate) fn new() -> Self {
+impl Analysis for Wakers {
+    fn new(_: &Context<'_>) -> Self {
         Self { threads: ByThread::new() }
     }
-}
 
-impl Analysis for Wakers {
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, _: &World) {
         let happens = self.threads.of(stretch.thread).before.changes(stretch, begins);
         let woken = matches!(stretch.reason, Reason::Woken | Reason::New | Reason::WokenBefore);
