@@ -501,10 +501,12 @@ impl Accountant {
             WakeKind::WakeupTold => false,
         };
         if !changes {
-            // Where the kernel put it in the end.
+            // Where the kernel put it in the end; told late, it may have run and left since, and waits where it left.
             if let Some(at) = self.lives.of(wake.tid) {
                 let life = &mut self.lives[at];
-                life.queue = wake.target.or(life.queue);
+                if !matches!(life.reason, Reason::Preempted | Reason::Yielded) {
+                    life.queue = wake.target.or(life.queue);
+                }
             }
             return;
         }
