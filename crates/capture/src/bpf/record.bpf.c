@@ -41,7 +41,7 @@ struct seen {
 	u32 wait;
 	u32 cpu; /* of its last switch-in */
 	u64 books; /* books_of it, at its last switch-out to wait */
-	u64 exec; /* what it had been charged when it last left a CPU unheard (came_unseen) */
+	u64 exec; /* what it had been charged when it was last accounted for (note_charges, came_unseen) */
 };
 
 struct {
@@ -354,8 +354,9 @@ INLINE u64 behind_of(struct task_struct *p)
 	return rq->clock - rq->clock_task;
 }
 
-INLINE void came_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at)
+INLINE void came_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at, u64 behind)
 {
+	own->behind = behind;
 	own->tid = tid;
 	own->in = at;
 	own->exec = exec;
@@ -385,7 +386,9 @@ INLINE int on_switch(bool preempt, struct task_struct *prev, struct task_struct 
 	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
 	look_who_runs(own, prev, now);
 	read_clock(own, next, now);
-	came_in(own, (u64)next, next->pid, next->se.sum_exec_runtime, now);
+	came_in(own, (u64)next, next->pid, next->se.sum_exec_runtime, now, behind_of(next));
+	if (unlikely(own->process && next->tgid == own->process))
+		note_charges(cpu);
 	bool to_wait = code && code < 9 && prev_state && !prev->exit_state;
 	if (QUEUE_TIME(prev) && to_wait) {
 		struct seen *s = seen_of(prev->pid);

@@ -15,6 +15,8 @@
  *      in            from          until
  *      H ........... K ........... Y        K's last stay ends where Y came in; H's charge is from `in` to where K came in */
 #define FELLOWS 32
+/* Stays between two moments at which somebody was heard. */
+#define CHAIN 4
 
 /* A stay on a CPU, by the run queue's clock. */
 struct stay {
@@ -25,12 +27,13 @@ struct stay {
 	s32 prio;
 };
 
-/* What a task was charged explains how long it ran. Too little: somebody else ran meanwhile. Far too much: it ran again since. A
- * little too much is usual, since the charge counts from the clock's last reading before the switch. */
-INLINE bool explains(u64 charged, u64 ran)
+/* What a task was charged, and what was stolen from this CPU at most, explain how long it ran. Too little: somebody else ran
+ * meanwhile. Far too much: it ran again since. A little too much is usual, since the charge counts from the clock's last reading
+ * before the switch. */
+INLINE bool explains(u64 charged, u64 stolen, u64 ran)
 {
 	u64 slack = ran / 50 > SLACK_NS ? ran / 50 : SLACK_NS;
-	return charged + slack >= ran && charged <= ran + 5 * slack;
+	return charged + stolen + slack >= ran && charged <= ran + 5 * slack;
 }
 
 /* Such tasks are of one process: the thread of `h`'s process whose last stay on this CPU ended at `until`, 0 for none; with
@@ -43,8 +46,12 @@ __attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 behind)
 	u64 found = 0, latest = 0;
 	struct signal_struct *process = 0;
 	struct list_head *node = 0, *head = 0;
-	if (READ(process, of->signal))
+	struct block *own = lowest(this_cpu());
+	if (!own || READ(process, of->signal))
 		return 0;
+	/* `behind` holds what was stolen since its end, too. */
+	u64 grown = behind - own->behind;
+	long long over = STAY_SLACK_NS + (grown < SLACK_NS ? grown : SLACK_NS);
 	head = &process->thread_head;
 	node = head;
 	for (u32 i = 0; i < FELLOWS; i++) {
@@ -62,13 +69,13 @@ __attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 behind)
 		long long off = end - until;
 		if (cpu != this_cpu())
 			continue;
-		if (until && from < until && off >= -STAY_SLACK_NS && off <= STAY_SLACK_NS)
+		if (until && from < until && off >= -STAY_SLACK_NS && off <= over)
 			return (u64)p;
 		if (until && from < until && end > until) {
 			if (READ(tid, p->pid) || READ(exec, p->se.sum_exec_runtime))
 				break;
 			struct seen *s = seen_of(tid);
-			if (s && explains(exec - s->exec, until - from))
+			if (s && explains(exec - s->exec, own->stolen, until - from))
 				return (u64)p;
 		}
 		if (!until && from < end && end > latest) {
@@ -100,12 +107,35 @@ INLINE void read_stay(struct stay *s, u64 task)
 		s->from = 0;
 }
 
-/* What a task that left had been charged by then. */
-INLINE void left_with(u32 tid, u64 exec)
+/* What such a task was charged by now: from here on its stays are looked for. */
+INLINE void charged_by_now(u32 tid, u64 exec)
 {
 	struct seen *s = seen_of(tid);
 	if (s)
 		s->exec = exec;
+}
+
+/* One of them has come in: the charges of all of them are noted, to tell from the next ones who ran until somebody is heard. */
+__attribute__((noinline)) int note_charges(u32 on)
+{
+	struct block *own = lowest(on);
+	struct task_struct *of = own ? (void *)own->task : 0;
+	struct signal_struct *process = 0;
+	struct list_head *node = 0, *head = 0;
+	if (!of || READ(process, of->signal))
+		return 0;
+	head = &process->thread_head;
+	node = head;
+	for (u32 i = 0; i < FELLOWS; i++) {
+		u32 tid = 0;
+		u64 exec = 0;
+		if (READ(node, node->next) || node == head)
+			break;
+		struct task_struct *p = (void *)((u8 *)node - FIELD_OFFSET(of->thread_node));
+		if (!READ(tid, p->pid) && !READ(exec, p->se.sum_exec_runtime))
+			charged_by_now(tid, exec);
+	}
+	return 0;
 }
 
 /* One that nobody heard leave waits: so does the one who hears it come back know that its waking was not heard either. */
@@ -149,7 +179,6 @@ INLINE void came_from_wait(struct seen *s, u64 task, u32 tid, u64 at)
 __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 {
 	struct rare_switched r = {};
-	struct stay second = {}, last = {};
 	struct block *own = lowest(this_cpu());
 	if (!own)
 		return 0;
@@ -179,65 +208,65 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 	long failed = READ(pid, prev->pid) | READ(r.prev_prio, prev->prio) | READ(exit_state, prev->exit_state) |
 		      READ(exec, prev->se.sum_exec_runtime) | READ(state, prev->__state);
 	u64 charged = (own->left ? own->left : exec) - own->exec;
+	/* What was stolen since the switch explains nothing: all of it was before, if that fits, or what must have been. */
+	u64 grown = behind - own->behind, since = now - at;
+	own->stolen = explains(charged + grown, 0, at - own->in) ? grown : grown > since ? grown - since : 0;
+	if (READ(own->process, prev->tgid))
+		own->process = 0;
 	/* The idle task is charged nothing. */
 	bool known = !failed && own->tid && pid == own->tid;
-	bool proved = known && explains(charged, at - own->in);
-	if (known)
-		left_with(pid, own->exec + charged);
-	if (known && !proved && until)
-		read_stay(&last, stay_until(own->task, until, behind));
-	/* One stay from then to now, some of which was not charged. */
-	if (last.from && last.tid == pid && last.from + own->skew - own->in + STAY_SLACK_NS < 2 * STAY_SLACK_NS) {
-		proved = 1;
-		last.from = 0;
+	bool proved = known && explains(charged, own->stolen, at - own->in);
+	/* Back from the end: who left there, who left where that one came in, until the rest is `prev`'s. */
+	struct stay stays[CHAIN];
+	u32 found = 0;
+	u64 again = 0, end = until;
+	for (u32 i = 0; i < CHAIN && known && until && !proved; i++) {
+		struct stay *s = &stays[i];
+		read_stay(s, stay_until(own->task, end, behind));
+		u64 from = s->from + own->skew;
+		if (!s->from)
+			break;
+		if (s->tid == pid) {
+			/* It has not come in since: one stay up to there, some of which was not charged. */
+			proved = from < own->in + STAY_SLACK_NS;
+			again += end - s->from;
+		}
+		if (proved || from <= own->in)
+			break;
+		end = s->from;
+		found = i + 1;
+		proved = charged >= again && explains(charged - again, own->stolen, from - own->in);
 	}
-	if (last.from) {
-		/* One more ran between, or two, of which one may be H again. */
-		u64 from = last.from + own->skew;
-		u64 again = last.tid == pid ? until - last.from : 0;
-		bool two = from > own->in && charged >= again && !explains(charged - again, from - own->in);
-		if (two)
-			read_stay(&second, stay_until(own->task, last.from, behind));
-		if (second.from) {
-			from = second.from + own->skew;
-			again += second.tid == pid ? last.from - second.from : 0;
-		}
-		if (from > own->in && from < at && charged >= again && explains(charged - again, from - own->in)) {
-			r.prev = pid;
-			r.exec = -1;
-			r.code = UNTOLD;
-			if (second.from) {
-				r.head.tid = second.tid;
-				r.head.at = from;
-				r.next_prio = second.prio;
-				came_from_wait(seen_of(second.tid), second.task, second.tid, from);
-				tell_switch(&r);
-				left_with(second.tid, second.exec);
-				r.prev = second.tid;
-				r.prev_prio = second.prio;
-				from = last.from + own->skew;
-			}
-			r.head.tid = last.tid;
-			r.head.at = from;
-			r.next_prio = last.prio;
-			came_from_wait(seen_of(last.tid), last.task, last.tid, from);
-			tell_switch(&r);
-			left_with(last.tid, last.exec);
-			own->by_next += 1 + (second.from != 0);
-			proved = 1;
-			pid = last.tid;
-			exec = -1;
-			r.prev_prio = last.prio;
-		}
+	if (!proved)
+		found = 0;
+	if (known)
+		charged_by_now(pid, own->exec + charged);
+	r.prev = proved ? pid : -1;
+	r.exec = -1;
+	r.code = UNTOLD;
+	for (u32 left = CHAIN; left > 0; left--) {
+		if (left > found)
+			continue;
+		struct stay *s = &stays[left - 1];
+		r.head.tid = s->tid;
+		r.head.at = s->from + own->skew;
+		r.next_prio = s->prio;
+		came_from_wait(seen_of(s->tid), s->task, s->tid, r.head.at);
+		tell_switch(&r);
+		charged_by_now(s->tid, s->exec);
+		r.prev = s->tid;
+		r.prev_prio = s->prio;
 	}
 	r.head.tid = came_tid;
 	r.head.at = at;
 	r.next_prio = came_prio;
-	r.prev = proved ? pid : -1;
-	r.exec = proved ? exec : -1;
-	/* Long after the switch it may have been woken. */
-	r.code = proved && !own->left && !last.from && now - at < SLACK_NS ? state_code(0, state, exit_state) : UNTOLD;
-	own->by_next++;
+	if (proved && !found) {
+		r.exec = exec;
+		/* Long after the switch it may have been woken. */
+		if (!own->left && now - at < SLACK_NS)
+			r.code = state_code(0, state, exit_state);
+	}
+	own->by_next += found + 1;
 	own->one_sided += !proved;
 	if (QUEUE_TIME(prev) && r.code && r.code < 9 && !exit_state)
 		left_to_wait(own->task, pid);
@@ -247,7 +276,7 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 		left_unseen(s->cpu, task, came_exec);
 		s->cpu = this_cpu();
 	}
-	came_in(own, task, came_tid, came_exec, at);
+	came_in(own, task, came_tid, came_exec, at, behind);
 	tell_switch(&r);
 	return 0;
 }

@@ -84,10 +84,12 @@ struct block {
 	u32 by_next; /* switches told by who came in, since that of who left was not delivered */
 	u32 one_sided; /* of these, those that leave open who left */
 	u32 tid;
-	u32 pad;
+	u32 process; /* that of the last one that left unheard */
 	u64 left; /* what it had been charged when it came in on another CPU since; 0: it did not */
 	u64 in; /* when; 0: no switch seen yet */
 	u64 skew; /* our clock less the run queue's, by the last switch */
+	u64 behind; /* the run queue's clock less the one that charges, when it came in */
+	u64 stolen; /* by how much that grew until another came in, while that is looked into */
 	u64 exec; /* what it had been charged then */
 	u64 task; /* where it stands: to compare, and for probe_read */
 	u64 came; /* the one that runs instead, while that is looked into */
