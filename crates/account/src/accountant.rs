@@ -6,8 +6,8 @@ use crate::processor::{Processor, Runs};
 use crate::watch::Watch;
 use crate::{LossIndex, Sink, Totals};
 use model::{
-    Batch, CpuId, CpuState, CpuStretch, Event, LossSpan, Marked, Move, NameId, Ns, Pid, Reason, Seen, SeenState, Span,
-    Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Tid, Wake, WakeKind, What,
+    Batch, CpuId, CpuState, CpuStretch, Event, LossSpan, Marked, Move, NameId, Ns, Pid, PowerChange, Reason, Seen,
+    SeenState, Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Tid, Wake, WakeKind, What,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -172,6 +172,11 @@ impl Accountant {
             What::Current { tid } => self.current(at, event.cpu, *tid, sink),
             What::Mark(mark) if at >= Ns::ZERO => sink.marked(Marked { at, mark: *mark }),
             What::Loss(loss) => self.losses.push(*loss),
+            What::Idle { .. } | What::Frequency { .. } => {
+                if let Some(change) = PowerChange::of(event) {
+                    sink.power(PowerChange { at: at.max(Ns::ZERO), ..change });
+                }
+            }
             _ => {}
         }
     }

@@ -3,7 +3,9 @@
 use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Cursor, Row, Rows};
 use bytemuck::{Pod, Zeroable};
-use model::{CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, ThreadKey, ThreadStretch, Tid};
+use model::{
+    CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power, PowerChange, ThreadKey, ThreadStretch, Tid,
+};
 use std::io::Result;
 
 /// A move in 16 bytes.
@@ -78,6 +80,48 @@ impl MarkRow {
     }
 }
 
+/// One of a [`PowerChange`].
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct PowerRow {
+    at: i64,
+    cpu: u32,
+    /// From 1 on.
+    kind: u32,
+    /// The state's number, or kHz.
+    value: u64,
+}
+
+impl Row for PowerRow {
+    fn is_filled(&self) -> bool {
+        self.kind != 0
+    }
+    fn is_first(&self) -> bool {
+        false
+    }
+}
+
+impl PowerRow {
+    pub(crate) fn of(change: &PowerChange) -> Self {
+        let (kind, value) = match change.to {
+            Power::Awake => (1, 0),
+            Power::Idle(state) => (2, state),
+            Power::Frequency(khz) => (3, khz),
+        };
+        Self { at: change.at.0, cpu: change.cpu.0, kind, value: value.into() }
+    }
+
+    pub(crate) fn change(&self) -> PowerChange {
+        let value = self.value as u32;
+        let to = match self.kind {
+            1 => Power::Awake,
+            2 => Power::Idle(value),
+            _ => Power::Frequency(value),
+        };
+        PowerChange { at: Ns(self.at), cpu: CpuId(self.cpu), to }
+    }
+}
+
 /// Something that begins at a time.
 pub(crate) trait Timed {
     fn begin(&self) -> Ns;
@@ -102,6 +146,12 @@ impl Timed for Move {
 }
 
 impl Timed for Marked {
+    fn begin(&self) -> Ns {
+        self.at
+    }
+}
+
+impl Timed for PowerChange {
     fn begin(&self) -> Ns {
         self.at
     }
@@ -178,7 +228,7 @@ impl<'a, S: Timed + 'a> Steps<'a, S> {
     }
 }
 
-/// What began up to the same time, of all kinds. Of what falls into one instant, moves and marks never come in an earlier part
+/// What began up to the same time, of all kinds. Of what falls into one instant, moves, marks and power never come in an earlier part
 /// than stretches; else no order is kept.
 #[derive(Clone, Copy, Default)]
 pub struct Together<'a> {
@@ -190,6 +240,8 @@ pub struct Together<'a> {
     pub moves: &'a [Move],
     /// What programs marked.
     pub marks: &'a [Marked],
+    /// CPUs' idle states and frequencies.
+    pub power: &'a [PowerChange],
 }
 
 /// Every kind of rows, each in order.
@@ -198,6 +250,7 @@ pub(crate) struct Kinds<'a> {
     pub(crate) cpus: Steps<'a, CpuStretch>,
     pub(crate) moves: Steps<'a, Move>,
     pub(crate) marks: Steps<'a, Marked>,
+    pub(crate) power: Steps<'a, PowerChange>,
 }
 
 impl Kinds<'_> {
@@ -211,19 +264,22 @@ impl Kinds<'_> {
                 self.cpus.until(until),
                 self.moves.before(until)?,
                 self.marks.before(until)?,
+                self.power.before(until)?,
             ];
-            let [threads, cpus, moves, marks] = counts;
-            if counts != [0; 4] {
+            let [threads, cpus, moves, marks, power] = counts;
+            if counts != [0; 5] {
                 each(&Together {
                     threads: &self.threads.waiting[..threads],
                     cpus: &self.cpus.waiting[..cpus],
                     moves: &self.moves.waiting[..moves],
                     marks: &self.marks.waiting[..marks],
+                    power: &self.power.waiting[..power],
                 });
                 self.threads.waiting.drain(..threads);
                 self.cpus.waiting.drain(..cpus);
                 self.moves.waiting.drain(..moves);
                 self.marks.waiting.drain(..marks);
+                self.power.waiting.drain(..power);
             }
             if until == Ns::MAX {
                 return Ok(());

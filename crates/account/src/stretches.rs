@@ -2,10 +2,13 @@
 
 use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Row, Rows};
-use crate::steps::{Kinds, MarkRow, MoveRow, Steps, Together};
+use crate::steps::{Kinds, MarkRow, MoveRow, PowerRow, Steps, Together};
 use crate::{InferredIndex, LossIndex, Sink};
 use bytemuck::{Pod, Zeroable};
-use model::{CpuId, CpuState, CpuStretch, Marked, Move, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
+use model::{
+    CpuId, CpuState, CpuStretch, Marked, Move, Ns, PowerChange, Reason, Span, ThreadKey, ThreadState, ThreadStretch,
+    Tid,
+};
 
 /// Collects finished stretches, in bounded memory.
 pub struct Collector {
@@ -13,6 +16,7 @@ pub struct Collector {
     cpus: Rows<CpuRow>,
     moves: Rows<MoveRow>,
     marks: Rows<MarkRow>,
+    power: Rows<PowerRow>,
 }
 
 /// All stretches of a recording, in order of start.
@@ -21,12 +25,13 @@ pub struct Stretches {
     cpus: Rows<CpuRow>,
     moves: Rows<MoveRow>,
     marks: Rows<MarkRow>,
+    power: Rows<PowerRow>,
     knife: Knife,
 }
 
 impl Default for Collector {
     fn default() -> Self {
-        Self { threads: Rows::new(), cpus: Rows::new(), moves: Rows::new(), marks: Rows::new() }
+        Self { threads: Rows::new(), cpus: Rows::new(), moves: Rows::new(), marks: Rows::new(), power: Rows::new() }
     }
 }
 
@@ -39,6 +44,7 @@ impl Collector {
             cpus: self.cpus,
             moves: self.moves,
             marks: self.marks,
+            power: self.power,
             knife: Knife::default(),
         }
     }
@@ -70,6 +76,11 @@ impl Sink for Collector {
     fn marked(&mut self, mark: Marked) {
         let place = self.marks.reserve();
         self.marks.fill(place, MarkRow::of(&mark));
+    }
+    #[inline]
+    fn power(&mut self, change: PowerChange) {
+        let place = self.power.reserve();
+        self.power.fill(place, PowerRow::of(&change));
     }
 }
 
@@ -103,6 +114,7 @@ impl Stretches {
             cpus: Steps::cut(&mut self.cpus, &self.knife, CpuRow::stretch),
             moves: Steps::whole(&mut self.moves, MoveRow::moved),
             marks: Steps::whole(&mut self.marks, MarkRow::marked),
+            power: Steps::whole(&mut self.power, PowerRow::change),
         };
         kinds.together(each)
     }

@@ -19,11 +19,11 @@ mod world;
 pub use core_times::capacity_used;
 pub use world::{CoreNow, CpuNow, World};
 
-use model::{CpuId, CpuStretch, Marked, Move, Ns, Rows, Span, Table, TableDef, ThreadKey, ThreadStretch};
+use model::{CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadKey, ThreadStretch};
 use topology::Machine;
 
 /// Some stretches, each kind in order of start; all kinds up to the same time. Analyses are told of those that begin at one
-/// instant in this order: CPUs', threads', then moves and marks.
+/// instant in this order: CPUs', threads', then moves, marks and power.
 #[derive(Clone, Copy, Default)]
 pub struct Batch<'a> {
     /// Of threads.
@@ -34,6 +34,8 @@ pub struct Batch<'a> {
     pub moves: &'a [Move],
     /// What programs marked.
     pub marks: &'a [Marked],
+    /// CPUs' idle states and frequencies.
+    pub power: &'a [PowerChange],
 }
 
 /// What an analysis may know beforehand.
@@ -76,6 +78,11 @@ pub trait Analysis {
         _ = (mark, thread, begins, world);
     }
 
+    /// A CPU's idle state or frequency changes; what it was when the span began is told as changes at its begin.
+    fn power(&mut self, change: &PowerChange, begins: Begins, world: &World) {
+        _ = (change, begins, world);
+    }
+
     /// The span is over; the table's rows. `world` is as it was until its end.
     fn finish(&mut self, world: &World, out: &mut dyn Rows);
 }
@@ -107,6 +114,9 @@ pub const ANALYSES: &[Entry] = &[
     entry::<tables::priority_residency::PriorityResidency>(&model::tables::PRIORITY_RESIDENCY),
     entry::<tables::wakers::Wakers>(&model::tables::WAKERS),
     entry::<tables::idle_periods::IdlePeriods>(&model::tables::IDLE_PERIODS),
+    entry::<tables::idle_residency::IdleResidency>(&model::tables::IDLE_RESIDENCY),
+    entry::<tables::frequency_residency::FrequencyResidency>(&model::tables::FREQUENCY_RESIDENCY),
+    entry::<tables::thread_by_frequency::ThreadByFrequency>(&model::tables::THREAD_BY_FREQUENCY),
     entry::<tables::concurrency_bands::ConcurrencyBands>(&model::tables::CONCURRENCY_BANDS),
     entry::<tables::smt_cores::SmtCores>(&model::tables::SMT_CORES),
     entry::<tables::smt_utilisation::SmtUtilisation>(&model::tables::SMT_UTILISATION),
@@ -145,21 +155,26 @@ impl Running {
 
     /// Feeds all of them.
     pub fn push(&mut self, batch: &Batch<'_>) {
-        let Batch { mut threads, mut cpus, mut moves, mut marks } = *batch;
+        let Batch { mut threads, mut cpus, mut moves, mut marks, mut power } = *batch;
         loop {
             let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
             let moved = moves.first().map_or(Ns::MAX, |m| m.at);
             let marked = marks.first().map_or(Ns::MAX, |m| m.at);
+            let powered = power.first().map_or(Ns::MAX, |p| p.at);
             // Who is moved at the instant at which it becomes ready is ready first; who marks, runs first.
-            if moved < thread && moved < cpu && moved <= marked {
+            if moved < thread && moved < cpu && moved <= marked && moved <= powered {
                 let Some((first, rest)) = moves.split_first() else { return };
                 moves = rest;
                 self.moved(first);
-            } else if marked < thread && marked < cpu {
+            } else if marked < thread && marked < cpu && marked <= powered {
                 let Some((first, rest)) = marks.split_first() else { return };
                 marks = rest;
                 self.marked(first);
+            } else if powered < thread && powered < cpu {
+                let Some((first, rest)) = power.split_first() else { return };
+                power = rest;
+                self.power(first);
             } else if cpu <= thread {
                 let Some((first, rest)) = cpus.split_first() else { return };
                 cpus = rest;
@@ -207,6 +222,15 @@ impl Running {
             let begins = if mark.at < self.span.start { Begins::Before } else { Begins::Here };
             let thread = self.lives.of(mark.mark.tid);
             self.analyses.iter_mut().for_each(|(_, a)| a.marked(mark, thread, begins, &self.world));
+        }
+    }
+
+    fn power(&mut self, change: &PowerChange) {
+        if change.at < self.span.end {
+            self.world.now = self.world.now.max(change.at);
+            let begins = if change.at < self.span.start { Begins::Before } else { Begins::Here };
+            self.analyses.iter_mut().for_each(|(_, a)| a.power(change, begins, &self.world));
+            self.world.power(change);
         }
     }
 

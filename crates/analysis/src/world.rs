@@ -1,7 +1,9 @@
 //! What every CPU and core does at one instant, kept for all analyses.
 
 use crate::Context;
-use model::{CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, ThreadKey, ThreadState, ThreadStretch};
+use model::{
+    CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, PowerChange, ThreadKey, ThreadState, ThreadStretch,
+};
 
 /// What a CPU does.
 #[derive(Clone, Debug)]
@@ -25,6 +27,10 @@ pub struct CpuNow {
     runner: (ThreadKey, i16),
     /// Since when; not before the span's begin.
     pub since: Ns,
+    /// The number of its idle state, while it is in one.
+    pub idle_state: Option<u32>,
+    /// Its frequency, kHz, where told.
+    pub khz: Option<u32>,
 }
 
 /// What a physical core does: the sum over its CPUs.
@@ -89,6 +95,8 @@ impl World {
                 thread: ThreadKey::UNKNOWN,
                 runner: (ThreadKey::UNKNOWN, i16::MIN),
                 since: context.span.start,
+                idle_state: None,
+                khz: None,
             });
         }
         Self { now: context.span.start, cpus, cores, names: Vec::new(), places }
@@ -129,6 +137,16 @@ impl World {
             && let Some(place) = stretch.cpu.and_then(|c| self.place(c))
         {
             self.cpus[place].runner = (stretch.thread, stretch.prio);
+        }
+    }
+
+    pub(crate) fn power(&mut self, change: &PowerChange) {
+        let Some(place) = self.place(change.cpu) else { return };
+        let cpu = &mut self.cpus[place];
+        match change.to {
+            Power::Awake => cpu.idle_state = None,
+            Power::Idle(state) => cpu.idle_state = Some(state),
+            Power::Frequency(khz) => cpu.khz = Some(khz),
         }
     }
 

@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test tells why it is skipped
 
 use analysis::{Batch, Context, Running};
-use model::{CpuId, CpuState, CpuStretch, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{
+    CpuId, CpuState, CpuStretch, Ns, Power, PowerChange, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch,
+    Tid, Value,
+};
 use std::path::Path;
-use topology::Machine;
+use topology::{IdleState, Machine};
 
 /// The rows of a printed table, or a word that it is not there.
 fn figures(name: &str) -> Option<Vec<Vec<String>>> {
@@ -209,4 +212,40 @@ fn cap_68_idle_periods_by_length() {
     assert_eq!(ints(&table, "from_ns"), [2_000, 512_000]);
     assert_eq!((ints(&table, "periods"), ints(&table, "idle_ns")), (vec![3, 1], vec![8_500, 900_000]));
     assert_eq!(table.rows[0][1], Value::from("uniform"));
+}
+
+#[test]
+fn cap_68_idle_periods_against_target_residencies() {
+    let mut machine = two_cpus();
+    let state =
+        |name: &str, us| IdleState { name: name.to_owned(), target_residency_us: Some(us), exit_latency_us: None };
+    machine.cpus[0].idle_states = vec![state("POLL", 0), state("C1E", 4), state("C6", 500)];
+    let idle = CpuStretch {
+        span: Span::new(Ns::ZERO, Ns(2_000_000)),
+        cpu: CpuId(0),
+        state: CpuState::Idle,
+        thread: ThreadKey::IDLE,
+    };
+    // Two stays in C6, of which one is over before it has paid for itself; C1E, from which it goes through polling back to
+    // a thread.
+    let power = |us: i64, to| PowerChange { at: Ns(us * 1000), cpu: CpuId(0), to };
+    let power = [
+        power(0, Power::Idle(2)),
+        power(100, Power::Awake),
+        power(110, Power::Idle(2)),
+        power(710, Power::Awake),
+        power(720, Power::Idle(1)),
+        power(730, Power::Idle(0)),
+        power(731, Power::Awake),
+    ];
+    let context = Context { machine: &machine, span: idle.span, followed: &[CpuId(0)], ready_known: true };
+    let mut running = Running::start(&["idle_residency"], &context);
+    running.push(&Batch { cpus: &[idle], power: &power, ..Batch::default() });
+    let table = running.finish(Vec::new()).remove(0);
+    let of = |col: &str| -> Vec<Option<i64>> { (0..4).map(|row| table.int(row, col)).collect() };
+    assert_eq!(of("state"), [None, Some(0), Some(1), Some(2)]);
+    assert_eq!(of("target_residency_ns"), [None, Some(0), Some(4_000), Some(500_000)]);
+    assert_eq!(of("entries"), [None, Some(1), Some(1), Some(2)]);
+    assert_eq!(of("residency_ns"), [Some(1_289_000), Some(1_000), Some(10_000), Some(700_000)]);
+    assert_eq!(of("too_short"), [None, Some(0), Some(0), Some(1)]);
 }

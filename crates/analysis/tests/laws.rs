@@ -11,6 +11,8 @@ mod idle_periods;
 mod migrations;
 #[path = "laws/placement.rs"]
 mod placement;
+#[path = "laws/power.rs"]
+mod power;
 #[path = "laws/priority_residency.rs"]
 mod priority_residency;
 #[path = "laws/queues.rs"]
@@ -36,7 +38,7 @@ mod switch_causes;
 mod wakers;
 
 use account::Rules;
-use model::{Ns, Span};
+use model::{Event, Ns, Span, What};
 use proptest::prelude::*;
 use support::Analysed;
 use testkit::{Mode, Random, Replay, Rng};
@@ -57,6 +59,7 @@ const LAWS: &[Law] = &[
     idle_periods::holds,
     concurrency_bands::holds,
     placement::holds,
+    power::holds,
     smt_beside::holds,
     smt_cores::holds,
     smt_threads::holds,
@@ -67,8 +70,9 @@ const LAWS: &[Law] = &[
 const MACHINE: &str = "cpu0 P0\ncpu1 P0\ncpu2 E1\ncpu3 M2\ncpu4 P3\ncpu5 P3\ncpu6 P3\ncpu7 P3";
 
 fn analysed(mode: Mode, seed: u64, steps: usize) -> Analysed {
-    let batch = Random { mode, seed, steps }.batch();
+    let mut batch = Random { mode, seed, steps }.batch();
     let mut rng = Rng(seed);
+    add_power(&mut batch.events, &mut rng);
     let has_waking = !rng.one_in(3);
     let rules = Rules { has_waking, has_wakes: has_waking || rng.one_in(2), ..Rules::default() };
     let machine = if rng.one_in(4) { Machine::default() } else { testkit::machine(MACHINE) };
@@ -82,6 +86,20 @@ fn analysed(mode: Mode, seed: u64, steps: usize) -> Analysed {
     };
     let opened = Replay::all(batch).opened(ingest::Facts::default());
     support::analyse(opened, machine, rules, part)
+}
+
+/// Idle states and frequencies, told at the times of other events.
+fn add_power(events: &mut Vec<Event>, rng: &mut Rng) {
+    let mut power = |event: &Event| {
+        let what = match rng.below(8) {
+            0 => What::Idle { state: -1 },
+            1 => What::Idle { state: rng.below(3) as i32 },
+            2 => What::Frequency { of: model::CpuId(rng.below(5) as u32), khz: 1000 * rng.below(3) as u32 },
+            _ => return None,
+        };
+        Some(Event { current: model::Tid::UNKNOWN, what, ..*event })
+    };
+    *events = events.iter().flat_map(|e| [Some(*e), power(e)]).flatten().collect();
 }
 
 proptest! {

@@ -2,7 +2,9 @@
 
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
 use account::{Collector, InferredIndex, Sink, Stretches, Totals};
-use model::{Batch, CpuId, CpuStretch, Marked, Move, Ns, Rows, Span, Table, TableDef, ThreadStretch, tables};
+use model::{
+    Batch, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadStretch, tables,
+};
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
 use topology::Machine;
@@ -90,6 +92,10 @@ impl Sink for Writing {
     fn marked(&mut self, mark: Marked) {
         self.collector.marked(mark);
     }
+    #[inline]
+    fn power(&mut self, change: PowerChange) {
+        self.collector.power(change);
+    }
 }
 
 fn read(
@@ -152,7 +158,13 @@ fn stage_two(
 }
 
 pub(crate) fn of_steps<'a>(steps: &account::Together<'a>) -> analysis::Batch<'a> {
-    analysis::Batch { threads: steps.threads, cpus: steps.cpus, moves: steps.moves, marks: steps.marks }
+    analysis::Batch {
+        threads: steps.threads,
+        cpus: steps.cpus,
+        moves: steps.moves,
+        marks: steps.marks,
+        power: steps.power,
+    }
 }
 
 /// What a collector collected, as the options want it.

@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use account::{Collector, Knife, Sink as _, Stretches};
-use model::{CpuId, Event, Marked, Move, Ns, Table, ThreadKey, ThreadState, Tid, What};
+use model::{CpuId, Event, Marked, Move, Ns, PowerChange, Table, ThreadKey, ThreadState, Tid, What};
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, sync_channel};
 use store::Folder;
@@ -57,7 +57,7 @@ pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Read, EngineErr
 
 /// Events that analyses follow beside stretches.
 fn is_beside(event: &Event) -> bool {
-    matches!(event.what, What::Migrate { .. } | What::Mark(_))
+    matches!(event.what, What::Migrate { .. } | What::Mark(_)) || PowerChange::of(event).is_some()
 }
 
 /// Such events in order, and what each thread did until then.
@@ -91,7 +91,11 @@ impl Beside {
                 }
             }
             What::Mark(mark) if at >= Ns::ZERO => collector.marked(Marked { at, mark }),
-            _ => {}
+            _ => {
+                if let Some(change) = PowerChange::of(event) {
+                    collector.power(change);
+                }
+            }
         }
     }
 }

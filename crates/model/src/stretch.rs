@@ -1,6 +1,6 @@
 //! What threads and CPUs did: finished stretches of time, each in one state.
 
-use crate::{CpuId, Mark, Ns, Span, ThreadKey, Tid};
+use crate::{CpuId, Event, Mark, Ns, Span, ThreadKey, Tid, What};
 use serde::{Deserialize, Serialize};
 
 /// What a thread does. The definitions are those of ACCOUNTING.md.
@@ -185,6 +185,41 @@ pub struct Marked {
     pub at: Ns,
     /// What.
     pub mark: Mark,
+}
+
+/// A CPU's idle state or frequency is this from now on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PowerChange {
+    /// When.
+    pub at: Ns,
+    /// Whose.
+    pub cpu: CpuId,
+    /// What.
+    pub to: Power,
+}
+
+/// What the power management tells of a CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Power {
+    /// It left its idle state.
+    Awake,
+    /// It entered the idle state of this number.
+    Idle(u32),
+    /// Its frequency, kHz.
+    Frequency(u32),
+}
+
+impl PowerChange {
+    /// What an event tells of power, if it does. What was told before the recording began holds from its begin.
+    #[must_use]
+    pub fn of(event: &Event) -> Option<Self> {
+        let (cpu, to) = match event.what {
+            What::Idle { state } => (event.cpu, u32::try_from(state).map_or(Power::Awake, Power::Idle)),
+            What::Frequency { of, khz } => (of, Power::Frequency(khz)),
+            _ => return None,
+        };
+        Some(Self { at: event.at.max(Ns::ZERO), cpu, to })
+    }
 }
 
 /// What shows that somebody ran where no chain of switches tells it.

@@ -27,5 +27,5 @@ pub use draw::draw;
 pub use files::Files;
 pub use header::{HeaderCache, HeaderCpu, HeaderTopology};
 pub use live::{Root, is_machine, live, machine_file};
-pub use machine::{Claim, Cpu, Fact, Judged, Machine, Source};
+pub use machine::{Claim, Cpu, Fact, IdleState, Judged, Machine, Source};
 pub use user::BadMachine;

@@ -173,6 +173,20 @@ pub struct Cpu {
     pub max_khz: Option<u32>,
     /// The vendor's word for its type (`cpu_core`, `big`, `Cortex-A76`), where a source has one.
     pub vendor_type: Option<String>,
+    /// Its idle states by number (cpuidle); empty where unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle_states: Vec<IdleState>,
+}
+
+/// An idle state of a CPU, as the kernel's driver describes it (`cpuidle/stateN`).
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct IdleState {
+    /// What the driver calls it: POLL, C1E, C6, …
+    pub name: String,
+    /// How long a CPU must stay in it for it to save energy, µs.
+    pub target_residency_us: Option<u32>,
+    /// How long it takes to leave it, µs.
+    pub exit_latency_us: Option<u32>,
 }
 
 impl Cpu {

@@ -59,6 +59,9 @@ impl Machine {
 
 fn lay(old: &mut Cpu, new: &Cpu, conflicts: &mut BTreeMap<Conflict, Vec<CpuId>>) {
     old.online &= new.online;
+    if !new.idle_states.is_empty() {
+        old.idle_states.clone_from(&new.idle_states);
+    }
     for fact in Fact::ALL {
         if !new.knows(fact) {
             continue;

@@ -8,7 +8,7 @@ use crate::cpulist;
 use crate::files::Files;
 use crate::header::spread;
 use crate::judge::Pmu;
-use crate::machine::{Cpu, Fact, Machine, Source};
+use crate::machine::{Cpu, Fact, IdleState, Machine, Source};
 use model::CpuId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -22,6 +22,8 @@ const MAX_NOTES: usize = 50;
 const MAX_SHARED: usize = 4 << 20;
 /// No processor has more hardware threads a core than 8; twice that is not believed.
 const MAX_SIBLINGS: usize = 16;
+/// The kernel's own bound (`CPUIDLE_STATE_MAX`).
+const MAX_IDLE_STATES: usize = 10;
 
 impl Machine {
     /// Describes the machine whose `/sys` and `/proc` are handed in.
@@ -256,7 +258,20 @@ impl<'a> Reader<'a> {
         cpu.capacity = number("cpu_capacity");
         cpu.highest_perf = number("acpi_cppc/highest_perf");
         cpu.max_khz = number("cpufreq/cpuinfo_max_freq");
+        cpu.idle_states = self.idle_states(&format!("{at}/cpuidle"));
         cpu
+    }
+
+    /// Those that stand there without a gap from 0 on.
+    fn idle_states(&self, at: &str) -> Vec<IdleState> {
+        let count = self.numbered(at, "state").len().min(MAX_IDLE_STATES);
+        let state = |number: usize| {
+            let at = format!("{at}/state{number}");
+            let name = self.text(&format!("{at}/name"))?;
+            let (target, exit) = (self.number(&format!("{at}/residency")), self.number(&format!("{at}/latency")));
+            Some(IdleState { name, target_residency_us: target, exit_latency_us: exit })
+        };
+        (0..count).map_while(state).collect()
     }
 
     /// Maximum frequencies by policy, for recorded trees without the links `cpu0/cpufreq`.

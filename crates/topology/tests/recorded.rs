@@ -216,6 +216,10 @@ fn pepc_alder_lake() {
     assert_eq!(deciders(&machine), [Source::PmuCpuList]);
     assert_eq!(machine.cpus[0].max_khz, Some(4_700_000), "from cpufreq/policy0, as cpu0/cpufreq is not there");
     assert_eq!(groups(&machine, |c| &c.l2), ["0-1", "2-3", "4-5", "6-7", "8-11", "12-15"]);
+    let state = |s: &topology::IdleState| (s.name.clone(), s.target_residency_us, s.exit_latency_us);
+    let states: Vec<_> = machine.cpus[0].idle_states.iter().map(state).collect();
+    let told = [("POLL", 0, 0), ("C1E", 4, 2), ("C6", 500, 170), ("C8", 600, 200), ("C10", 700, 230)];
+    assert_eq!(states, told.map(|(name, target, exit)| (name.to_owned(), Some(target), Some(exit))));
     assert!(machine.class.iter().all(|j| j.against.is_empty()), "CPPC and the frequency agree");
     assert!(machine.notes.is_empty(), "{:?}", machine.notes);
     println!("{}", draw(&machine));

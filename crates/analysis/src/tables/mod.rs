@@ -2,7 +2,9 @@
 
 pub(crate) mod concurrency;
 pub(crate) mod concurrency_bands;
+pub(crate) mod frequency_residency;
 pub(crate) mod idle_periods;
+pub(crate) mod idle_residency;
 pub(crate) mod marks;
 pub(crate) mod migration_matrix;
 pub(crate) mod migrations;
@@ -16,4 +18,5 @@ pub(crate) mod smt_cores;
 pub(crate) mod smt_threads;
 pub(crate) mod smt_utilisation;
 pub(crate) mod switch_causes;
+pub(crate) mod thread_by_frequency;
 pub(crate) mod wakers;

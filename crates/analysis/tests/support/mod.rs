@@ -48,8 +48,8 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let (mut threads, mut cpus, mut moves) = (Vec::new(), Vec::new(), Vec::new());
     let mut stretches = collector.finish();
     let each = |steps: &account::Together<'_>| {
-        let account::Together { threads: t, cpus: c, moves: m, marks } = *steps;
-        running.push(&Batch { threads: t, cpus: c, moves: m, marks });
+        let account::Together { threads: t, cpus: c, moves: m, marks, power } = *steps;
+        running.push(&Batch { threads: t, cpus: c, moves: m, marks, power });
         threads.extend_from_slice(t);
         cpus.extend_from_slice(c);
         moves.extend_from_slice(m);

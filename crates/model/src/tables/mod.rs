@@ -6,11 +6,13 @@
 mod columns;
 mod marks;
 mod moves;
+mod power;
 mod smt;
 mod wait;
 
 pub use marks::MARKS;
 pub use moves::{IDLE_PERIODS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
+pub use power::{FREQUENCY_RESIDENCY, IDLE_RESIDENCY, THREAD_BY_FREQUENCY};
 pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION};
 
 use crate::table::{Col, Kind, TableDef};
@@ -221,6 +223,9 @@ pub const ALL: &[&TableDef] = &[
     &PRIORITY_RESIDENCY,
     &WAKERS,
     &IDLE_PERIODS,
+    &IDLE_RESIDENCY,
+    &FREQUENCY_RESIDENCY,
+    &THREAD_BY_FREQUENCY,
     &CONCURRENCY_BANDS,
     &SMT_CORES,
     &SMT_UTILISATION,

@@ -1,0 +1,86 @@
+//! How long each CPU was at each frequency, and what it did meanwhile.
+
+use crate::{Analysis, Begins, Context, World};
+use model::{CpuState, CpuStretch, Ns, Power, PowerChange, Rows};
+use std::collections::BTreeMap;
+
+/// Frequencies of a CPU that are told apart.
+const MOST_FREQUENCIES: usize = 512;
+
+pub(crate) struct FrequencyResidency {
+    /// By their places in [`World::cpus`].
+    cpus: Vec<Cpu>,
+}
+
+#[derive(Clone, Default)]
+struct Cpu {
+    since: Ns,
+    /// By kHz.
+    at: BTreeMap<Option<u32>, Sums>,
+}
+
+/// Changes to it, and time by [`CpuState`].
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    changes: i64,
+    times: [Ns; 3],
+}
+
+impl Cpu {
+    fn of(&mut self, khz: Option<u32>) -> &mut Sums {
+        let known = self.at.contains_key(&khz) || self.at.len() < MOST_FREQUENCIES;
+        self.at.entry(if known { khz } else { None }).or_default()
+    }
+}
+
+impl FrequencyResidency {
+    fn advance(&mut self, place: usize, world: &World) {
+        let (now, cpu) = (&world.cpus[place], &mut self.cpus[place]);
+        let elapsed = world.now - std::mem::replace(&mut cpu.since, world.now);
+        if elapsed > Ns::ZERO {
+            let time = &mut cpu.of(now.khz).times[now.state as usize];
+            *time = *time + elapsed;
+        }
+    }
+}
+
+impl Analysis for FrequencyResidency {
+    fn new(context: &Context<'_>) -> Self {
+        let cpu = Cpu { since: context.span.start, ..Cpu::default() };
+        Self { cpus: vec![cpu; World::new(context).cpus.len()] }
+    }
+
+    fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
+        if let Some(place) = world.place(stretch.cpu) {
+            self.advance(place, world);
+        }
+    }
+
+    fn power(&mut self, change: &PowerChange, begins: Begins, world: &World) {
+        let (Some(place), Power::Frequency(khz)) = (world.place(change.cpu), change.to) else { return };
+        self.advance(place, world);
+        if begins == Begins::Here && world.cpus[place].khz != Some(khz) {
+            self.cpus[place].of(Some(khz)).changes += 1;
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        for place in 0..self.cpus.len() {
+            self.advance(place, world);
+            let now = &world.cpus[place];
+            for (khz, sums) in &self.cpus[place].at {
+                let time = |state: CpuState| sums.times[state as usize];
+                out.row(&[
+                    i64::from(now.cpu.0).into(),
+                    now.core_type.as_str().into(),
+                    khz.map(i64::from).into(),
+                    sums.changes.into(),
+                    sums.times.iter().copied().sum::<Ns>().into(),
+                    time(CpuState::Busy).into(),
+                    time(CpuState::Idle).into(),
+                    time(CpuState::Unknown).into(),
+                ]);
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! How long each CPU was in each of its idle states, and how often for too short a time to gain by it.
+
+use crate::{Analysis, Begins, Context, World};
+use model::{CpuState, CpuStretch, Ns, Power, PowerChange, Rows, Value};
+use std::collections::BTreeMap;
+use topology::{IdleState, Machine};
+
+/// Idle states of a CPU that are told apart; the kernel has ten at most.
+const MOST_STATES: usize = 64;
+
+pub(crate) struct IdleResidency {
+    machine: Machine,
+    end: Ns,
+    /// By their places in [`World::cpus`].
+    cpus: Vec<Cpu>,
+}
+
+#[derive(Clone, Default)]
+struct Cpu {
+    since: Ns,
+    /// When it entered the state that it is in, where that was within the span.
+    entered: Option<Ns>,
+    /// By the state's number; `None`: idle, in no state that was told.
+    states: BTreeMap<Option<u32>, Sums>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    entries: i64,
+    residency: Ns,
+    /// Seen from begin to end.
+    whole: i64,
+    longest: Ns,
+    too_short: i64,
+}
+
+impl Cpu {
+    fn of(&mut self, state: Option<u32>) -> &mut Sums {
+        let known = self.states.contains_key(&state) || self.states.len() < MOST_STATES;
+        self.states.entry(if known { state } else { None }).or_default()
+    }
+}
+
+/// How long a CPU must stay in a state for it to save energy.
+fn target(states: &[IdleState], state: Option<u32>) -> Option<Ns> {
+    let us = states.get(state? as usize)?.target_residency_us?;
+    Some(Ns(i64::from(us) * 1000))
+}
+
+impl IdleResidency {
+    /// Time passed on a CPU.
+    fn advance(&mut self, place: usize, world: &World) {
+        let (now, cpu) = (&world.cpus[place], &mut self.cpus[place]);
+        let elapsed = world.now - std::mem::replace(&mut cpu.since, world.now);
+        let counts = match now.state {
+            CpuState::Busy => false,
+            CpuState::Idle => true,
+            CpuState::Unknown => now.idle_state.is_some(),
+        };
+        if counts && elapsed > Ns::ZERO {
+            let sums = cpu.of(now.idle_state);
+            sums.residency = sums.residency + elapsed;
+        }
+    }
+
+    /// A CPU leaves the state that it is in.
+    fn leave(&mut self, place: usize, world: &World) {
+        let now = &world.cpus[place];
+        let cpu = &mut self.cpus[place];
+        let (Some(entered), Some(state)) = (cpu.entered.take(), now.idle_state) else { return };
+        let states = self.machine.cpu(now.cpu).map_or(&[][..], |c| &c.idle_states);
+        let (stayed, target) = (world.now - entered, target(states, Some(state)));
+        let sums = cpu.of(Some(state));
+        sums.whole += 1;
+        sums.longest = sums.longest.max(stayed);
+        sums.too_short += i64::from(target.is_some_and(|t| stayed < t));
+    }
+}
+
+impl Analysis for IdleResidency {
+    fn new(context: &Context<'_>) -> Self {
+        let cpu = Cpu { since: context.span.start, ..Cpu::default() };
+        let cpus = vec![cpu; World::new(context).cpus.len()];
+        Self { machine: context.machine.clone(), end: context.span.end, cpus }
+    }
+
+    fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
+        if let Some(place) = world.place(stretch.cpu) {
+            self.advance(place, world);
+        }
+    }
+
+    fn power(&mut self, change: &PowerChange, begins: Begins, world: &World) {
+        let Some(place) = world.place(change.cpu) else { return };
+        if matches!(change.to, Power::Frequency(_)) {
+            return;
+        }
+        self.advance(place, world);
+        self.leave(place, world);
+        if let Power::Idle(state) = change.to
+            && begins == Begins::Here
+        {
+            let cpu = &mut self.cpus[place];
+            cpu.entered = Some(world.now);
+            cpu.of(Some(state)).entries += 1;
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        debug_assert_eq!(world.now, self.end);
+        for place in 0..self.cpus.len() {
+            self.advance(place, world);
+            let now = &world.cpus[place];
+            let states = self.machine.cpu(now.cpu).map_or(&[][..], |c| &c.idle_states);
+            for (state, sums) in &self.cpus[place].states {
+                let target = target(states, *state);
+                let whole = |value: Value| if sums.whole > 0 { value } else { Value::Null };
+                out.row(&[
+                    i64::from(now.cpu.0).into(),
+                    now.core_type.as_str().into(),
+                    state.map(i64::from).into(),
+                    state.and_then(|s| states.get(s as usize)).map(|s| s.name.as_str()).into(),
+                    target.into(),
+                    Value::from(state.map(|_| sums.entries)),
+                    sums.residency.into(),
+                    whole(sums.longest.into()),
+                    Value::from(target.filter(|_| sums.whole > 0).map(|_| sums.too_short)),
+                ]);
+            }
+        }
+    }
+}
