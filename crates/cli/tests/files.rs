@@ -89,6 +89,48 @@ fn sums_close_in_every_form_of_a_table() {
 }
 
 #[test]
+fn names_stand_beside_keys_of_threads() {
+    let file = fixture("sched.data");
+    let threads = json(&["table", &file, "threads", "--format", "json"]);
+    let name = |key: &Value| {
+        let row = threads.as_array().unwrap().iter().find(|t| t["thread"] == *key);
+        row.map_or(if *key == 0 { "idle".into() } else { Value::Null }, |t| t["name"].clone())
+    };
+    for (table, columns) in [
+        ("thread_state", &["thread", "waker"][..]),
+        ("cpu_state", &["thread"]),
+        ("ready_by_thief", &["thread", "thief"]),
+        ("wakers", &["waker", "thread"]),
+    ] {
+        let rows = json(&["table", &file, table, "--format", "json"]);
+        for row in rows.as_array().unwrap() {
+            for column in columns {
+                assert_eq!(row[format!("{column}_name")], name(&row[column]), "{table} {column} {row}");
+            }
+        }
+        for column in columns {
+            let named = |row: &Value| row[format!("{column}_name")].is_string();
+            assert!(rows.as_array().unwrap().iter().any(named), "{table} {column}");
+        }
+        let without = good(["table", &file, table, "--format", "csv", "--no-names"]);
+        assert!(!without.lines().next().unwrap().contains("_name"), "{table}");
+    }
+    let folder = Folder::new();
+    let (with, without) = (folder.path("with"), folder.path("without"));
+    let export = |to: &std::path::Path, more: &[&str]| {
+        let to = to.display().to_string();
+        good([&["export", &file, "--to", "csv", "-o", &to, "--table", "wakers"], more].concat());
+    };
+    export(&with, &[]);
+    export(&without, &["--no-names"]);
+    let head = |of: &std::path::Path| {
+        std::fs::read_to_string(of.join("wakers.csv")).unwrap().lines().next().unwrap().to_owned()
+    };
+    assert!(head(&with).starts_with("trace,waker,waker_name,thread,thread_name,tid,"), "{}", head(&with));
+    assert!(head(&without).starts_with("trace,waker,thread,tid,"), "{}", head(&without));
+}
+
+#[test]
 fn a_table_goes_into_a_new_file_only() {
     let folder = Folder::new();
     let (file, out) = (fixture("sched.data"), folder.name("threads.parquet"));
