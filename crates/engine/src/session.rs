@@ -141,6 +141,17 @@ impl Session {
         &self.summary
     }
 
+    /// Takes command lines, paths and host names out of what it says of itself; names of threads, processes and marks stay.
+    pub fn redact(&mut self) {
+        let mut told = store::Manifest::new(0, std::mem::take(&mut self.facts));
+        told.machine = std::mem::take(&mut self.machine);
+        store::redact(&mut told);
+        self.facts = told.whole_facts();
+        self.machine = told.machine;
+        // It stands in commands that are shown.
+        self.path = PathBuf::from("TRACE");
+    }
+
     /// Every table that can be asked for.
     #[must_use]
     pub fn tables(&self) -> Vec<&'static TableDef> {
@@ -291,15 +302,8 @@ impl Session {
                 }
             }
             // Of another machine, or not asked for before.
-            (Kind::Folder(folder, _), false)
-                if is_analysis(def) && (self.options.machine.is_some() || !self.is_at_hand(def)) =>
-            {
-                let table = self.analysed(def, None)?;
-                if self.options.machine.is_none() {
-                    // Kept for the next time, where the folder can be written.
-                    let _ = folder.write_table(&table);
-                }
-                out.all(&table.rows);
+            (Kind::Folder(..), false) if is_analysis(def) && !self.is_stored(def) => {
+                out.all(&self.analysed(def, None)?.rows);
             }
             (Kind::Folder(folder, _), false) => self.of_folder(folder, def, &mut out)?,
             (Kind::Source(source, _), true) => self.of_states(source.as_ref(), def, span, &mut out)?,
