@@ -41,7 +41,8 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
         let first = n * step;
         let name = if step > 1 { format!("{first}-{}", (first + step - 1).min(most)) } else { first.to_string() };
         let bar = usize::try_from(i128::from(*ns) * i128::from(BAR) / i128::from(whole)).unwrap_or(0).min(BAR as usize);
-        let (label, value) = (format!("{name} CPUs"), percent(*ns, whole));
+        let (label, value) =
+            (if name == "1" { "1 CPU".to_owned() } else { format!("{name} CPUs") }, percent(*ns, whole));
         bars.push(Bar { label, value, parts: vec![*ns], whole });
         let cells = [name, ms(*ns), share(*ns, whole), "#".repeat(bar)];
         columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));

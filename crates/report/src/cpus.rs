@@ -44,7 +44,11 @@ impl Row {
     fn picture(&self, typed: bool) -> Bar {
         let core_type = if typed { format!(" {}", self.core_type.replace('_', " ")) } else { String::new() };
         Bar {
-            label: format!("CPU {}{core_type}", self.name),
+            label: if self.name.starts_with("all") {
+                format!("{}{core_type}", self.name)
+            } else {
+                format!("CPU {}{core_type}", self.name)
+            },
             value: format!("busy {}", percent(self.busy, self.whole())),
             parts: vec![self.busy, self.idle, self.unknown],
             whole: self.whole(),

@@ -82,6 +82,8 @@ pub struct Timeline {
 pub struct Lane {
     /// Its name.
     pub label: String,
+    /// The type of its cores, where the machine has several.
+    pub core_type: String,
     /// Of each part of the time, from the left: how much was busy and how much is unknown, each 0 to 1.
     pub cells: Vec<(f64, f64)>,
 }

@@ -3,7 +3,7 @@
 use crate::page::Page;
 use crate::picture::{Lane, Timeline};
 use engine::{EngineError, Session};
-use model::{TableDef, Value, tables};
+use model::{CpuId, TableDef, Value, tables};
 use std::collections::BTreeMap;
 
 /// Parts of the time.
@@ -22,7 +22,7 @@ pub fn write(page: &mut Page, session: &Session) -> Result<(), EngineError> {
     let mut order: Vec<(u32, i64)> = (0..cpus.rows.len())
         .filter_map(|row| {
             let cpu = cpus.int(row, "cpu")?;
-            Some((u32::try_from(cpu).map_or(0, |id| session.machine().core_class(model::CpuId(id))), cpu))
+            Some((u32::try_from(cpu).map_or(0, |id| session.machine().core_class(CpuId(id))), cpu))
         })
         .collect();
     order.sort_by_key(|(class, cpu)| (std::cmp::Reverse(*class), *cpu));
@@ -56,24 +56,20 @@ pub fn write(page: &mut Page, session: &Session) -> Result<(), EngineError> {
 }
 
 fn lane(session: &Session, cpus: &[i64], parts: &Parts, cut: &Cut) -> Lane {
-    let named = |cpu: &i64| {
-        let word = u32::try_from(*cpu).map_or("", |id| session.machine().core_type(model::CpuId(id)).as_str());
-        if session.machine().class_names.len() > 1 {
-            format!("{cpu} {}", word.replace('_', " "))
-        } else {
-            cpu.to_string()
-        }
-    };
+    let machine = session.machine();
+    let type_of = |cpu: &i64| u32::try_from(*cpu).map_or("", |id| machine.core_type(CpuId(id)).as_str());
+    let several = machine.class_names.len() > 1 && cpus.iter().all(|cpu| type_of(cpu) == type_of(&cpus[0]));
+    let core_type = if several { type_of(&cpus[0]).replace('_', " ") } else { String::new() };
     let label = match cpus {
-        [one] => format!("CPU {}", named(one)),
-        [first, .., last] => format!("CPU {first} … {}", named(last)),
+        [one] => format!("CPU {one}"),
+        [first, .., last] => format!("CPU {first} … {last}"),
         [] => String::new(),
     };
     let cells = parts.iter().enumerate().map(|(part, [busy, unknown])| {
         let whole = (cut.length(part) * cpus.len() as i64).max(1) as f64;
         (*busy as f64 / whole, *unknown as f64 / whole)
     });
-    Lane { label, cells: cells.collect() }
+    Lane { label, core_type, cells: cells.collect() }
 }
 
 /// The columns of `cpu_state` that are read.

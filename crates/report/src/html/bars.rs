@@ -49,7 +49,7 @@ fn draw(html: &mut String, bar: &Bar, top: usize, parts: &[(Tone, String)]) {
                 right - left,
                 escaped(&bar.label),
                 escaped(words),
-                percent(*ns, bar.whole),
+                escaped(&percent(*ns, bar.whole)),
             );
         }
         from = to;

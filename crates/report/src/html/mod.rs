@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 /// How it looks.
 const STYLE: &str = include_str!("page.css");
 /// The only style that the page may use: the sha256 of [`STYLE`].
-const STYLE_HASH: &str = "yExQ/21iQmSe88mTVoK6cC2GMGUeApBhnuzk7F3QdZk=";
+const STYLE_HASH: &str = "nKTP00JW95pCLJ9ScrBAbATGczrwGCsRkT+3BIyQHR4=";
 
 /// The page of a report.
 pub fn page(title: &str, blocks: &[Block]) -> String {
@@ -112,12 +112,19 @@ fn block(html: &mut String, block: &Block) {
     };
 }
 
+/// Longer words than this, in characters, are broken into lines.
+const LONG: usize = 36;
+
 /// A table; the first column names the rows.
 fn grid(html: &mut String, columns: &[Column], totals: usize) {
     let columns: Vec<&Column> = columns.iter().filter(|c| !c.drawn).collect();
     // What is wider than the window is moved by keyboard too.
     html.push_str("<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"Table\"><table>\n<thead><tr>");
-    let class = |column: &Column| if column.right { " class=\"n\"" } else { "" };
+    let class = |column: &Column| match column.right {
+        true => " class=\"n\"",
+        false if column.width() > LONG => " class=\"long\"",
+        false => "",
+    };
     for column in &columns {
         let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(column), escaped(&column.head));
     }

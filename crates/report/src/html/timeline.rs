@@ -21,10 +21,11 @@ pub fn write(html: &mut String, of: &Timeline) {
     let (title, lanes) = (escaped(&of.title), of.lanes.len());
     let _ = write!(html, "<figure>\n<figcaption>{title}</figcaption>\n");
     let classes: [String; SHADES] = std::array::from_fn(|shade| format!("heat-{}", shade + 1));
-    legend(html, classes.iter().map(String::as_str).zip(NAMES).chain([("unknown", "mostly unknown")]));
+    legend(html, classes.iter().map(String::as_str).zip(NAMES).chain([("blank", "mostly unknown")]));
     html.push_str("<div class=\"timeline\"><div class=\"lanes\" aria-hidden=\"true\">");
     for lane in &of.lanes {
-        let _ = write!(html, "<span>{}</span>", escaped(&lane.label));
+        let (label, core_type) = (escaped(&lane.label), escaped(&lane.core_type));
+        let _ = write!(html, "<span>{label} <em>{core_type}</em></span>");
     }
     let _ = writeln!(
         html,
@@ -36,18 +37,18 @@ pub fn write(html: &mut String, of: &Timeline) {
         escaped(&of.lanes.iter().map(|lane| lane.label.as_str()).collect::<Vec<_>>().join(", ")),
     );
     let _ = writeln!(html, "<rect class=\"ground\" width=\"{columns}\" height=\"{lanes}\"/>");
-    for (shade, class) in classes.iter().map(String::as_str).chain(["unknown"]).enumerate() {
+    for (shade, class) in classes.iter().map(String::as_str).chain(["blank"]).enumerate() {
         let path = path(of, shade);
         if !path.is_empty() {
             let _ = writeln!(html, "<path class=\"{class}\" d=\"{path}\"/>");
         }
     }
-    html.push_str("</svg></div>\n<div class=\"axis\" aria-hidden=\"true\">");
+    html.push_str("</svg>\n<div class=\"axis\" aria-hidden=\"true\">");
     for part in 0..=4 {
         let _ =
             write!(html, "<span>{}</span>", if part == 0 { format!("0{TIE}s") } else { time(of.span_ns / 4 * part) });
     }
-    html.push_str("</div>\n</figure>\n");
+    html.push_str("</div></div>\n</figure>\n");
 }
 
 /// All cells of a shade, neighbours as one.
@@ -84,7 +85,7 @@ mod tests {
     #[test]
     fn neighbours_of_one_shade_are_one() {
         let cells = vec![(1.0, 0.0), (0.9, 0.0), (0.0, 0.0), (0.1, 0.0), (0.4, 0.6)];
-        let lanes = vec![Lane { label: "CPU 0".to_owned(), cells }];
+        let lanes = vec![Lane { label: "CPU 0".to_owned(), core_type: String::new(), cells }];
         let of = Timeline { title: "Busy".to_owned(), lanes, span_ns: 5_000_000 };
         assert_eq!(path(&of, 4), "M0 0.05h2v.9h-2z");
         assert_eq!(path(&of, 0), "M3 0.05h1v.9h-1z");

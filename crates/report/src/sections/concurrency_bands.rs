@@ -78,7 +78,10 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
 }
 
 fn bar(mix: &Mix, there: &[usize], whole: i64) -> Bar {
-    let words = there.iter().filter(|at| mix.of[**at] > 0).map(|at| format!("{} {}", mix.of[*at], BANDS[*at].1));
+    let words = there.iter().filter(|at| mix.of[**at] > 0).map(|at| match (mix.of[*at], BANDS[*at].1) {
+        (1, word) => format!("1 {}", word.trim_end_matches('s')),
+        (n, word) => format!("{n} {word}"),
+    });
     let words: Vec<String> = words.collect();
     Bar {
         label: if words.is_empty() { "none".to_owned() } else { words.join(" + ") },

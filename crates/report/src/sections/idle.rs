@@ -7,6 +7,7 @@ use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
 use crate::words::{TIE, grouped, ms, percent, share, time};
 use engine::EngineError;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 pub const SECTION: Section =
@@ -45,6 +46,9 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         let mut types: Vec<&String> = rows.iter().flat_map(|(_, l)| l.by_type.keys()).collect();
         types.sort_unstable();
         types.dedup();
+        // Fast ones first.
+        let class = |word: &str| seen.session.machine().class_names.iter().position(|of| of.as_str() == word);
+        types.sort_by_key(|word| Reverse(class(word)));
         types.into_iter().cloned().collect()
     };
     page.heading("Idle periods of CPUs, by length");

@@ -235,7 +235,7 @@ fn named(whom: &[(i64, i64)], seen: &Seen<'_>) -> String {
     whom.iter().for_each(|(other, ns)| top.push(*ns, (*other, *ns)));
     let more = top.count.saturating_sub(NAMED);
     let mut words: Vec<String> =
-        top.finish().iter().map(|(other, ns)| format!("{} {}", seen.name(Some(*other)), ms(*ns))).collect();
+        top.finish().iter().map(|(other, ns)| format!("{}{TIE}{}", seen.name(Some(*other)), ms(*ns))).collect();
     words.extend((more > 0).then(|| format!("{more} more")));
     words.join(", ")
 }

@@ -5,7 +5,7 @@ use super::seen::{Seen, Top, add, of};
 use crate::grid::Column;
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::words::{grouped, ms};
+use crate::words::{TIE, grouped, ms};
 use engine::EngineError;
 use std::collections::BTreeMap;
 
@@ -118,7 +118,7 @@ fn named(thieves: &Thieves, seen: &Seen<'_>) -> String {
     thieves.iter().for_each(|(thief, ns)| top.push(*ns, (*thief, *ns)));
     let more = top.count.saturating_sub(NAMED);
     let mut words: Vec<String> =
-        top.finish().iter().map(|(thief, ns)| format!("{} {}", seen.name(*thief), ms(*ns))).collect();
+        top.finish().iter().map(|(thief, ns)| format!("{}{TIE}{}", seen.name(*thief), ms(*ns))).collect();
     words.extend((more > 0).then(|| format!("{more} more")));
     words.join(", ")
 }
