@@ -16,6 +16,7 @@ mod page;
 mod picture;
 mod places;
 mod sections;
+mod seen;
 mod select;
 mod text;
 mod threads;

@@ -71,9 +71,14 @@ impl Page {
         self.blocks.push(Block::Commands(commands));
     }
 
-    /// Rows of its tables: how long it is.
-    pub fn rows(&self) -> usize {
-        let rows = |block: &Block| if let Block::Grid(columns, _) = block { crate::grid::rows(columns) } else { 0 };
-        self.blocks.iter().map(rows).sum()
+    /// Lines on a wide terminal: how long it is.
+    pub fn lines(&self) -> usize {
+        let lines = |block: &Block| match block {
+            Block::Grid(columns, _) => 1 + crate::grid::rows(columns),
+            Block::Commands(commands) => commands.len(),
+            Block::Picture(_) => 0,
+            _ => 1,
+        };
+        self.blocks.iter().map(lines).sum()
     }
 }

@@ -1,10 +1,10 @@
 //! How many cores of each type were busy at once.
 
 use super::Section;
-use super::seen::{Seen, add};
 use crate::grid::Column;
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
+use crate::seen::{Seen, add};
 use crate::words::{ms, percent, share};
 use engine::EngineError;
 use std::cmp::Reverse;

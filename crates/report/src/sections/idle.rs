@@ -1,10 +1,10 @@
 //! How long CPUs were idle at a stretch.
 
 use super::Section;
-use super::seen::{Seen, add};
 use crate::grid::Column;
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
+use crate::seen::{Seen, add};
 use crate::words::{TIE, grouped, ms, percent, share, time};
 use engine::EngineError;
 use std::cmp::Reverse;

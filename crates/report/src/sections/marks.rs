@@ -1,10 +1,10 @@
 //! What programs marked.
 
 use super::Section;
-use super::seen::{Seen, Top, of};
 use crate::grid::Column;
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
+use crate::seen::{Seen, Top, of};
 use crate::words::{grouped, ms, short};
 use engine::EngineError;
 
@@ -39,7 +39,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     if rows.is_empty() {
         return Ok(());
     }
-    page.heading(&format!("Marked stretches: {}", of(rows.len(), count)));
+    page.heading(&format!("Marked by programs: {}", of(rows.len(), count, "name")));
     let most = rows.iter().map(|m| m.duration).max().unwrap_or(0);
     page.picture(Bars {
         title: "Marked time by what the thread did".to_owned(),

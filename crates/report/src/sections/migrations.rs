@@ -1,10 +1,10 @@
 //! Who moved between CPUs, and how far.
 
 use super::Section;
-use super::seen::{Seen, Top, add, of};
 use crate::grid::Column;
 use crate::page::Page;
 use crate::picture::Matrix;
+use crate::seen::{Seen, Top, add, of};
 use crate::words::grouped;
 use engine::EngineError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +54,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     }
     let span = seen.session.summary().span_ns;
     let rate = if span > 0 { format!(", {:.1} a second", all as f64 * 1e9 / span as f64) } else { String::new() };
-    page.heading(&format!("Migrations: {}{rate}; {} threads", grouped(all), of(rows.len(), count)));
+    page.heading(&format!("Migrations: {}{rate}; {}", grouped(all), of(rows.len(), count, "thread")));
     let shown: Vec<usize> = (0..EDGES.len()).filter(|at| sums[*at] > 0).collect();
     let totals = usize::from(count > 1);
     let mut columns = vec![Column::words("thread", 0), Column::numbers("tid", 1), Column::numbers("migrations", 0)];

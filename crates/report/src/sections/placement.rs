@@ -1,10 +1,10 @@
 //! Threads on a slower core or a busy core's sibling while a better core was idle.
 
 use super::Section;
-use super::seen::{Row, Seen, Top, add, of};
 use crate::grid::Column;
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
+use crate::seen::{Row, Seen, Top, add, of};
 use crate::words::{ms, percent};
 use engine::EngineError;
 
@@ -65,7 +65,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     if rows.is_empty() {
         return Ok(());
     }
-    page.heading(&format!("Placed against the order of cores: {} threads", of(rows.len(), count)));
+    page.heading(&format!("Placed against the order of cores: {}", of(rows.len(), count, "thread")));
     let allowed = all.ways.iter().all(|[lower, upper]| lower == upper);
     page.words(&format!(
         "On a slower core while a whole faster one was idle; beside a busy sibling while a whole core of its type was idle; \

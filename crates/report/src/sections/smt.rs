@@ -1,11 +1,11 @@
 //! What siblings of a core did at once.
 
 use super::Section;
-use super::seen::{Seen, Top, add, of};
 use crate::grid::Column;
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::words::{TIE, ms, percent, share};
+use crate::seen::{Seen, Top, add, of};
+use crate::words::{TIE, ms, percent, plural, share};
 use engine::EngineError;
 use std::collections::BTreeMap;
 
@@ -35,8 +35,8 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     if cores.is_empty() {
         return Ok(());
     }
-    let but = if without > 0 { format!(", {without} more have none") } else { String::new() };
-    page.heading(&format!("Siblings (SMT): {} cores have several CPUs{but}", cores.len()));
+    let but = if without > 0 { format!(", {without} with one") } else { String::new() };
+    page.heading(&format!("Siblings (SMT): {} with several CPUs{but}", plural(cores.len() as u64, "core")));
     utilisation(page, seen)?;
     let (rows, totals) = by_core(cores);
     page.picture(Bars {
@@ -75,7 +75,11 @@ fn bar_of_core(row: &Cores) -> Bar {
     let [idle, one, many, unknown] = row.times;
     let whole = row.times.iter().fold(0i64, |sum, t| sum.saturating_add(*t));
     Bar {
-        label: row.name.clone(),
+        label: if row.cores == 1 && !row.name.starts_with("all") {
+            format!("CPUs {}", row.name)
+        } else {
+            row.name.clone()
+        },
         value: format!("two or more busy {}", percent(many, whole)),
         parts: vec![one, many, idle, unknown],
         whole,
@@ -177,7 +181,7 @@ fn threads(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         return Ok(());
     }
     let whom = whom(seen, &threads)?;
-    page.line(&format!("threads that ran beside a busy sibling: {}", of(threads.len(), count)));
+    page.line(&format!("beside a busy sibling ran {}", of(threads.len(), count, "thread")));
     page.picture(Bars {
         title: "Threads' running time by what their siblings did".to_owned(),
         legend: legend(["alone on its core", "beside a busy sibling", "no sibling", "unknown"]),

@@ -1,11 +1,11 @@
 //! What made threads leave their CPU.
 
 use super::Section;
-use super::seen::{Seen, add};
 use crate::grid::Column;
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::words::{grouped, ms, percent, share};
+use crate::seen::{Seen, add};
+use crate::words::{grouped, ms, percent, plural, share};
 use engine::EngineError;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         return Ok(());
     }
     rows.sort_by_key(|(_, sum)| Reverse(sum.count));
-    page.heading(&format!("Why threads left their CPU: {} times", grouped(all)));
+    page.heading(&format!("Why threads left their CPU: {}", plural(all.unsigned_abs(), "time")));
     if rows.iter().any(|((_, cause), _)| cause.contains(", then ")) {
         page.words("then: who came next on that CPU, one of higher, equal or lower priority, or idle.");
     }

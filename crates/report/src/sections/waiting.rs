@@ -1,10 +1,10 @@
 //! Who waited for a CPU, what was free meanwhile, and behind whom.
 
 use super::Section;
-use super::seen::{Seen, Top, add, of};
 use crate::grid::Column;
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
+use crate::seen::{Seen, Top, add, of};
 use crate::words::{TIE, grouped, ms};
 use engine::EngineError;
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         return Ok(());
     }
     let thieves = thieves(seen, &rows)?;
-    page.heading(&format!("Waited for a CPU: {} threads", of(rows.len(), count)));
+    page.heading(&format!("Waited for a CPU: {}", of(rows.len(), count, "thread")));
     page.words(
         "Ready time by what was free meanwhile (own idle: the CPU that it was queued on), and who ran on that CPU.",
     );

@@ -2,7 +2,7 @@
 
 use crate::Options;
 use crate::gather::Group;
-use crate::words::short;
+use crate::words::{TIE, plural, short};
 use engine::{EngineError, Names, Session};
 use model::{TableDef, Value};
 use std::collections::HashSet;
@@ -132,9 +132,10 @@ impl<T> Top<T> {
     }
 }
 
-/// `3 of 12` where some are not shown.
-pub fn of(shown: usize, all: usize) -> String {
-    if shown < all { format!("{shown} of {all}") } else { all.to_string() }
+/// `3 of 12 threads` where some are not shown, else `1 thread`.
+pub fn of(shown: usize, all: usize, word: &str) -> String {
+    let all = plural(all as u64, word);
+    if all.starts_with(&format!("{shown}{TIE}")) { all } else { format!("{shown} of {all}") }
 }
 
 /// Adds; the times of a damaged file may be larger than any sum.
@@ -154,7 +155,8 @@ mod tests {
         assert!(top.all.len() <= 3 + ROOM);
         assert_eq!(top.count as i64, many - 1, "what weighs nothing does not count");
         assert_eq!(top.finish(), [many - 1, many - 2, many - 3]);
-        assert_eq!(of(3, 12), "3 of 12");
-        assert_eq!(of(3, 3), "3");
+        assert_eq!(of(3, 12, "mark"), "3 of 12\u{a0}marks");
+        assert_eq!(of(1, 1, "mark"), "1\u{a0}mark");
+        assert_eq!(of(1, 11, "mark"), "1 of 11\u{a0}marks");
     }
 }
