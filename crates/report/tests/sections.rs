@@ -43,9 +43,16 @@ fn sections_say_what_their_cases_say() {
     testkit::cases::run(&Path::new(env!("CARGO_MANIFEST_DIR")).join("cases"), told);
 }
 
+/// A and B change places, with a millisecond between; C comes last.
+const MOVING: &str = "
+cpu0 P0  A . B . A .
+cpu1 E0  B . A . B C
+waking   . A@1,B@0 . A@0,B@1 . C@1
+";
+
 #[test]
 fn a_section_stands_alone_or_beside_others_the_shortest_first() {
-    let session = support::drawn("cpu0 P0  A A B B As .\ncpu1 E0  B B A A . C\nwaking   . . . . . C@1", |_, _| ());
+    let session = support::drawn(MOVING, |_, _| ());
     let text = |sections| {
         let options = Options { sections, width: 500, ..Options::default() };
         report::text(&session, &options).expect("a report")
@@ -60,4 +67,25 @@ fn a_section_stands_alone_or_beside_others_the_shortest_first() {
     let lines = |part: &&str| part.lines().filter(|l| !l.starts_with("  ---")).count();
     let lengths: Vec<usize> = parts.iter().map(lines).collect();
     assert!(parts.len() > 3 && lengths.is_sorted(), "{lengths:?}\n{after}");
+}
+
+#[test]
+fn of_a_long_recording_only_what_is_at_hand() {
+    let session = support::drawn(MOVING, |_, batch| {
+        // Wakings of a thread that runs change nothing.
+        let last = *batch.events.last().expect("events");
+        batch.events.extend(std::iter::repeat_n(last, 500_000));
+    });
+    assert!(session.summary().events > 500_000);
+    let text = |sections| {
+        let options = Options { sections, width: 200, ..Options::default() };
+        report::text(&session, &options).expect("a report")
+    };
+    let quick = text(Sections::Quick);
+    assert!(quick.contains("--sections all") && quick.contains("--concurrency"), "{quick}");
+    assert!(!quick.contains("Migrations") && !quick.contains("CPUs that ran at once"), "{quick}");
+    let all = text(Sections::All);
+    assert!(all.contains("Migrations") && all.contains("CPUs that ran at once"), "{all}");
+    assert!(!all.contains("--sections all") && !all.contains("--concurrency"), "{all}");
+    assert_eq!(text(Sections::Quick), all, "now they are at hand");
 }

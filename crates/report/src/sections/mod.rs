@@ -16,7 +16,7 @@ use crate::seen::Seen;
 use engine::{EngineError, Session};
 use std::collections::BTreeSet;
 
-/// Tables of more events than this are not made unasked: they would take several times as long as all the rest.
+/// Of more events than this, tables are not made unasked: all is read once more for them, and followed stretch by stretch.
 const QUICK: u64 = 500_000;
 
 /// Which sections a report has.

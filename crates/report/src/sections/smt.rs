@@ -19,7 +19,7 @@ pub const SECTION: Section = Section {
 /// More cores than this are shown by type only.
 const MOST: usize = 16;
 /// So many are named of those that ran beside a thread.
-const NAMED: usize = 3;
+const NAMED: usize = 2;
 
 /// Some cores' time: idle, one busy, many busy, unknown.
 #[derive(Default)]
@@ -191,10 +191,10 @@ fn threads(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         Column::words("thread", 0),
         Column::numbers("tid", 1),
         Column::numbers("running ms", 1),
-        Column::numbers("alone ms", 2),
+        Column::numbers("alone ms", 3),
         Column::numbers("beside busy ms", 0),
         Column::numbers("% of both", 0),
-        Column::words("beside whom, ms", 3),
+        Column::words("beside whom, ms", 2),
     ];
     for thread in &threads {
         let cells = [

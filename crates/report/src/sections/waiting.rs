@@ -17,15 +17,15 @@ pub const SECTION: Section = Section {
 };
 
 /// So many are named of those behind whom a thread waited.
-const NAMED: usize = 3;
+const NAMED: usize = 2;
 /// What was free: column, words, a column's head and its rank.
 const FREE: [(Tone, &str, &str, &str, u8); 6] = [
-    (Tone::Red, "no_cpu_free_ns", "no CPU was free", "none free ms", 1),
-    (Tone::Orange, "free_same_type_ns", "one of the same type was free", "same type ms", 1),
-    (Tone::Purple, "free_other_type_ns", "one of another type was free", "other type ms", 1),
-    (Tone::Green, "free_not_allowed_ns", "only where it was not allowed", "not allowed ms", 3),
-    (Tone::Sky, "wakeup_latency_ns", "its own CPU was idle", "own idle ms", 1),
-    (Tone::Unknown, "free_unknown_ns", "unknown", "unknown ms", 4),
+    (Tone::Red, "no_cpu_free_ns", "no CPU was free", "none free ms", 2),
+    (Tone::Orange, "free_same_type_ns", "one of the same type was free", "same type ms", 3),
+    (Tone::Purple, "free_other_type_ns", "one of another type was free", "other type ms", 3),
+    (Tone::Green, "free_not_allowed_ns", "only where it was not allowed", "not allowed ms", 4),
+    (Tone::Sky, "wakeup_latency_ns", "its own CPU was idle", "own idle ms", 2),
+    (Tone::Unknown, "free_unknown_ns", "unknown", "unknown ms", 5),
 ];
 
 struct Waited {
@@ -62,9 +62,9 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     });
     let mut columns = vec![
         Column::words("thread", 0),
-        Column::numbers("tid", 2),
+        Column::numbers("tid", 1),
         Column::numbers("ready ms", 0),
-        Column::numbers("times", 1),
+        Column::numbers("times", 4),
         Column::numbers("longest ms", 0),
     ];
     for waited in &rows {
@@ -84,7 +84,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
             columns.push(column);
         }
     }
-    let mut behind = Column::words("behind whom, ms", 5);
+    let mut behind = Column::words("behind whom, ms", 1);
     rows.iter().for_each(|r| behind.push(thieves.get(&r.key).map(|of| named(of, seen)).unwrap_or_default()));
     columns.push(behind);
     page.grid(columns, 0);
