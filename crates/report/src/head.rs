@@ -178,7 +178,9 @@ pub fn write_next(page: &mut Page, session: &Session, options: &Options, left_ou
         }
     }
     hints.push((format!("corewise tables {path}"), "what else can be asked"));
-    hints.push((format!("corewise report {path} --html run.html"), "all of it as one page with pictures"));
+    if !options.pictures {
+        hints.push((format!("corewise report {path} --html run.html"), "all of it as one page with pictures"));
+    }
     page.commands(hints);
     let names: Vec<&str> = session.tables().iter().map(|def| def.name).collect();
     page.words(&format!("Tables (corewise table {path} NAME): {}", names.join(", ")));

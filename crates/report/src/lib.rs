@@ -1,7 +1,7 @@
 //! What people keep of a trace: text for a terminal or a file, one page with pictures, and the same as one JSON object.
 //!
 //! All tell first what was recorded and how much of it is unknown or lost, then what recording cost, whether the accounts
-//! close, and only then what the threads and CPUs did. Each part says it once ([`page`]); [`text`] and [`html`] write that.
+//! close, and only then what the threads and CPUs did. Each part says it once, and the two writers write that.
 //! All of it comes from a [`engine::Session`].
 
 mod concurrency;

@@ -89,6 +89,9 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if !takes_tables && !args.tables.is_empty() {
         return Err(Failure::usage(format!("{} has no tables to choose: leave out --table", exporter.id())));
     }
+    if !takes_tables && args.no_names {
+        return Err(Failure::usage(format!("{} has no tables with keys: leave out --no-names", exporter.id())));
+    }
     let session = global.open(&args.trace)?;
     let options = Options { tables: args.tables.clone(), span: args.range, redact: args.redact, names: !args.no_names };
     let mut line = Line::new();

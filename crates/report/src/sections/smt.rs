@@ -144,11 +144,12 @@ fn utilisation(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
             row.ratio("busy_share"),
             row.ratio("gain"),
         ) {
+            let word = row.text("core_type");
             let percent = |share: f64| format!("{:.1}{TIE}%", share * 100.0);
             said.push(format!(
-                "{}: CPUs were busy {}, which is {} of what the cores can do, so {} is left, if a core with all siblings \
+                "{}cores: CPUs were busy {}, which is {} of what the cores can do, so {} is left, if a core with all siblings \
                  busy does {gain} times the work of one (assumed).",
-                row.text("core_type"),
+                if word == "uniform" { String::new() } else { format!("{} ", word.replace('_', " ")) },
                 percent(busy),
                 percent(used),
                 percent(left),
