@@ -229,6 +229,15 @@ fn sections_are_asked_for_by_name() {
     assert!(none.get("ready_wait").is_none());
     assert_eq!(sum(&some["ready_wait"], "ready_ns"), sum(&none["threads"], "ready_ns"));
     assert!(some["ready_by_thief"][0].get("thief_name").is_some());
+    // What was made for a folder lies there the next time.
+    let folder = Folder::new();
+    let dir = folder.path("run.cw");
+    good(["import", &file, "-o", &dir.display().to_string()]);
+    let stored = || dir.join("tables/ready_wait.parquet").exists();
+    assert!(!stored());
+    let first = good(["report", &dir.display().to_string()]);
+    assert!(stored());
+    assert_eq!(good(["report", &dir.display().to_string()]), first);
 }
 
 #[test]

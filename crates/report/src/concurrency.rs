@@ -1,6 +1,6 @@
 //! How many CPUs ran at once.
 
-use crate::grid::Column;
+use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
 use crate::words::{ms, percent, share};
@@ -45,7 +45,7 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
             (if name == "1" { "1 CPU".to_owned() } else { format!("{name} CPUs") }, percent(*ns, whole));
         bars.push(Bar { label, value, parts: vec![*ns], whole });
         let cells = [name, ms(*ns), share(*ns, whole), "#".repeat(bar)];
-        columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+        push(&mut columns, cells);
     }
     page.picture(Bars {
         title: "CPUs that ran at once".to_owned(),

@@ -14,6 +14,11 @@ pub struct Column {
     pub cells: Vec<String>,
 }
 
+/// Adds a row: a cell to each column.
+pub fn push(columns: &mut [Column], cells: impl IntoIterator<Item = String>) {
+    columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+}
+
 /// The rows of a table of these.
 pub fn rows(columns: &[Column]) -> usize {
     columns.iter().map(|c| c.cells.len()).max().unwrap_or(0)

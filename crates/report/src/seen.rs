@@ -2,13 +2,15 @@
 
 use crate::Options;
 use crate::gather::Group;
-use crate::words::{TIE, plural, short};
+use crate::words::{TIE, ms, plural, short};
 use engine::{EngineError, Names, Session};
 use model::{TableDef, Value};
 use std::collections::HashSet;
 
 /// So many threads of each section on a terminal; a page has room for all that are wanted.
 const MOST: usize = 8;
+/// So many threads are named where all of them would not fit.
+const NAMED: usize = 2;
 /// Rows that are held beyond those shown, so that sorting is seldom.
 const ROOM: usize = 1000;
 
@@ -56,6 +58,17 @@ impl<'a> Seen<'a> {
     pub fn name(&self, key: Option<i64>) -> String {
         let Some(key) = key else { return "unknown".to_owned() };
         self.names.get(key).map_or_else(|| "?".to_owned(), |name| short(name, 16))
+    }
+}
+
+impl Seen<'_> {
+    /// `wk2 151.530, game 39.430, 11 more`: threads and their times in ms, those with most first.
+    pub fn most(&self, of: impl Iterator<Item = (Option<i64>, i64)>) -> String {
+        let mut top = Top::new(NAMED);
+        of.for_each(|(key, ns)| top.push(ns, (key, ns)));
+        let more = top.count.saturating_sub(NAMED);
+        let words = top.finish().into_iter().map(|(key, ns)| format!("{}{TIE}{}", self.name(key), ms(ns)));
+        words.chain((more > 0).then(|| format!("{more} more"))).collect::<Vec<_>>().join(", ")
     }
 }
 

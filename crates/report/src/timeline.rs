@@ -41,7 +41,10 @@ pub fn write(page: &mut Page, session: &Session) -> Result<(), EngineError> {
             if let Some((cpu, start, end, kind)) = columns.read(row)
                 && let Some(lane) = lane_of.get(&cpu)
             {
-                cut.each(start, end, |part, ns| filled[*lane][part][kind] += ns);
+                cut.each(start, end, |part, ns| {
+                    let sum = &mut filled[*lane][part][kind];
+                    *sum = sum.saturating_add(ns);
+                });
             }
         }
         Ok(())
@@ -66,7 +69,7 @@ fn lane(session: &Session, cpus: &[i64], parts: &Parts, cut: &Cut) -> Lane {
         [] => String::new(),
     };
     let cells = parts.iter().enumerate().map(|(part, [busy, unknown])| {
-        let whole = (cut.length(part) * cpus.len() as i64).max(1) as f64;
+        let whole = cut.length(part).max(1) as f64 * cpus.len() as f64;
         (*busy as f64 / whole, *unknown as f64 / whole)
     });
     Lane { label, core_type, cells: cells.collect() }

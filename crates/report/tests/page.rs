@@ -4,11 +4,13 @@
 mod support;
 
 use engine::Session;
+use proptest::prelude::*;
 use report::{Options, Sections};
 use roxmltree::{Document, Node, ParsingOptions};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::process::Command;
+use testkit::{Mode, Random};
 
 /// Two fast CPUs on one core, a slow one; threads that wait, move, sleep and mark.
 const TRACE: &str = "
@@ -242,6 +244,27 @@ fn what_is_redacted_is_nowhere() {
     for told in [page(&session), report::text(&session, &Options::default()).unwrap(), String::from_utf8(json).unwrap()]
     {
         assert!(!has(&told, "secret") && !has(&told, "somebody"), "{told}");
+    }
+}
+
+/// Cores with none, one and three siblings, of three classes; the last CPUs of a trace are on no list.
+const MACHINE: &str = "cpu0 P0\ncpu1 P0\ncpu2 E1\ncpu3 M2\ncpu4 P3\ncpu5 P3\ncpu6 P3\ncpu7 P3";
+
+proptest! {
+    #![proptest_config(testkit::drawn(60))]
+    #[test]
+    fn of_any_trace_a_page_is_xml_and_no_bar_leaves_its_picture(seed in any::<u64>(), steps in 1usize..400, mode in 0usize..3) {
+        let mode = [Mode::Whole, Mode::Deleted, Mode::Garbage][mode];
+        let session = support::of_events(Random { mode, seed, steps }.batch(), MACHINE);
+        let page = page(&session);
+        for rect in all(&parsed(&page).root(), "rect") {
+            let percent = |name| rect.attribute(name).and_then(|v| v.strip_suffix('%')).map_or(0.0, |v| v.parse::<f64>().unwrap());
+            let (x, width) = (percent("x"), percent("width"));
+            prop_assert!(x >= 0.0 && width >= 0.0 && x + width < 100.01, "{x} {width}");
+        }
+        let options = Options { sections: Sections::All, ..Options::default() };
+        let text = report::text(&session, &options).unwrap();
+        prop_assert!(text.contains("\nNext\n"), "{}", text);
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Args {
     /// One process only, by number or by name; or threads of this name
     #[arg(short, long, value_name = "NAME|PID")]
     process: Option<String>,
-    /// Show so many threads; the others are one row
+    /// Show so many threads; the others are one row. Sections show as many with --html, else at most 8
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     top: usize,
     /// Order of the threads

@@ -32,7 +32,7 @@ pub fn page(title: &str, blocks: &[Block]) -> String {
     );
     let headings = blocks.iter().filter(|b| matches!(b, Block::Heading(_))).count();
     let begin = blocks.iter().position(|b| matches!(b, Block::Heading(_))).unwrap_or(blocks.len());
-    blocks[..begin].iter().for_each(|b| block(&mut html, b));
+    blocks[..begin].iter().for_each(|b| block(&mut html, b, 0));
     html.push_str("</header>\n");
     if headings > 0 {
         contents(&mut html, blocks);
@@ -53,7 +53,7 @@ pub fn page(title: &str, blocks: &[Block]) -> String {
                 write!(html, "<section id=\"part-{part}\" aria-labelledby=\"head-{part}\">\n<h2 id=\"head-{part}\">");
             let _ = writeln!(html, "{}</h2>", escaped(words));
         } else {
-            block(&mut html, b);
+            block(&mut html, b, part);
         }
     }
     html.push_str(if list { "</ul>\n" } else { "" });
@@ -79,7 +79,7 @@ fn contents(html: &mut String, blocks: &[Block]) {
     html.push_str("</ul></nav>\n");
 }
 
-fn block(html: &mut String, block: &Block) {
+fn block(html: &mut String, block: &Block, part: usize) {
     let _ = match block {
         // Written by who counts them.
         Block::Heading(_) => Ok(()),
@@ -88,7 +88,7 @@ fn block(html: &mut String, block: &Block) {
         Block::Warning(words) => writeln!(html, "<p class=\"warning\"><strong>{}</strong></p>", escaped(words)),
         Block::Item(words) => writeln!(html, "<li>{}</li>", escaped(words)),
         Block::Grid(columns, totals) => {
-            grid(html, columns, *totals);
+            grid(html, columns, *totals, part);
             Ok(())
         }
         Block::Picture(Picture::Bars(bars)) => {
@@ -116,10 +116,13 @@ fn block(html: &mut String, block: &Block) {
 const LONG: usize = 36;
 
 /// A table; the first column names the rows.
-fn grid(html: &mut String, columns: &[Column], totals: usize) {
+fn grid(html: &mut String, columns: &[Column], totals: usize, part: usize) {
     let columns: Vec<&Column> = columns.iter().filter(|c| !c.drawn).collect();
     // What is wider than the window is moved by keyboard too.
-    html.push_str("<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"Table\"><table>\n<thead><tr>");
+    let _ = write!(
+        html,
+        "<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-labelledby=\"head-{part}\"><table>\n<thead><tr>"
+    );
     let class = |column: &Column| match column.right {
         true => " class=\"n\"",
         false if column.width() > LONG => " class=\"long\"",

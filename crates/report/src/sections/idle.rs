@@ -1,7 +1,7 @@
 //! How long CPUs were idle at a stretch.
 
 use super::Section;
-use crate::grid::Column;
+use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, add};
@@ -65,7 +65,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     ];
     for (label, lengths) in &rows {
         let cells = [label.clone(), grouped(lengths.periods), ms(lengths.ns), share(lengths.ns, whole)];
-        columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+        push(&mut columns, cells);
     }
     if types.len() > 1 {
         for word in &types {

@@ -1,7 +1,7 @@
 //! What programs marked.
 
 use super::Section;
-use crate::grid::Column;
+use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, Top, of};
@@ -63,7 +63,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         let told = [marked.name.clone(), marked.thread.clone(), grouped(marked.count), ms(marked.duration)];
         let states = marked.states.iter().map(|ns| ns.map_or_else(|| "-".to_owned(), ms));
         let cells = told.into_iter().chain([ms(marked.longest)]).chain(states);
-        columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+        push(&mut columns, cells);
     }
     page.grid(columns, 0);
     Ok(())

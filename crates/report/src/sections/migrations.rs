@@ -1,7 +1,7 @@
 //! Who moved between CPUs, and how far.
 
 use super::Section;
-use crate::grid::Column;
+use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::Matrix;
 use crate::seen::{Seen, Top, add, of};
@@ -62,12 +62,12 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     for moved in &rows {
         let cells = [seen.name(Some(moved.key)), moved.tid.to_string(), grouped(moved.all)];
         let edges = shown.iter().map(|at| grouped(moved.edges[*at]));
-        columns.iter_mut().zip(cells.into_iter().chain(edges)).for_each(|(column, cell)| column.push(cell));
+        push(&mut columns, cells.into_iter().chain(edges));
     }
     if totals > 0 {
         let cells = ["all threads".to_owned(), String::new(), grouped(all)];
         let edges = shown.iter().map(|at| grouped(sums[*at]));
-        columns.iter_mut().zip(cells.into_iter().chain(edges)).for_each(|(column, cell)| column.push(cell));
+        push(&mut columns, cells.into_iter().chain(edges));
     }
     page.grid(columns, totals);
     if seen.is_whole() { matrix(page, seen) } else { Ok(()) }

@@ -1,7 +1,7 @@
 //! What siblings of a core did at once.
 
 use super::Section;
-use crate::grid::Column;
+use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, Top, add, of};
@@ -18,8 +18,6 @@ pub const SECTION: Section = Section {
 
 /// More cores than this are shown by type only.
 const MOST: usize = 16;
-/// So many are named of those that ran beside a thread.
-const NAMED: usize = 2;
 
 /// Some cores' time: idle, one busy, many busy, unknown.
 #[derive(Default)]
@@ -205,9 +203,9 @@ fn threads(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
             ms(thread.times[0]),
             ms(thread.times[1]),
             thread.beside.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0)),
-            whom.get(&thread.key).map(|whom| named(whom, seen)).unwrap_or_default(),
+            seen.most(whom.get(&thread.key).into_iter().flatten().copied()),
         ];
-        columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+        push(&mut columns, cells);
     }
     page.grid(columns, 0);
     Ok(())
@@ -223,24 +221,14 @@ fn bar_of_thread(thread: &Thread, seen: &Seen<'_>) -> Bar {
     }
 }
 
-type Beside = Vec<(i64, i64)>;
+type Beside = Vec<(Option<i64>, i64)>;
 
 /// Who ran beside them, and for how long.
 fn whom(seen: &Seen<'_>, threads: &[Thread]) -> Result<BTreeMap<i64, Beside>, EngineError> {
     let mut whom: BTreeMap<i64, Beside> = threads.iter().map(|t| (t.key, Vec::new())).collect();
     seen.each("smt_beside", |row| {
-        let [key, other, ns] = row.sums(["thread", "beside_thread", "beside_ns"]);
-        whom.entry(key).and_modify(|w| w.push((other, ns)));
+        let [key, ns] = row.sums(["thread", "beside_ns"]);
+        whom.entry(key).and_modify(|w| w.push((row.int("beside_thread"), ns)));
     })?;
     Ok(whom)
-}
-
-fn named(whom: &[(i64, i64)], seen: &Seen<'_>) -> String {
-    let mut top = Top::new(NAMED);
-    whom.iter().for_each(|(other, ns)| top.push(*ns, (*other, *ns)));
-    let more = top.count.saturating_sub(NAMED);
-    let mut words: Vec<String> =
-        top.finish().iter().map(|(other, ns)| format!("{}{TIE}{}", seen.name(Some(*other)), ms(*ns))).collect();
-    words.extend((more > 0).then(|| format!("{more} more")));
-    words.join(", ")
 }

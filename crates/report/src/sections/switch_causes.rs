@@ -1,7 +1,7 @@
 //! What made threads leave their CPU.
 
 use super::Section;
-use crate::grid::Column;
+use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, add};
@@ -79,7 +79,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     for ((_, cause), sum) in &rows {
         let ready = sum.ready.map_or_else(|| "-".to_owned(), ms);
         let cells = [cause.clone(), grouped(sum.count), share(sum.count, all), ready, ms(sum.blocked), ms(sum.unknown)];
-        columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+        push(&mut columns, cells);
     }
     page.grid(columns, 0);
     Ok(())

@@ -1,11 +1,11 @@
 //! Who waited for a CPU, what was free meanwhile, and behind whom.
 
 use super::Section;
-use crate::grid::Column;
+use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, Top, add, of};
-use crate::words::{TIE, grouped, ms};
+use crate::words::{grouped, ms};
 use engine::EngineError;
 use std::collections::BTreeMap;
 
@@ -16,8 +16,6 @@ pub const SECTION: Section = Section {
     write,
 };
 
-/// So many are named of those behind whom a thread waited.
-const NAMED: usize = 2;
 /// What was free: column, words, a column's head and its rank.
 const FREE: [(Tone, &str, &str, &str, u8); 6] = [
     (Tone::Red, "no_cpu_free_ns", "no CPU was free", "none free ms", 2),
@@ -75,7 +73,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
             grouped(waited.times),
             ms(waited.longest),
         ];
-        columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+        push(&mut columns, cells);
     }
     for (at, (_, _, _, head, rank)) in FREE.iter().enumerate() {
         if rows.iter().any(|r| r.free[at].is_some_and(|ns| ns > 0)) {
@@ -85,7 +83,9 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         }
     }
     let mut behind = Column::words("behind whom, ms", 1);
-    rows.iter().for_each(|r| behind.push(thieves.get(&r.key).map(|of| named(of, seen)).unwrap_or_default()));
+    rows.iter().for_each(|r| {
+        behind.push(seen.most(thieves.get(&r.key).into_iter().flatten().map(|(thief, ns)| (*thief, *ns))))
+    });
     columns.push(behind);
     page.grid(columns, 0);
     Ok(())
@@ -111,14 +111,4 @@ fn thieves(seen: &Seen<'_>, rows: &[Waited]) -> Result<BTreeMap<i64, Thieves>, E
         }
     })?;
     Ok(of)
-}
-
-fn named(thieves: &Thieves, seen: &Seen<'_>) -> String {
-    let mut top = Top::new(NAMED);
-    thieves.iter().for_each(|(thief, ns)| top.push(*ns, (*thief, *ns)));
-    let more = top.count.saturating_sub(NAMED);
-    let mut words: Vec<String> =
-        top.finish().iter().map(|(thief, ns)| format!("{}{TIE}{}", seen.name(*thief), ms(*ns))).collect();
-    words.extend((more > 0).then(|| format!("{more} more")));
-    words.join(", ")
 }

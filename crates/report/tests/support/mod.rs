@@ -30,6 +30,12 @@ impl Source for Drawn {
     }
 }
 
+/// A session of some events on a machine that is drawn.
+pub fn of_events(batch: Batch, machine: &str) -> Session {
+    let options = PassOptions { machine: Some(testkit::machine(machine)), ..PassOptions::default() };
+    Session::of_source(Box::new(Drawn { facts: Facts::default(), batch }), options).expect("a trace")
+}
+
 /// A session of what is drawn; `change` may change it before.
 pub fn drawn(text: &str, change: impl FnOnce(&mut Facts, &mut Batch)) -> Session {
     let trace = testkit::trace(text);
