@@ -33,7 +33,7 @@ impl Made {
 }
 
 impl Session {
-    /// Whether a table's rows can be had at once: it is stored, or follows from the sums. Others need a pass over the trace.
+    /// Whether a table's rows can be had at once: it is stored, was made before, or follows from the sums. Others need a pass over the trace.
     #[must_use]
     pub fn is_at_hand(&self, def: &TableDef) -> bool {
         let made = |def: &TableDef| self.made.tables().iter().any(|t| t.def.name == def.name);

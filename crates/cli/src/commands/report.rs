@@ -142,7 +142,11 @@ fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
         return print(page);
     }
     let mut out = create(path)?;
-    out.write_all(page.as_bytes()).and_then(|()| out.flush()).map_err(Failure::at(path))?;
+    if let Err(why) = out.write_all(page.as_bytes()).and_then(|()| out.flush()) {
+        // Half a page is of no use, and the file is ours.
+        let _ = std::fs::remove_file(path);
+        return Err(Failure::at(path)(why));
+    }
     print(&format!("{}: the report as one page, for any browser\n", path.display()))
 }
 
