@@ -190,13 +190,13 @@ def compare_states(told, events):
 def comes_back(told, path):
     """Imported again, where this corewise reads the format."""
     try:
-        after = {name: corewise.run("table", path, name, "--format", "md") for name in ("thread_state", "cpu_state")}
+        after = {name: corewise.run("table", path, name, "--format", "md", "--no-names") for name in ("thread_state", "cpu_state")}
     except corewise.Refused as why:
         if "not a format that corewise reads" in str(why):
             return "skipped: this corewise does not import it"
         raise Differs(str(why)) from why
     for name, text in after.items():
-        if text != corewise.run("table", told.trace, name, "--format", "md"):
+        if text != corewise.run("table", told.trace, name, "--format", "md", "--no-names"):
             raise Differs(f"{name} is another after import")
     return "comes back the same"
 

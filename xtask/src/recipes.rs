@@ -1,5 +1,5 @@
-//! A new importer, analysis or export format is one code file, one line in an ordered list, one readable case: none of the three is
-//! missing.
+//! A new importer, analysis, export format or section of the report is one code file, one line in an ordered list, one
+//! readable case: none of the three is missing.
 
 use crate::Found;
 use crate::repo::Repo;
@@ -29,6 +29,11 @@ const RECIPES: &[Recipe] = &[
         code: "crates/export/src/formats/",
         list: ("crates/export/src/lib.rs", "EXPORTS"),
         cases: &["crates/export/cases/"],
+    },
+    Recipe {
+        code: "crates/report/src/sections/",
+        list: ("crates/report/src/sections/mod.rs", "SECTIONS"),
+        cases: &["crates/report/cases/"],
     },
 ];
 

@@ -64,8 +64,9 @@ fn what_is_inferred_stands_apart_and_within() {
         let of_threads = sum(&within("threads"), "inferred_ns");
         assert_eq!(running(&within("threads")) - running(&table("threads")), of_threads, "{name}");
         assert!(table("threads")[0].get("inferred_ns").is_none(), "{name}");
-        assert!(good(["report", &dir, "--inferred"]).contains("inferred"), "{name}");
-        assert!(!good(["report", &dir]).contains("inferred"), "{name}");
+        // The names of tables stand at its end.
+        let says = |report: String| report.split("\nNext\n").next().unwrap().contains("inferred");
+        assert!(says(good(["report", &dir, "--inferred"])) && !says(good(["report", &dir])), "{name}");
         inferred_in_all += apart;
     }
     assert!(inferred_in_all > 0);
@@ -86,6 +87,48 @@ fn sums_close_in_every_form_of_a_table() {
     let md = good(["table", &file, "threads", "--format", "md"]);
     assert!(md.starts_with("| thread |") && md.contains("running_ns (ns)"), "{md}");
     assert_eq!(md.lines().count(), threads.as_array().unwrap().len() + 2);
+}
+
+#[test]
+fn names_stand_beside_keys_of_threads() {
+    let file = fixture("sched.data");
+    let threads = json(&["table", &file, "threads", "--format", "json"]);
+    let name = |key: &Value| {
+        let row = threads.as_array().unwrap().iter().find(|t| t["thread"] == *key);
+        row.map_or(if *key == 0 { "idle".into() } else { Value::Null }, |t| t["name"].clone())
+    };
+    for (table, columns) in [
+        ("thread_state", &["thread", "waker"][..]),
+        ("cpu_state", &["thread"]),
+        ("ready_by_thief", &["thread", "thief"]),
+        ("wakers", &["waker", "thread"]),
+    ] {
+        let rows = json(&["table", &file, table, "--format", "json"]);
+        for row in rows.as_array().unwrap() {
+            for column in columns {
+                assert_eq!(row[format!("{column}_name")], name(&row[column]), "{table} {column} {row}");
+            }
+        }
+        for column in columns {
+            let named = |row: &Value| row[format!("{column}_name")].is_string();
+            assert!(rows.as_array().unwrap().iter().any(named), "{table} {column}");
+        }
+        let without = good(["table", &file, table, "--format", "csv", "--no-names"]);
+        assert!(!without.lines().next().unwrap().contains("_name"), "{table}");
+    }
+    let folder = Folder::new();
+    let (with, without) = (folder.path("with"), folder.path("without"));
+    let export = |to: &std::path::Path, more: &[&str]| {
+        let to = to.display().to_string();
+        good([&["export", &file, "--to", "csv", "-o", &to, "--table", "wakers"], more].concat());
+    };
+    export(&with, &[]);
+    export(&without, &["--no-names"]);
+    let head = |of: &std::path::Path| {
+        std::fs::read_to_string(of.join("wakers.csv")).unwrap().lines().next().unwrap().to_owned()
+    };
+    assert!(head(&with).starts_with("trace,waker,waker_name,thread,thread_name,tid,"), "{}", head(&with));
+    assert!(head(&without).starts_with("trace,waker,thread,tid,"), "{}", head(&without));
 }
 
 #[test]
@@ -144,6 +187,57 @@ fn the_report_tells_how_good_the_recording_is_first() {
     assert_eq!(run(["report", &fixture("sched.data"), "--process", "nobody"]).code, Some(1));
     let one = good(["report", &fixture("sched.data"), "--process", "sched-pipe", "--sort", "name"]);
     assert!(one.contains("Threads of sched-pipe") && !one.contains("sched-messaging"), "{one}");
+}
+
+#[test]
+fn the_report_is_a_page_too() {
+    let folder = Folder::new();
+    let (file, out) = (fixture("sched.data"), folder.name("run.html"));
+    let said = good(["report", &file, "--html", &out]);
+    assert!(said.contains(&out), "{said}");
+    let page = std::fs::read_to_string(&out).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"), "{page}");
+    assert_eq!(good(["report", &file, "--html", "-"]), page);
+    let again = run(["report", &file, "--html", &out]);
+    assert!(again.code == Some(1) && again.err.contains(&out), "{}", again.err);
+    assert_eq!(run(["report", &file, "--html", "-", "--format", "json"]).code, Some(2));
+    // What is imported says the same, but for what it is called and where to go on.
+    let dir = folder.name("sched.data");
+    good(["import", &file, "-o", &dir]);
+    let of_dir = good(["report", &dir, "--html", "-"]);
+    let body = |page: &str| {
+        let begin = page.find("<main>").unwrap();
+        page[begin..page.rfind(">Next<").unwrap()].to_owned()
+    };
+    assert_eq!(body(&of_dir), body(&page));
+    let redacted = good(["report", &file, "--html", "-", "--redact"]);
+    assert!(!redacted.contains(&file) && !redacted.contains("corewise-fixture"), "{redacted}");
+    assert!(page.contains("corewise-fixture"));
+}
+
+#[test]
+fn sections_are_asked_for_by_name() {
+    let file = fixture("sched.data");
+    let text = |sections| good(["report", &file, "--sections", sections]);
+    assert!(text("waiting").contains("\nWaited for a CPU") && !text("waiting").contains("\nMigrations"));
+    assert!(text("waiting,migrations").contains("\nMigrations") && !text("none").contains("\nWaited"));
+    assert_eq!(text("all"), good(["report", &file]));
+    let wrong = run(["report", &file, "--sections", "dance"]);
+    assert!(wrong.code == Some(2) && wrong.err.contains("placement"), "{}", wrong.err);
+    let none = json(&["report", &file, "--format", "json", "--sections", "none"]);
+    let some = json(&["report", &file, "--format", "json", "--sections", "waiting"]);
+    assert!(none.get("ready_wait").is_none());
+    assert_eq!(sum(&some["ready_wait"], "ready_ns"), sum(&none["threads"], "ready_ns"));
+    assert!(some["ready_by_thief"][0].get("thief_name").is_some());
+    // What was made for a folder lies there the next time.
+    let folder = Folder::new();
+    let dir = folder.path("run.cw");
+    good(["import", &file, "-o", &dir.display().to_string()]);
+    let stored = || dir.join("tables/ready_wait.parquet").exists();
+    assert!(!stored());
+    let first = good(["report", &dir.display().to_string()]);
+    assert!(stored());
+    assert_eq!(good(["report", &dir.display().to_string()]), first);
 }
 
 #[test]

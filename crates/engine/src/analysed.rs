@@ -6,8 +6,8 @@ use crate::steps::{Read, followed_of, of_folder};
 use crate::{EngineError, Session, account_with};
 use account::Collector;
 use model::{Ns, Span, Table, TableDef, tables};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Whether an analysis makes it, so that it can be had of any part of a recording.
 pub(crate) fn is_analysis(def: &TableDef) -> bool {
@@ -18,18 +18,37 @@ pub(crate) fn is_analysis(def: &TableDef) -> bool {
 #[derive(Default)]
 pub(crate) struct Made {
     asked: AtomicBool,
-    all: OnceLock<Vec<Table>>,
+    tables: Mutex<Vec<Table>>,
+}
+
+impl Made {
+    fn tables(&self) -> MutexGuard<'_, Vec<Table>> {
+        // Whoever panicked while it held them left them whole: tables are only added.
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn table(&self, name: &str) -> Option<Table> {
+        self.tables().iter().find(|t| t.def.name == name).cloned()
+    }
 }
 
 impl Session {
-    /// Whether a table's rows can be had at once: it is stored, or follows from the sums. Others need a pass over the trace.
+    /// Whether a table's rows can be had at once: it is stored, was made before, or follows from the sums. Others need a pass over the trace.
     #[must_use]
     pub fn is_at_hand(&self, def: &TableDef) -> bool {
-        let stored = |def: &TableDef| match self.kind() {
-            Kind::Folder(folder, _) => folder.tables().iter().any(|t| t.name == def.name),
-            Kind::Source(..) => false,
-        };
-        !Self::is_large(def) && (!is_analysis(def) || stored(def))
+        let made = |def: &TableDef| self.made.tables().iter().any(|t| t.def.name == def.name);
+        !Self::is_large(def) && (!is_analysis(def) || self.is_stored(def) || made(def))
+    }
+
+    /// Whether a table of an analysis lies in the folder, as it is asked for: of another machine, or with inferred time, it is
+    /// another table.
+    pub(crate) fn is_stored(&self, def: &TableDef) -> bool {
+        match self.kind() {
+            Kind::Folder(folder, None) if self.options().machine.is_none() => {
+                folder.tables().iter().any(|t| t.name == def.name)
+            }
+            _ => false,
+        }
     }
 
     /// One of them.
@@ -42,16 +61,49 @@ impl Session {
                 every().join(", ")
             )));
         }
-        let many = span.is_none() && self.made.asked.swap(true, Ordering::Relaxed);
-        if many && self.made.all.get().is_none() {
-            let all = self.analyse(&every(), None)?;
-            self.made.all.get_or_init(|| all);
+        if let (None, Some(made)) = (span, self.made.table(def.name)) {
+            return Ok(made);
         }
-        let made = match self.made.all.get().filter(|_| many) {
-            Some(all) => all.iter().find(|t| t.def.name == def.name).cloned(),
-            None => self.analyse(&[def.name], span)?.into_iter().next(),
+        let many = span.is_none() && self.made.asked.swap(true, Ordering::Relaxed);
+        let made = if many {
+            self.make(&every())?;
+            self.made.table(def.name)
+        } else {
+            let made = self.analyse(&[def.name], span)?;
+            if span.is_none() {
+                self.keep(&made);
+            }
+            made.into_iter().next()
         };
         made.ok_or_else(|| EngineError::Other(format!("no analysis makes {}", def.name)))
+    }
+
+    /// Makes those of some tables that are not at hand, in one pass; whoever asks for them then has them at once. In a folder
+    /// they are kept, where it can be written.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn prepare(&self, names: &[&str]) -> Result<(), EngineError> {
+        let lacking = |name: &&&str| self.definition(name).is_ok_and(|def| is_analysis(def) && !self.is_at_hand(def));
+        let lacking: Vec<&str> = names.iter().filter(lacking).copied().collect();
+        if lacking.is_empty() { Ok(()) } else { self.make(&lacking) }
+    }
+
+    fn make(&self, names: &[&str]) -> Result<(), EngineError> {
+        let made = self.analyse(names, None)?;
+        self.keep(&made);
+        let mut tables = self.made.tables();
+        tables.retain(|old| made.iter().all(|new| new.def.name != old.def.name));
+        tables.extend(made);
+        Ok(())
+    }
+
+    /// Keeps tables in the folder for the next time, where it can be written and they are as the folder tells of the machine.
+    fn keep(&self, made: &[Table]) {
+        if let (Kind::Folder(folder, None), None) = (self.kind(), &self.options().machine) {
+            // A folder that cannot be written is as good, only slower.
+            made.iter().for_each(|table| drop(folder.write_table(table)));
+        }
     }
 
     /// The tables of some analyses, in one pass, over a part of the recording or all of it. A file is read again for that.

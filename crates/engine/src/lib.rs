@@ -2,9 +2,11 @@
 //! folder. Wiring only.
 
 mod analysed;
+mod asked;
 mod error;
 mod filled;
 mod import;
+mod names;
 mod pass;
 mod retype;
 mod rows;
@@ -13,10 +15,12 @@ mod source;
 mod steps;
 mod summary;
 
+pub use asked::Asked;
 pub use error::EngineError;
 pub use import::{Progress, Target, import};
 /// For who brings a source of its own.
 pub use ingest::{Condition, Facts, Fatal, Importer, Offer, Opened, OwnCost, Tells};
+pub use names::Names;
 pub use pass::{Accounted, Infer, PassOptions, account, account_with};
 pub use session::{EachEvents, EachRows, Session};
 pub use source::{FileSource, FolderSource, Identity, JoinedSource, Part, Source, formats, open_source};

@@ -3,6 +3,7 @@
 use crate::analysed::{Made, is_analysis};
 use crate::filled::Filled;
 use crate::import::{OF_TOTALS, of_totals, stretches};
+use crate::names::Names;
 use crate::retype;
 use crate::rows::Batches;
 use crate::{Accounted, EngineError, Infer, PassOptions, Source, Summary, account, account_with, open_source};
@@ -11,9 +12,8 @@ use ingest::{Facts, Limits};
 use model::{
     CpuStretch, Event, Ns, Rows as _, Span, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Value, tables,
 };
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use store::{Format, TableWriter};
+use std::sync::OnceLock;
 use topology::Machine;
 
 /// A trace folder, or a file of another tool that stands in its place.
@@ -25,6 +25,7 @@ pub struct Session {
     machine: Machine,
     summary: Summary,
     pub(crate) made: Made,
+    pub(crate) names: OnceLock<Names>,
 }
 
 pub(crate) enum Kind {
@@ -67,6 +68,7 @@ impl Session {
             kind: Kind::Source(source, Box::new(accounted)),
             options,
             made: Made::default(),
+            names: OnceLock::new(),
         })
     }
 
@@ -103,6 +105,7 @@ impl Session {
             kind: Kind::Folder(Box::new(folder), filled),
             options,
             made: Made::default(),
+            names: OnceLock::new(),
         })
     }
 
@@ -136,6 +139,17 @@ impl Session {
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
+    }
+
+    /// Takes command lines, paths and host names out of what it says of itself; names of threads, processes and marks stay.
+    pub fn redact(&mut self) {
+        let mut told = store::Manifest::new(0, std::mem::take(&mut self.facts));
+        told.machine = std::mem::take(&mut self.machine);
+        store::redact(&mut told);
+        self.facts = told.whole_facts();
+        self.machine = told.machine;
+        // It stands in commands that are shown.
+        self.path = PathBuf::from("TRACE");
     }
 
     /// Every table that can be asked for.
@@ -198,38 +212,6 @@ impl Session {
     #[must_use]
     pub fn is_folder(&self) -> bool {
         matches!(self.kind, Kind::Folder(..))
-    }
-
-    /// Writes any table in a form; Markdown is for people and leaves the column `trace` out.
-    ///
-    /// # Errors
-    /// As [`Self::rows`], or it cannot be written.
-    pub fn write_table(
-        &self,
-        name: &str,
-        span: Option<Span>,
-        format: Format,
-        out: &mut (dyn Write + Send),
-    ) -> Result<(), EngineError> {
-        let def = self.definition(name)?;
-        let trace = if format == Format::Markdown { None } else { Some(self.trace()?) };
-        // Begun with the first rows: where they cannot be had, nothing is written.
-        let (mut out, mut begun, mut failed) = (Some(out), None, Ok(()));
-        let mut push = |rows: &[Vec<Value>]| -> Result<(), EngineError> {
-            if let Some(out) = out.take() {
-                begun = Some(TableWriter::new(def, trace, format, out)?);
-            }
-            Ok(begun.iter_mut().try_for_each(|writer| rows.iter().try_for_each(|row| writer.push(row)))?)
-        };
-        let read = self.rows_within(name, span, &mut |rows| {
-            failed = push(rows);
-            if failed.is_ok() { Ok(()) } else { Err(std::io::ErrorKind::BrokenPipe.into()) }
-        });
-        let none = read.is_ok().then(|| push(&[]));
-        failed?;
-        read?;
-        none.transpose()?;
-        Ok(begun.map_or(Ok(()), TableWriter::finish)?)
     }
 
     /// Where time 0 is on the source's own clock.
@@ -320,15 +302,8 @@ impl Session {
                 }
             }
             // Of another machine, or not asked for before.
-            (Kind::Folder(folder, _), false)
-                if is_analysis(def) && (self.options.machine.is_some() || !self.is_at_hand(def)) =>
-            {
-                let table = self.analysed(def, None)?;
-                if self.options.machine.is_none() {
-                    // Kept for the next time, where the folder can be written.
-                    let _ = folder.write_table(&table);
-                }
-                out.all(&table.rows);
+            (Kind::Folder(..), false) if is_analysis(def) && !self.is_stored(def) => {
+                out.all(&self.analysed(def, None)?.rows);
             }
             (Kind::Folder(folder, _), false) => self.of_folder(folder, def, &mut out)?,
             (Kind::Source(source, _), true) => self.of_states(source.as_ref(), def, span, &mut out)?,

@@ -1,7 +1,7 @@
 //! The contract between a format and who asks for it.
 
 use crate::ExportError;
-use engine::Session;
+use engine::{Asked, Session};
 use model::{Ns, Span, TableDef};
 use std::io::Write;
 
@@ -34,6 +34,8 @@ pub struct Options {
     pub span: Option<Span>,
     /// Leave out command lines, paths and host names.
     pub redact: bool,
+    /// Names of threads beside their keys, in tables.
+    pub names: bool,
 }
 
 impl Options {
@@ -41,6 +43,11 @@ impl Options {
     #[must_use]
     pub fn has(&self, at: Ns) -> bool {
         self.span.is_none_or(|s| s.start <= at && at < s.end)
+    }
+
+    /// A table in the shape that is wanted.
+    pub(crate) fn asked<'a>(&self, table: &'a str) -> Asked<'a> {
+        Asked { table, span: self.span, names: self.names }
     }
 
     /// The tables to write. Sums are of the whole recording, so a span leaves the stretches only.

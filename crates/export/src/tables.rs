@@ -9,9 +9,11 @@ pub(crate) fn files(job: &mut Job<'_>, to: &mut dyn Outputs, format: Format, suf
     let mut written = 0;
     for def in job.options.tables(job.session)? {
         let out = to.next(&format!("{}{suffix}", def.name))?;
+        let asked = job.options.asked(def.name);
+        let def = asked.definition(job.session)?;
         let mut writer = TableWriter::new(def, Some(trace), format, out).map_err(EngineError::Store)?;
         let mut failed = Ok(());
-        let read = job.session.rows_within(def.name, job.options.span, &mut |rows| {
+        let read = asked.rows(job.session, &mut |rows| {
             failed = rows.iter().try_for_each(|row| writer.push(row));
             written += rows.len() as u64;
             (job.progress)(written);

@@ -25,7 +25,7 @@ fn export_of(exporter: &dyn Exporter, block: &str, shown: impl Fn(&Path) -> Stri
     } else {
         Vec::new()
     };
-    let options = Options { tables, span, redact: true };
+    let options = Options { tables, span, redact: true, names: true };
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("out");
     let mut job = Job { session: &session, options: &options, progress: &mut |_| () };

@@ -24,6 +24,8 @@ pub struct Col {
     pub unit: &'static str,
     /// Whether a row may lack it.
     pub nullable: bool,
+    /// Whether it holds keys of the table `threads`, whose names can stand beside them ([`crate::tables::named`]).
+    pub of_thread: bool,
     /// One sentence for the user.
     pub doc: &'static str,
 }
@@ -32,13 +34,19 @@ impl Col {
     /// A column that every row has.
     #[must_use]
     pub const fn new(name: &'static str, kind: Kind, unit: &'static str, doc: &'static str) -> Self {
-        Self { name, kind, unit, nullable: false, doc }
+        Self { name, kind, unit, nullable: false, of_thread: false, doc }
     }
 
     /// The same column, where a row may lack it.
     #[must_use]
     pub const fn or_null(self) -> Self {
         Self { nullable: true, ..self }
+    }
+
+    /// The same column, where it holds keys of `threads`.
+    #[must_use]
+    pub const fn of_thread(self) -> Self {
+        Self { of_thread: true, ..self }
     }
 }
 

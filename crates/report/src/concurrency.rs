@@ -1,7 +1,9 @@
 //! How many CPUs ran at once.
 
-use crate::grid::{Column, Page};
-use crate::words::{ms, share};
+use crate::grid::{Column, push};
+use crate::page::Page;
+use crate::picture::{Bar, Bars, Tone};
+use crate::words::{ms, percent, share};
 use engine::Session;
 use model::Table;
 use std::collections::BTreeMap;
@@ -33,18 +35,27 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
     let mut joined: BTreeMap<i64, i64> = BTreeMap::new();
     running.iter().for_each(|(n, ns)| add(joined.entry(n / step).or_default(), *ns));
     let mut columns =
-        [Column::numbers("CPUs", 0), Column::numbers("ms", 0), Column::numbers("% of time", 0), Column::words("", 1)];
+        [Column::numbers("CPUs", 0), Column::numbers("ms", 0), Column::numbers("% of time", 0), Column::drawn("", 1)];
+    let mut bars = Vec::new();
     for (n, ns) in &joined {
         let first = n * step;
         let name = if step > 1 { format!("{first}-{}", (first + step - 1).min(most)) } else { first.to_string() };
         let bar = usize::try_from(i128::from(*ns) * i128::from(BAR) / i128::from(whole)).unwrap_or(0).min(BAR as usize);
+        let (label, value) =
+            (if name == "1" { "1 CPU".to_owned() } else { format!("{name} CPUs") }, percent(*ns, whole));
+        bars.push(Bar { label, value, parts: vec![*ns], whole });
         let cells = [name, ms(*ns), share(*ns, whole), "#".repeat(bar)];
-        columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+        push(&mut columns, cells);
     }
-    page.grid(&columns, 0);
+    page.picture(Bars {
+        title: "CPUs that ran at once".to_owned(),
+        legend: vec![(Tone::Blue, "share of the time".to_owned())],
+        bars,
+    });
+    page.grid(columns.into(), 0);
     let weighted: i128 = running.iter().map(|(n, ns)| i128::from(*n) * i128::from(*ns)).sum();
     let average = weighted as f64 / whole as f64;
-    page.line(&format!("  on average {average:.2} of {}", session.summary().cpus));
+    page.line(&format!("on average {average:.2} of {}", session.summary().cpus));
 }
 
 /// The times of a damaged file may be larger than any sum.

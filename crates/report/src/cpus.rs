@@ -1,7 +1,9 @@
 //! What each CPU did.
 
-use crate::grid::{Column, Page};
-use crate::words::{grouped, ms, share};
+use crate::grid::Column;
+use crate::page::Page;
+use crate::picture::{Bar, Bars, Tone};
+use crate::words::{grouped, ms, percent, share};
 use engine::Session;
 use model::Table;
 
@@ -39,6 +41,20 @@ impl Row {
         self.busy.saturating_add(self.idle).saturating_add(self.unknown)
     }
 
+    fn picture(&self, typed: bool) -> Bar {
+        let core_type = if typed { format!(" {}", self.core_type.replace('_', " ")) } else { String::new() };
+        Bar {
+            label: if self.name.starts_with("all") {
+                format!("{}{core_type}", self.name)
+            } else {
+                format!("CPU {}{core_type}", self.name)
+            },
+            value: format!("busy {}", percent(self.busy, self.whole())),
+            parts: vec![self.busy, self.idle, self.unknown],
+            whole: self.whole(),
+        }
+    }
+
     /// Busy, idle, unknown.
     fn bar(&self) -> String {
         let whole = self.whole().max(1);
@@ -67,7 +83,7 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
     page.heading(&format!("CPUs: {}", rows.len()));
     if rows.len() > MOST {
         let path = session.path().display();
-        page.line(&format!("  (each of them: corewise table {path} cpus --format md)"));
+        page.line(&format!("(each of them: corewise table {path} cpus --format md)"));
     }
     let mut shown: Vec<&Row> = if rows.len() > MOST { Vec::new() } else { rows.iter().collect() };
     if several {
@@ -91,13 +107,20 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
         (Column::numbers("lossy ms", 2), all.lossy > 0, |r| ms(r.lossy)),
         (Column::numbers("switches", 1), true, |r| grouped(r.switches)),
         (Column::numbers("broken", 2), all.broken > 0, |r| grouped(r.broken)),
-        (Column::words("# busy . idle ? unknown", 4), true, Row::bar),
+        (Column::drawn("# busy . idle ? unknown", 4), true, Row::bar),
     ];
+    page.picture(Bars {
+        title: "What each CPU did".to_owned(),
+        legend: [(Tone::Blue, "busy"), (Tone::Idle, "idle"), (Tone::Unknown, "unknown")]
+            .map(|(tone, words)| (tone, words.to_owned()))
+            .into(),
+        bars: shown.iter().map(|row| row.picture(several)).collect(),
+    });
     let columns = columns.into_iter().filter(|(_, there, _)| *there).map(|(mut column, _, cell)| {
         shown.iter().for_each(|row| column.push(cell(row)));
         column
     });
-    page.grid(&columns.collect::<Vec<_>>(), totals);
+    page.grid(columns.collect(), totals);
 }
 
 fn read(table: &Table) -> Vec<Row> {

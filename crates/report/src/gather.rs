@@ -20,6 +20,8 @@ pub struct Group {
     pub all: Thread,
     /// Whether all are of one process.
     pub one_process: bool,
+    /// The keys of all of them, where a process was asked for.
+    pub keys: Vec<i64>,
 }
 
 /// A group while its threads come.
@@ -33,6 +35,8 @@ pub struct Gathering {
     all: Thread,
     pid: Option<i64>,
     one_process: bool,
+    /// Where a process was asked for.
+    keys: Option<Vec<i64>>,
 }
 
 impl Gathering {
@@ -47,6 +51,7 @@ impl Gathering {
             all: Thread::default(),
             pid: None,
             one_process: true,
+            keys: options.process.is_some().then(Vec::new),
         }
     }
 
@@ -56,6 +61,7 @@ impl Gathering {
         }
         self.one_process &= thread.pid.is_some() && thread.pid == self.pid;
         self.count += 1;
+        self.keys.iter_mut().for_each(|keys| keys.push(thread.key));
         self.all.add(&thread);
         self.best.push(thread);
         if self.best.len() > self.top.saturating_add(ROOM) {
@@ -77,6 +83,7 @@ impl Gathering {
             others: (self.left_out > 0).then_some((self.left_out, self.others)),
             all: self.all,
             one_process: self.one_process && self.count > 0,
+            keys: self.keys.unwrap_or_default(),
         }
     }
 

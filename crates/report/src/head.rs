@@ -1,38 +1,36 @@
 //! What was recorded, how well, and at which cost; and at the end, what it cannot tell and where to go on.
 
 use crate::Options;
-use crate::grid::Page;
+use crate::page::Page;
 use crate::words::{TIE, bytes, grouped, percent, plain, plural, time};
 use engine::{Session, Summary};
+use model::tables;
 
 /// The first lines.
 pub fn write(page: &mut Page, session: &Session) {
     let s = session.summary();
     let cpu_time = s.cpu_time_ns();
-    page.wrapped(
-        &format!(
-            "{}: {} on {}; unknown{TIE}{} of CPU time{}, lossy{TIE}{}; broken{TIE}{}, unwoken{TIE}{}, losses{TIE}{}",
-            plain(&session.path().display().to_string()),
-            time(s.span_ns),
-            plural(s.cpus, "CPU"),
-            percent(s.unknown_ns, cpu_time),
-            s.inferred_ns.map_or(String::new(), |ns| format!(", inferred{TIE}{}", percent(ns, cpu_time))),
-            percent(s.lossy_ns, cpu_time),
-            s.broken,
-            s.unwoken,
-            losses(s),
-        ),
-        2,
-    );
-    page.wrapped(&source(session), 2);
+    page.words(&format!(
+        "{}: {} on {}; unknown{TIE}{} of CPU time{}, lossy{TIE}{}; broken{TIE}{}, unwoken{TIE}{}, losses{TIE}{}",
+        plain(&session.path().display().to_string()),
+        time(s.span_ns),
+        plural(s.cpus, "CPU"),
+        percent(s.unknown_ns, cpu_time),
+        s.inferred_ns.map_or(String::new(), |ns| format!(", inferred{TIE}{}", percent(ns, cpu_time))),
+        percent(s.lossy_ns, cpu_time),
+        s.broken,
+        s.unwoken,
+        losses(s),
+    ));
+    page.words(&source(session));
     if let Some(stopped) = &s.stopped {
         page.warn(&format!("reading stopped early: {}; everything before that is counted", plain(stopped)));
     }
     for t in s.troubles.iter().filter(|t| t.lost) {
         page.warn(&format!("lost in reading: {} (x {}, first at byte {})", t.what, t.count, t.first_offset));
     }
-    page.wrapped(&cost(session), 2);
-    page.wrapped(&laws(s), 2);
+    page.words(&cost(session));
+    page.words(&laws(s));
 }
 
 fn losses(s: &Summary) -> String {
@@ -148,7 +146,7 @@ pub fn write_limits(page: &mut Page, session: &Session) {
     }
     page.heading("What this source cannot tell");
     for limit in limits {
-        page.wrapped(&format!("- {limit}"), 2);
+        page.item(&limit);
     }
 }
 
@@ -160,25 +158,30 @@ fn is_setting(name: &str) -> bool {
 }
 
 /// What to ask next.
-pub fn write_next(page: &mut Page, session: &Session, options: &Options) {
+pub fn write_next(page: &mut Page, session: &Session, options: &Options, left_out: bool) {
     let path = plain(&session.path().display().to_string());
     page.heading("Next");
     let mut hints = Vec::new();
     if options.process.is_none() {
         hints.push((format!("corewise report {path} --process NAME"), "one process only, by name or number"));
     }
+    if left_out {
+        hints
+            .push((format!("corewise report {path} --sections all"), "siblings, waiting, migrations, …: takes longer"));
+    }
     if session.is_folder() {
         hints.push((format!("corewise table {path} thread_state --format csv"), "every stretch of every thread"));
     } else {
         hints.push((format!("corewise import {path} -o run.cw"), "a folder of Parquet that opens at once"));
-        if !options.concurrency {
+        if !session.is_at_hand(&tables::CONCURRENCY) {
             hints.push((format!("corewise report {path} --concurrency"), "how many CPUs ran at once"));
         }
     }
     hints.push((format!("corewise tables {path}"), "what else can be asked"));
-    let width = hints.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
-    for (command, why) in hints {
-        let line = format!("  {command:width$}  # {why}");
-        page.line(&if line.chars().count() > page.width { format!("  {command}") } else { line });
+    if !options.pictures {
+        hints.push((format!("corewise report {path} --html run.html"), "all of it as one page with pictures"));
     }
+    page.commands(hints);
+    let names: Vec<&str> = session.tables().iter().map(|def| def.name).collect();
+    page.words(&format!("Tables (corewise table {path} NAME): {}", names.join(", ")));
 }

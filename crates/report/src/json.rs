@@ -2,8 +2,8 @@
 //! are read.
 
 use crate::{Options, select};
-use engine::{EngineError, Session};
-use model::{TableDef, Value};
+use engine::{Asked, EngineError, Session};
+use model::{TableDef, Value, tables};
 use serde::ser::{Error as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json as object};
@@ -24,13 +24,15 @@ pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result
     let head = head(session).map_err(|e| EngineError::Other(e.to_string()))?;
     let mut parts: BTreeMap<&str, Part<'_>> =
         head.iter().map(|(name, part)| (name.as_str(), Part::Json(part))).collect();
+    let chosen = crate::prepared(session, options)?;
     let mut names = vec!["threads", "thread_by_cpu", "thread_by_core_type", "cpus", "loss"];
-    if options.concurrency {
-        names.push("concurrency");
+    if session.is_at_hand(&tables::CONCURRENCY) {
+        names.push(tables::CONCURRENCY.name);
     }
+    names.extend(chosen.tables());
     for name in names {
-        let def = session.definition(name)?;
-        parts.insert(def.name, Part::Table(Table { session, def, of: of.as_ref() }));
+        let asked = Asked::whole(name);
+        parts.insert(name, Part::Table(Table { session, asked, def: asked.definition(session)?, of: of.as_ref() }));
     }
     let told = |e: serde_json::Error| {
         if e.is_io() { EngineError::Output(e.into()) } else { EngineError::Other(e.to_string()) }
@@ -76,6 +78,7 @@ enum Part<'a> {
 /// The rows of a table, all or those of some threads.
 struct Table<'a> {
     session: &'a Session,
+    asked: Asked<'a>,
     def: &'static TableDef,
     of: Option<&'a HashSet<i64>>,
 }
@@ -98,7 +101,7 @@ impl Serialize for Table<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut all = serializer.serialize_seq(None)?;
         let mut refused = Ok(());
-        let read = self.session.rows(self.def.name, &mut |rows| {
+        let read = self.asked.rows(self.session, &mut |rows| {
             let mut shown = rows.iter().filter(|row| self.shows(row));
             refused = shown.try_for_each(|row| all.serialize_element(&self.object(row)));
             if refused.is_ok() { Ok(()) } else { Err(std::io::ErrorKind::BrokenPipe.into()) }

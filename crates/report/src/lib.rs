@@ -1,43 +1,84 @@
-//! The text that people keep: what a trace says, for a terminal or a file, and the same as one JSON object.
+//! What people keep of a trace: text for a terminal or a file, one page with pictures, and the same as one JSON object.
 //!
-//! [`text`] tells first what was recorded and how much of it is unknown or lost, then what recording cost, whether the
-//! accounts close, and only then what the threads and CPUs did. All of it comes from a [`engine::Session`].
+//! All tell first what was recorded and how much of it is unknown or lost, then what recording cost, whether the accounts
+//! close, and only then what the threads and CPUs did. Each part says it once, and the two writers write that.
+//! All of it comes from a [`engine::Session`].
 
 mod concurrency;
 mod cpus;
 mod gather;
 mod grid;
 mod head;
+mod html;
 mod json;
 mod options;
+mod page;
+mod picture;
 mod places;
+mod sections;
+mod seen;
 mod select;
+mod text;
 mod threads;
+mod timeline;
 mod words;
 
 pub use json::json;
 pub use options::{Options, Sort};
+pub use sections::{SECTIONS, Section, Sections};
 
 use engine::{EngineError, Session};
-use grid::Page;
+use model::tables;
+use page::Page;
+use sections::Chosen;
 
 /// The report as text.
 ///
 /// # Errors
 /// The trace cannot be read, or no thread is of the process that was asked for.
 pub fn text(session: &Session, options: &Options) -> Result<String, EngineError> {
+    Ok(text::text(&told(session, options)?.blocks, options.width, options.color))
+}
+
+/// The report as one HTML page with pictures that needs nothing else: no network, no script.
+///
+/// # Errors
+/// The trace cannot be read, or no thread is of the process that was asked for.
+pub fn html(session: &Session, options: &Options) -> Result<String, EngineError> {
+    let title = session.path().file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy());
+    Ok(html::page(&words::plain(&title), &told(session, options)?.blocks))
+}
+
+/// All that it says.
+fn told(session: &Session, options: &Options) -> Result<Page, EngineError> {
     let groups = select::groups(session, options)?;
-    let mut page = Page::new(options.width, options.color);
+    let mut page = Page::default();
     head::write(&mut page, session);
+    if options.pictures {
+        timeline::write(&mut page, session)?;
+    }
     for group in &groups {
         threads::write(&mut page, session, group);
     }
     places::write(&mut page, session, &groups)?;
     cpus::write(&mut page, session, &session.table("cpus")?);
-    if options.concurrency {
-        concurrency::write(&mut page, session, &session.table("concurrency")?);
+    let chosen = prepared(session, options)?;
+    if session.is_at_hand(&tables::CONCURRENCY) {
+        concurrency::write(&mut page, session, &session.table(tables::CONCURRENCY.name)?);
     }
+    sections::write(&mut page, &chosen, session, options, &groups)?;
     head::write_limits(&mut page, session);
-    head::write_next(&mut page, session, options);
-    Ok(page.text)
+    head::write_next(&mut page, session, options, chosen.left_out);
+    Ok(page)
+}
+
+/// The sections that the report has, all tables for them made in one pass.
+fn prepared(session: &Session, options: &Options) -> Result<Chosen, EngineError> {
+    let chosen = Chosen::of(session, &options.sections);
+    let mut needed: Vec<&str> = chosen.tables().into_iter().collect();
+    if options.concurrency || !needed.is_empty() {
+        needed.push(tables::CONCURRENCY.name);
+    }
+    session.prepare(&needed)?;
+    Ok(chosen)
 }

@@ -1,5 +1,7 @@
 //! What a report shows.
 
+use crate::sections::Sections;
+
 /// What threads are sorted by; the largest first, names by alphabet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Sort {
@@ -32,8 +34,12 @@ pub struct Options {
     pub process: Option<String>,
     /// The order of threads.
     pub sort: Sort,
-    /// Whether to show how many CPUs ran at once; of a file that was not imported, this reads all of it again.
+    /// Whether to show how many CPUs ran at once also where no section is made: a file that was not imported is read again.
     pub concurrency: bool,
+    /// What is told of the analyses.
+    pub sections: Sections,
+    /// Whether there is room for pictures, and for as many rows as are wanted.
+    pub pictures: bool,
     /// Columns of the terminal.
     pub width: usize,
     /// Whether to use the terminal's colours.
@@ -42,6 +48,15 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { top: 20, process: None, sort: Sort::Running, concurrency: false, width: 100, color: false }
+        Self {
+            top: 20,
+            process: None,
+            sort: Sort::Running,
+            concurrency: false,
+            sections: Sections::Quick,
+            pictures: false,
+            width: 100,
+            color: false,
+        }
     }
 }

@@ -1,7 +1,10 @@
 //! Where each thread ran: by type of core, and by CPU.
 
 use crate::gather::Group;
-use crate::grid::{Column, Page};
+use crate::grid::Column;
+use crate::page::Page;
+use crate::picture::{Bar, Bars, Tone};
+use crate::select::Thread;
 use crate::words::{ms, share, short};
 use engine::{EngineError, Session};
 use model::{TableDef, Value, tables};
@@ -41,6 +44,11 @@ pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(),
     }
     let mut columns = vec![name, tid, running];
     if types.len() > 1 {
+        page.picture(Bars {
+            title: "Running time by type of core".to_owned(),
+            legend: types.iter().rev().map(|(_, word)| (Tone::of_type(word), head_of(word).to_owned())).collect(),
+            bars: threads.iter().map(|t| bar(t, &types, &by_type)).collect(),
+        });
         for class in types.iter().rev() {
             let mut column = Column::numbers(head_of(&class.1), 0);
             threads.iter().for_each(|t| column.push(of(&by_type, t.key, class, t.running)));
@@ -60,8 +68,18 @@ pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(),
         threads.iter().for_each(|t| column.push(by_cpu.get(&t.key).map(|p| most(p, t.running)).unwrap_or_default()));
         columns.push(column);
     }
-    page.grid(&columns, 0);
+    page.grid(columns, 0);
     Ok(())
+}
+
+fn bar(thread: &Thread, types: &BTreeSet<(i64, String)>, by_type: &Places<(i64, String)>) -> Bar {
+    let of = by_type.get(&thread.key);
+    Bar {
+        label: format!("{} {}", short(&thread.name, 16), thread.number()),
+        value: format!("running {} ms", ms(thread.running)),
+        parts: types.iter().rev().map(|class| of.and_then(|p| p.get(class)).copied().unwrap_or(0)).collect(),
+        whole: thread.running,
+    }
 }
 
 /// The places of some threads; `key` is asked of every row.

@@ -1,7 +1,9 @@
 //! What each thread did.
 
 use crate::gather::Group;
-use crate::grid::{Column, Page};
+use crate::grid::Column;
+use crate::page::Page;
+use crate::picture::{Bar, Bars, Tone};
 use crate::select::Thread;
 use crate::words::{grouped, ms, share, short};
 use engine::Session;
@@ -24,7 +26,23 @@ pub fn write(page: &mut Page, session: &Session, group: &Group) {
     if sum > 0 {
         columns.push(&group.all, "", None, span);
     }
-    page.grid(&columns.in_order(), sum);
+    page.picture(Bars {
+        title: format!("{}: the states of each, by the time of the recording", group.title),
+        legend: [(Tone::Blue, "running"), (Tone::Orange, "ready"), (Tone::Idle, "blocked"), (Tone::Unknown, "unknown")]
+            .map(|(tone, words)| (tone, words.to_owned()))
+            .into(),
+        bars: group.shown.iter().map(|thread| bar(thread, span)).collect(),
+    });
+    page.grid(columns.in_order(), sum);
+}
+
+fn bar(thread: &Thread, span: i64) -> Bar {
+    Bar {
+        label: format!("{} {}", short(&thread.name, 16), thread.number()),
+        value: format!("running {} ms", ms(thread.running)),
+        parts: vec![thread.running, thread.ready.unwrap_or(0), thread.blocked, thread.unknown],
+        whole: span,
+    }
 }
 
 /// The columns that say something about these threads.

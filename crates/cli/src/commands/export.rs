@@ -45,6 +45,9 @@ pub struct Args {
     /// Leave out command lines, paths and host names; names of threads and processes, and of marks, stay
     #[arg(long)]
     redact: bool,
+    /// Leave out the columns with names of threads beside their keys (csv, xlsx, parquet): thread_name, waker_name, …
+    #[arg(long)]
+    no_names: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -86,8 +89,11 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if !takes_tables && !args.tables.is_empty() {
         return Err(Failure::usage(format!("{} has no tables to choose: leave out --table", exporter.id())));
     }
+    if !takes_tables && args.no_names {
+        return Err(Failure::usage(format!("{} has no tables with keys: leave out --no-names", exporter.id())));
+    }
     let session = global.open(&args.trace)?;
-    let options = Options { tables: args.tables.clone(), span: args.range, redact: args.redact };
+    let options = Options { tables: args.tables.clone(), span: args.range, redact: args.redact, names: !args.no_names };
     let mut line = Line::new();
     let mut progress = |written| of_export(&mut line, written);
     let mut job = Job { session: &session, options: &options, progress: &mut progress };

@@ -2,17 +2,20 @@
 
 use crate::args::Global;
 use crate::failure::{Failure, OK};
-use crate::output::{print, stdout, width};
+use crate::output::{create, print, stdout, width};
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use engine::Session;
-use report::{Options, Sort};
+use report::{Options, SECTIONS, Sections, Sort};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const AFTER: &str = "\
 Examples:
   corewise report run.cw
   corewise report perf.data --process game --sort max-ready
+  corewise report run.cw --sections smt,waiting
+  corewise report run.cw --html run.html
   corewise report run.cw --format json | jq '.threads[] | {name, running_ns}'
 
 States: running (on a CPU), ready (could run, but did not), blocked (waited for something), unknown (events are missing, so \
@@ -28,7 +31,7 @@ pub struct Args {
     /// One process only, by number or by name; or threads of this name
     #[arg(short, long, value_name = "NAME|PID")]
     process: Option<String>,
-    /// Show so many threads; the others are one row
+    /// Show so many threads; the others are one row. Sections show as many with --html, else at most 8
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     top: usize,
     /// Order of the threads
@@ -37,9 +40,19 @@ pub struct Args {
     /// How many CPUs ran at once, of a file too (folders show it anyway): reads the file once more
     #[arg(long)]
     concurrency: bool,
+    /// What to tell of the analyses: `all`, `none`, or some of the list, with commas [default: those whose tables are at hand;
+    /// all of a recording of at most 500 000 events, and with --html]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = section_names())]
+    sections: Vec<String>,
     /// For people or for scripts
     #[arg(long, default_value = "text")]
     format: Form,
+    /// As one page with pictures, for a browser or to print, into this new file (- is standard output): no network, no scripts
+    #[arg(long, value_name = "FILE", conflicts_with = "format")]
+    html: Option<PathBuf>,
+    /// Leave out command lines, paths and host names; names of threads and processes, and of marks, stay
+    #[arg(long)]
+    redact: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -80,16 +93,23 @@ impl From<SortBy> for Sort {
 /// # Errors
 /// The trace cannot be read.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
-    let session = global.open(&args.trace)?;
+    let mut session = global.open(&args.trace)?;
+    if args.redact {
+        session.redact();
+    }
     let options = Options {
         top: args.top,
         process: args.process.clone(),
         sort: args.sort.into(),
         concurrency: args.concurrency || session.is_folder(),
+        sections: sections(args),
+        pictures: args.html.is_some(),
         width: width(),
         color: global.color.wanted(),
     };
-    if args.format == Form::Json {
+    if let Some(path) = &args.html {
+        write_page(path, &report::html(&session, &options)?)?;
+    } else if args.format == Form::Json {
         let mut out = stdout()?;
         report::json(&session, &options, &mut out)?;
         writeln!(out)?;
@@ -98,6 +118,36 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         print(&report::text(&session, &options)?)?;
     }
     Ok(OK)
+}
+
+/// All names of sections, and what each tells.
+fn section_names() -> PossibleValuesParser {
+    let more = [("all", "all that have something to say"), ("none", "none of them")];
+    let named = SECTIONS.iter().map(|s| (s.id, s.about));
+    PossibleValuesParser::new(named.chain(more).map(|(name, about)| PossibleValue::new(name).help(about)))
+}
+
+fn sections(args: &Args) -> Sections {
+    match args.sections.iter().any(|name| name == "all") {
+        true => Sections::All,
+        false if args.sections.is_empty() && args.html.is_some() => Sections::All,
+        false if args.sections.is_empty() => Sections::Quick,
+        false => Sections::Named(args.sections.clone()),
+    }
+}
+
+/// Into a new file, and says where.
+fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return print(page);
+    }
+    let mut out = create(path)?;
+    if let Err(why) = out.write_all(page.as_bytes()).and_then(|()| out.flush()) {
+        // Half a page is of no use, and the file is ours.
+        let _ = std::fs::remove_file(path);
+        return Err(Failure::at(path)(why));
+    }
+    print(&format!("{}: the report as one page, for any browser\n", path.display()))
 }
 
 /// The report of a trace as it is without options, for commands that made one.

@@ -4,7 +4,7 @@ use crate::args::{Global, range};
 use crate::failure::{Failure, OK};
 use crate::output::{create, stdout};
 use clap::ValueEnum;
-use engine::Format;
+use engine::{Asked, Format};
 use model::Span;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -16,7 +16,8 @@ Examples:
   corewise table run.cw concurrency --range 1.5s..2s
   corewise table perf.data thread_state --format parquet -o states.parquet
 
-`corewise tables` lists the tables and explains their columns. Times are nanoseconds. csv, json and parquet have the column \
+`corewise tables` lists the tables and explains their columns. Behind each column that holds keys of threads stands their \
+last name (thread_name, thief_name, …), but for --no-names. Times are nanoseconds. csv, json and parquet have the column \
 `trace` first; where a file was not imported, all of it is read for its checksum. Times of --range count from the start of the recording; sums \
 that are kept only for the whole recording (threads, cpus, …) refuse it.";
 
@@ -32,6 +33,9 @@ pub struct Args {
     /// Only this part of the recording, as 1.5s..2s, ..10s or 30s..
     #[arg(long, value_name = "FROM..TO", value_parser = range)]
     range: Option<Span>,
+    /// Leave out the names beside keys of threads (thread_name, waker_name, …)
+    #[arg(long)]
+    no_names: bool,
     /// In which form
     #[arg(long, default_value = "md")]
     format: Form,
@@ -69,16 +73,17 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     }
     let session = global.open(&args.trace)?;
     session.definition(&args.name)?;
+    let asked = Asked { table: &args.name, span: args.range, names: !args.no_names };
     match &args.output {
         None => {
             let mut out = stdout()?;
-            session.write_table(&args.name, args.range, args.format.into(), &mut out)?;
+            asked.write(&session, args.format.into(), &mut out)?;
             out.flush()?;
         }
         Some(path) => {
             let mut out = create(path)?;
-            let written = session
-                .write_table(&args.name, args.range, args.format.into(), &mut out)
+            let written = asked
+                .write(&session, args.format.into(), &mut out)
                 .map_err(Failure::from)
                 .and_then(|()| out.flush().map_err(Failure::at(path)));
             if written.is_err() {

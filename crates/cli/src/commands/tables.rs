@@ -45,7 +45,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
             }
             _ => None,
         };
-        describe(&mut out, def, rows, global.color);
+        describe(&mut out, model::tables::named(def), rows, global.color);
     }
     print(&out)?;
     Ok(OK)

@@ -92,10 +92,12 @@ fn table(
     most: u32,
     index: &mut Vec<Listed>,
 ) -> Result<(), ExportError> {
+    let asked = job.options.asked(def.name);
+    let def = asked.definition(job.session)?;
     let (mut done, mut sheets) = (0, 1);
     let mut filling = begin(book, def, sheets).map_err(failed)?;
     let mut error = None;
-    let read = job.session.rows_within(def.name, job.options.span, &mut |rows| {
+    let read = asked.rows(job.session, &mut |rows| {
         let mut push = |row: &Vec<Value>| -> Result<(), XlsxError> {
             if filling.row >= most {
                 index.push(end(book, def, &filling, sheets)?);

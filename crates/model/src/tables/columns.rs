@@ -15,8 +15,10 @@ pub(super) const fn text(name: &'static str, doc: &'static str) -> Col {
     Col::new(name, Kind::Text, "", doc)
 }
 
-pub(super) const THREAD: Col =
+/// The key of `threads` itself.
+pub(super) const LIVES: Col =
     int("thread", "", "One life of one thread, numbered by first appearance in the trace; 0 is idle.");
+pub(super) const THREAD: Col = LIVES.of_thread();
 pub(super) const TID: Col = int("tid", "", "The kernel's number of the thread; numbers are used again.");
 pub(super) const LIFE: Col = int("life", "", "Which life of this number: 0, 1, …");
 pub(super) const CPU: Col = int("cpu", "", "The kernel's number of the logical processor.");

@@ -17,7 +17,8 @@ pub const MARKS: TableDef = TableDef {
             "",
             "The thread that marked them; null: they are of a process or of the machine.",
         )
-        .or_null(),
+        .or_null()
+        .of_thread(),
         Col::new("pid", Kind::Int, "", "The process, where told.").or_null(),
         text("name", "What the program calls them.").or_null(),
         count("count", "Stretches that ended, and moments."),

@@ -6,17 +6,19 @@
 mod columns;
 mod marks;
 mod moves;
+mod named;
 mod power;
 mod smt;
 mod wait;
 
 pub use marks::MARKS;
 pub use moves::{IDLE_PERIODS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
+pub use named::named;
 pub use power::{FREQUENCY_RESIDENCY, IDLE_RESIDENCY, THREAD_BY_FREQUENCY};
 pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION};
 
 use crate::table::{Col, Kind, TableDef};
-use columns::{CORE_TYPE, CPU, END, LIFE, START, THREAD, TID, count, int, ns, text};
+use columns::{CORE_TYPE, CPU, END, LIFE, LIVES, START, THREAD, TID, count, int, ns, text};
 
 pub use wait::{READY_BY_THIEF, READY_WAIT, SWITCH_CAUSES};
 
@@ -27,7 +29,7 @@ pub const THREADS: TableDef = TableDef {
     doc: "What each life of each thread did: sums over the recording, which tile it from the life's begin to the end.",
     key: &["thread"],
     cols: &[
-        THREAD,
+        LIVES,
         TID,
         LIFE,
         int("pid", "", "The process, where the source tells it.").or_null(),
@@ -137,7 +139,8 @@ pub const THREAD_STATE: TableDef = TableDef {
         text("core_type", "Running: the type of that CPU.").or_null(),
         text("reason", "Why: the kernel's state letter for blocked, else a word.").or_null(),
         int("waker", "", "Ready: the thread (key) that woke it; 0: an interrupt did, while its CPU was idle.")
-            .or_null(),
+            .or_null()
+            .of_thread(),
         ns("exec_ns", "Running: what the kernel charged.").or_null(),
         int("prio", "", "Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair), where told.").or_null(),
     ],
@@ -154,7 +157,7 @@ pub const CPU_STATE: TableDef = TableDef {
         START,
         END,
         text("state", "busy, idle or unknown."),
-        int("thread", "", "Busy: the thread. Idle: 0. Null where unknown.").or_null(),
+        int("thread", "", "Busy: the thread. Idle: 0. Null where unknown.").or_null().of_thread(),
     ],
 };
 
@@ -232,6 +235,7 @@ pub const ALL: &[&TableDef] = &[
     &SMT_THREADS,
     &SMT_BESIDE,
     &PLACEMENT,
+    &MARKS,
     &LOSS,
     &THREAD_STATE,
     &CPU_STATE,

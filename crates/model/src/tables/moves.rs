@@ -102,7 +102,8 @@ pub const WAKERS: TableDef = TableDef {
             "",
             "The thread (key) that ran when the other was woken; 0: the idle task, so an interrupt; null: not told.",
         )
-        .or_null(),
+        .or_null()
+        .of_thread(),
         THREAD,
         TID,
         count("wakings", "How often."),

@@ -84,7 +84,7 @@ pub const SMT_BESIDE: TableDef = TableDef {
     cols: &[
         THREAD,
         TID,
-        int("beside_thread", "", "The thread on another CPU of the core."),
+        int("beside_thread", "", "The thread on another CPU of the core.").of_thread(),
         int("beside_tid", "", "The kernel's number of that thread."),
         ns("beside_ns", "How long they ran so."),
     ],

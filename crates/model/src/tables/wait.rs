@@ -72,7 +72,9 @@ pub const READY_BY_THIEF: TableDef = TableDef {
     cols: &[
         THREAD,
         TID,
-        int("thief", "", "The thread (key) that ran there; 0: the CPU was idle; null: nobody can say.").or_null(),
+        int("thief", "", "The thread (key) that ran there; 0: the CPU was idle; null: nobody can say.")
+            .or_null()
+            .of_thread(),
         int("thief_tid", "", "The kernel's number of that thread.").or_null(),
         int("thief_prio", "", "Its dynamic priority on the kernel's scale, where told.").or_null(),
         int(

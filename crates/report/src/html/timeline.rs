@@ -1,0 +1,105 @@
+//! CPUs over time, as shades. However long the recording, the picture is as large.
+
+use super::{escaped, legend};
+use crate::picture::Timeline;
+use crate::words::{TIE, time};
+use std::fmt::Write as _;
+
+/// Pixels of a lane.
+const HEIGHT: usize = 18;
+/// Shades of busy; nothing at all is none of them.
+const SHADES: usize = 5;
+/// From this share on, a cell is shown as unknown.
+const MOSTLY: f64 = 0.5;
+const NAMES: [&str; SHADES] = ["up to 20\u{a0}% busy", "up to 40\u{a0}%", "up to 60\u{a0}%", "up to 80\u{a0}%", "more"];
+
+pub fn write(html: &mut String, of: &Timeline) {
+    let columns = of.lanes.iter().map(|lane| lane.cells.len()).max().unwrap_or(0);
+    if columns == 0 {
+        return;
+    }
+    let (title, lanes) = (escaped(&of.title), of.lanes.len());
+    let _ = write!(html, "<figure>\n<figcaption>{title}</figcaption>\n");
+    let classes: [String; SHADES] = std::array::from_fn(|shade| format!("heat-{}", shade + 1));
+    legend(html, classes.iter().map(String::as_str).zip(NAMES).chain([("blank", "mostly unknown")]));
+    html.push_str("<div class=\"timeline\"><div class=\"lanes\" aria-hidden=\"true\">");
+    for lane in &of.lanes {
+        let (label, core_type) = (escaped(&lane.label), escaped(&lane.core_type));
+        let _ = write!(html, "<span>{label} <em>{core_type}</em></span>");
+    }
+    let _ = writeln!(
+        html,
+        "</div>\n<svg width=\"100%\" height=\"{}\" viewBox=\"0 0 {columns} {lanes}\" preserveAspectRatio=\"none\" \
+         role=\"img\" xmlns=\"http://www.w3.org/2000/svg\"><title>{title}</title><desc>{columns} parts of {} each, from left \
+         to right; a lane for each of {}. The table CPUs has the sums.</desc>",
+        lanes * HEIGHT,
+        time(of.span_ns / columns as i64),
+        escaped(&of.lanes.iter().map(|lane| lane.label.as_str()).collect::<Vec<_>>().join(", ")),
+    );
+    let _ = writeln!(html, "<rect class=\"ground\" width=\"{columns}\" height=\"{lanes}\"/>");
+    for (shade, class) in classes.iter().map(String::as_str).chain(["blank"]).enumerate() {
+        let path = path(of, shade);
+        if !path.is_empty() {
+            let _ = writeln!(html, "<path class=\"{class}\" d=\"{path}\"/>");
+        }
+    }
+    html.push_str("</svg>\n<div class=\"axis\" aria-hidden=\"true\">");
+    for part in 0..=4 {
+        let _ =
+            write!(html, "<span>{}</span>", if part == 0 { format!("0{TIE}s") } else { time(of.span_ns / 4 * part) });
+    }
+    html.push_str("</div></div>\n</figure>\n");
+}
+
+/// All cells of a shade, neighbours as one.
+fn path(of: &Timeline, shade: usize) -> String {
+    let mut path = String::new();
+    for (row, lane) in of.lanes.iter().enumerate() {
+        let mut at = 0;
+        while at < lane.cells.len() {
+            let like = lane.cells[at..].iter().take_while(|cell| shade_of(**cell) == Some(shade)).count();
+            if like > 0 {
+                // A thin line is left between lanes.
+                let _ = write!(path, "M{at} {row}.05h{like}v.9h-{like}z");
+            }
+            at += like.max(1);
+        }
+    }
+    path
+}
+
+/// Which shade a cell has; unknown is the last one.
+fn shade_of((busy, unknown): (f64, f64)) -> Option<usize> {
+    if unknown >= MOSTLY {
+        return Some(SHADES);
+    }
+    let shade = (busy * SHADES as f64).ceil() as usize;
+    (busy > 0.0).then(|| shade.clamp(1, SHADES) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::Lane;
+
+    #[test]
+    fn neighbours_of_one_shade_are_one() {
+        let cells = vec![(1.0, 0.0), (0.9, 0.0), (0.0, 0.0), (0.1, 0.0), (0.4, 0.6)];
+        let lanes = vec![Lane { label: "CPU 0".to_owned(), core_type: String::new(), cells }];
+        let of = Timeline { title: "Busy".to_owned(), lanes, span_ns: 5_000_000 };
+        assert_eq!(path(&of, 4), "M0 0.05h2v.9h-2z");
+        assert_eq!(path(&of, 0), "M3 0.05h1v.9h-1z");
+        assert_eq!(path(&of, SHADES), "M4 0.05h1v.9h-1z");
+        assert_eq!((1..4).map(|shade| path(&of, shade)).collect::<String>(), "");
+    }
+
+    #[test]
+    fn shades_have_borders() {
+        assert_eq!(shade_of((0.0, 0.0)), None);
+        assert_eq!(shade_of((0.001, 0.0)), Some(0));
+        assert_eq!(shade_of((0.2, 0.0)), Some(0));
+        assert_eq!(shade_of((0.21, 0.0)), Some(1));
+        assert_eq!(shade_of((7.0, 0.0)), Some(SHADES - 1));
+        assert_eq!(shade_of((0.5, 0.5)), Some(SHADES));
+    }
+}

@@ -1,0 +1,92 @@
+//! How many cores of each type were busy at once.
+
+use super::Section;
+use crate::grid::Column;
+use crate::page::Page;
+use crate::picture::{Bar, Bars, Tone};
+use crate::seen::{Seen, add};
+use crate::words::{ms, percent, share};
+use engine::EngineError;
+use std::cmp::Reverse;
+
+pub const SECTION: Section = Section {
+    id: "concurrency_bands",
+    about: "how many cores of each type, and how many second siblings, were busy at once",
+    tables: &["concurrency_bands"],
+    write,
+};
+
+/// More mixes than this are one row.
+const MOST: usize = 10;
+const BANDS: [(&str, &str); 7] = [
+    ("performance", "performance"),
+    ("middle", "middle"),
+    ("efficient", "efficient"),
+    ("low_power", "low power"),
+    ("uniform", "cores"),
+    ("second_siblings", "siblings"),
+    ("unknown", "unknown"),
+];
+
+/// So many of each, for so long.
+struct Mix {
+    of: [i64; 7],
+    ns: i64,
+}
+
+fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+    let mut mixes = Vec::new();
+    seen.each("concurrency_bands", |row| {
+        mixes.push(Mix { of: row.sums(BANDS.map(|(col, _)| col)), ns: row.sum("duration_ns").max(0) });
+    })?;
+    let there: Vec<usize> = (0..BANDS.len()).filter(|at| mixes.iter().any(|m| m.of[*at] > 0)).collect();
+    // Of one kind of core and no siblings, `concurrency` says the same.
+    if !seen.is_whole() || there.iter().filter(|at| **at < 6).count() < 2 {
+        return Ok(());
+    }
+    let whole = mixes.iter().fold(0i64, |sum, m| sum.saturating_add(m.ns));
+    mixes.sort_by_key(|m| Reverse(m.ns));
+    let rest = mixes.split_off(mixes.len().min(MOST));
+    page.heading("Cores of each type that were busy at once");
+    if there.contains(&5) {
+        page.words("siblings: busy CPUs beyond the first of each core.");
+    }
+    page.picture(Bars {
+        title: "Mixes of busy cores, by how long".to_owned(),
+        legend: vec![(Tone::Blue, "share of the time".to_owned())],
+        bars: mixes.iter().map(|mix| bar(mix, &there, whole)).collect(),
+    });
+    let mut columns: Vec<Column> = there.iter().map(|at| Column::numbers(BANDS[*at].1, 0)).collect();
+    let (mut time, mut part) = (Column::numbers("ms", 0), Column::numbers("% of time", 0));
+    for mix in &mixes {
+        columns.iter_mut().zip(&there).for_each(|(column, at)| column.push(mix.of[*at].to_string()));
+        time.push(ms(mix.ns));
+        part.push(share(mix.ns, whole));
+    }
+    if !rest.is_empty() {
+        let mut ns = 0;
+        rest.iter().for_each(|mix| add(&mut ns, mix.ns));
+        columns.iter_mut().for_each(|column| column.push(""));
+        columns[0].cells.pop();
+        columns[0].push(format!("{} more", rest.len()));
+        time.push(ms(ns));
+        part.push(share(ns, whole));
+    }
+    columns.extend([time, part]);
+    page.grid(columns, 0);
+    Ok(())
+}
+
+fn bar(mix: &Mix, there: &[usize], whole: i64) -> Bar {
+    let words = there.iter().filter(|at| mix.of[**at] > 0).map(|at| match (mix.of[*at], BANDS[*at].1) {
+        (1, word) => format!("1 {}", word.trim_end_matches('s')),
+        (n, word) => format!("{n} {word}"),
+    });
+    let words: Vec<String> = words.collect();
+    Bar {
+        label: if words.is_empty() { "none".to_owned() } else { words.join(" + ") },
+        value: percent(mix.ns, whole),
+        parts: vec![mix.ns],
+        whole,
+    }
+}

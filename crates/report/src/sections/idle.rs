@@ -1,0 +1,118 @@
+//! How long CPUs were idle at a stretch.
+
+use super::Section;
+use crate::grid::{Column, push};
+use crate::page::Page;
+use crate::picture::{Bar, Bars, Tone};
+use crate::seen::{Seen, add};
+use crate::words::{TIE, grouped, ms, percent, share, time};
+use engine::EngineError;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+pub const SECTION: Section =
+    Section { id: "idle", about: "how long CPUs were idle at a stretch, by length", tables: &["idle_periods"], write };
+
+/// Idle periods of lengths in a row of four powers of two.
+#[derive(Default)]
+struct Lengths {
+    periods: i64,
+    ns: i64,
+    by_type: BTreeMap<String, i64>,
+}
+
+fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+    // By the exponent of the first power of two (in us), or none: cut.
+    let mut rows: BTreeMap<Option<u32>, Lengths> = BTreeMap::new();
+    seen.each("idle_periods", |row| {
+        let lengths = rows.entry(row.int("from_ns").map(group)).or_default();
+        let [periods, ns] = row.sums(["periods", "idle_ns"]);
+        add(&mut lengths.periods, periods);
+        add(&mut lengths.ns, ns);
+        add(lengths.by_type.entry(row.text("core_type").to_owned()).or_default(), ns);
+    })?;
+    let whole = rows.values().fold(0i64, |sum, l| sum.saturating_add(l.ns));
+    if whole == 0 || !seen.is_whole() {
+        return Ok(());
+    }
+    // Those without a length stand last.
+    let cut = rows.remove(&None).filter(|l| l.periods > 0);
+    let rows: Vec<(String, Lengths)> = rows
+        .into_iter()
+        .filter_map(|(at, lengths)| Some((range(at?), lengths)))
+        .chain(cut.map(|lengths| ("cut by the recording".to_owned(), lengths)))
+        .collect();
+    let types: Vec<String> = {
+        let mut types: Vec<&String> = rows.iter().flat_map(|(_, l)| l.by_type.keys()).collect();
+        types.sort_unstable();
+        types.dedup();
+        // Fast ones first.
+        let class = |word: &str| seen.session.machine().class_names.iter().position(|of| of.as_str() == word);
+        types.sort_by_key(|word| Reverse(class(word)));
+        types.into_iter().cloned().collect()
+    };
+    page.heading("Idle periods of CPUs, by length");
+    page.picture(Bars {
+        title: "Idle time by the length of the period".to_owned(),
+        legend: types.iter().map(|word| (Tone::of_type(word), word.replace('_', " "))).collect(),
+        bars: rows.iter().map(|(label, lengths)| bar(label, lengths, &types, whole)).collect(),
+    });
+    let mut columns = vec![
+        Column::words("length", 0),
+        Column::numbers("periods", 0),
+        Column::numbers("idle ms", 0),
+        Column::numbers("% of idle", 0),
+    ];
+    for (label, lengths) in &rows {
+        let cells = [label.clone(), grouped(lengths.periods), ms(lengths.ns), share(lengths.ns, whole)];
+        push(&mut columns, cells);
+    }
+    if types.len() > 1 {
+        for word in &types {
+            let mut column = Column::numbers(&format!("{} ms", word.replace('_', " ")), 1);
+            rows.iter().for_each(|(_, l)| column.push(ms(l.by_type.get(word).copied().unwrap_or(0))));
+            columns.push(column);
+        }
+    }
+    page.grid(columns, 0);
+    Ok(())
+}
+
+/// 0: less than 1 us; then 1 to 4 us, 4 to 16 us, …
+fn group(from_ns: i64) -> u32 {
+    (from_ns / 1000).checked_ilog2().map_or(0, |exponent| exponent / 2 + 1)
+}
+
+fn range(group: u32) -> String {
+    let from = |group: u32| 1000i64.saturating_mul(1i64.checked_shl(2 * (group - 1)).unwrap_or(i64::MAX));
+    if group == 0 {
+        format!("less than{TIE}{}", time(1000))
+    } else {
+        format!("{} to {}", time(from(group)), time(from(group + 1)))
+    }
+}
+
+fn bar(label: &str, lengths: &Lengths, types: &[String], whole: i64) -> Bar {
+    Bar {
+        label: label.to_owned(),
+        value: percent(lengths.ns, whole),
+        parts: types.iter().map(|word| lengths.by_type.get(word).copied().unwrap_or(0)).collect(),
+        whole,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn powers_of_two_are_joined_in_pairs() {
+        let of = |ns| range(group(ns)).replace(TIE, " ");
+        assert_eq!(of(0), "less than 1.0 us");
+        assert_eq!(of(1000), "1.0 us to 4.0 us");
+        assert_eq!(of(2000), "1.0 us to 4.0 us");
+        assert_eq!(of(4000), "4.0 us to 16.0 us");
+        assert_eq!(of(2_048_000), "1.024 ms to 4.096 ms");
+        assert!(!range(group(i64::MAX)).is_empty());
+    }
+}

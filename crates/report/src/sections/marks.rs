@@ -1,0 +1,79 @@
+//! What programs marked.
+
+use super::Section;
+use crate::grid::{Column, push};
+use crate::page::Page;
+use crate::picture::{Bar, Bars, Tone};
+use crate::seen::{Seen, Top, of};
+use crate::words::{grouped, ms, short};
+use engine::EngineError;
+
+pub const SECTION: Section = Section {
+    id: "marks",
+    about: "what stretches took that programs marked, and what their threads did meanwhile",
+    tables: &["marks"],
+    write,
+};
+
+struct Marked {
+    thread: String,
+    name: String,
+    count: i64,
+    duration: i64,
+    longest: i64,
+    /// Running, ready, blocked, unknown.
+    states: [Option<i64>; 4],
+}
+
+fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+    let mut top = Top::new(seen.top);
+    seen.each("marks", |row| {
+        let [count, duration, longest] = row.sums(["count", "duration_ns", "longest_ns"]);
+        let states = ["running_ns", "ready_ns", "blocked_ns", "unknown_ns"].map(|col| row.int(col));
+        let thread = row.int("thread").map(|key| seen.name(Some(key))).unwrap_or_default();
+        let name = if row.text("name").is_empty() { "?".to_owned() } else { short(row.text("name"), 32) };
+        top.push(duration, Marked { thread, name, count, duration, longest, states });
+    })?;
+    let count = top.count;
+    let rows = top.finish();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    page.heading(&format!("Marked by programs: {}", of(rows.len(), count, "name")));
+    let most = rows.iter().map(|m| m.duration).max().unwrap_or(0);
+    page.picture(Bars {
+        title: "Marked time by what the thread did".to_owned(),
+        legend: [(Tone::Blue, "running"), (Tone::Orange, "ready"), (Tone::Idle, "blocked"), (Tone::Unknown, "unknown")]
+            .map(|(tone, words)| (tone, words.to_owned()))
+            .into(),
+        bars: rows.iter().map(|marked| bar(marked, most)).collect(),
+    });
+    let mut columns = vec![
+        Column::words("mark", 0),
+        Column::words("thread", 1),
+        Column::numbers("times", 0),
+        Column::numbers("ms", 0),
+        Column::numbers("longest ms", 0),
+        Column::numbers("running ms", 1),
+        Column::numbers("ready ms", 1),
+        Column::numbers("blocked ms", 2),
+        Column::numbers("unknown ms", 3),
+    ];
+    for marked in &rows {
+        let told = [marked.name.clone(), marked.thread.clone(), grouped(marked.count), ms(marked.duration)];
+        let states = marked.states.iter().map(|ns| ns.map_or_else(|| "-".to_owned(), ms));
+        let cells = told.into_iter().chain([ms(marked.longest)]).chain(states);
+        push(&mut columns, cells);
+    }
+    page.grid(columns, 0);
+    Ok(())
+}
+
+fn bar(marked: &Marked, most: i64) -> Bar {
+    Bar {
+        label: format!("{} {}", marked.name, marked.thread),
+        value: format!("{} ms", ms(marked.duration)),
+        parts: marked.states.iter().map(|ns| ns.unwrap_or(0)).collect(),
+        whole: most,
+    }
+}

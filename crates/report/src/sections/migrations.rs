@@ -1,0 +1,107 @@
+//! Who moved between CPUs, and how far.
+
+use super::Section;
+use crate::grid::{Column, push};
+use crate::page::Page;
+use crate::picture::Matrix;
+use crate::seen::{Seen, Top, add, of};
+use crate::words::grouped;
+use engine::EngineError;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub const SECTION: Section = Section {
+    id: "migrations",
+    about: "threads that came to run on another CPU than before, by what the two CPUs have in common",
+    tables: &["migrations", "migration_matrix"],
+    write,
+};
+
+/// Of more CPUs than this, the matrix is no table.
+const MOST_TABLE: usize = 8;
+/// Of more CPUs than this, it is no picture.
+const MOST_PICTURE: usize = 64;
+const EDGES: [(&str, &str); 8] = [
+    ("same_core", "same core"),
+    ("same_l2", "same L2"),
+    ("same_l3", "same L3"),
+    ("same_type", "same type"),
+    ("to_faster", "to faster"),
+    ("to_slower", "to slower"),
+    ("other_package", "package"),
+    ("unknown", "unknown"),
+];
+
+struct Moved {
+    key: i64,
+    tid: i64,
+    all: i64,
+    edges: [i64; 8],
+}
+
+fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+    let (mut top, mut all, mut sums) = (Top::new(seen.top), 0, [0; 8]);
+    seen.each("migrations", |row| {
+        let [key, tid, count] = row.sums(["thread", "tid", "migrations"]);
+        let edges = row.sums(EDGES.map(|(col, _)| col));
+        add(&mut all, count);
+        sums.iter_mut().zip(edges).for_each(|(sum, more)| add(sum, more));
+        top.push(count, Moved { key, tid, all: count, edges });
+    })?;
+    let count = top.count;
+    let rows = top.finish();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let span = seen.session.summary().span_ns;
+    let rate = if span > 0 { format!(", {:.1} a second", all as f64 * 1e9 / span as f64) } else { String::new() };
+    page.heading(&format!("Migrations: {}{rate}; {}", grouped(all), of(rows.len(), count, "thread")));
+    let shown: Vec<usize> = (0..EDGES.len()).filter(|at| sums[*at] > 0).collect();
+    let totals = usize::from(count > 1);
+    let mut columns = vec![Column::words("thread", 0), Column::numbers("tid", 1), Column::numbers("migrations", 0)];
+    columns.extend(shown.iter().map(|at| Column::numbers(EDGES[*at].1, 1)));
+    for moved in &rows {
+        let cells = [seen.name(Some(moved.key)), moved.tid.to_string(), grouped(moved.all)];
+        let edges = shown.iter().map(|at| grouped(moved.edges[*at]));
+        push(&mut columns, cells.into_iter().chain(edges));
+    }
+    if totals > 0 {
+        let cells = ["all threads".to_owned(), String::new(), grouped(all)];
+        let edges = shown.iter().map(|at| grouped(sums[*at]));
+        push(&mut columns, cells.into_iter().chain(edges));
+    }
+    page.grid(columns, totals);
+    if seen.is_whole() { matrix(page, seen) } else { Ok(()) }
+}
+
+/// From which CPU to which.
+fn matrix(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+    let mut moves: BTreeMap<(i64, i64), i64> = BTreeMap::new();
+    seen.each("migration_matrix", |row| {
+        let [from, to, count] = row.sums(["from_cpu", "to_cpu", "migrations"]);
+        add(moves.entry((from, to)).or_default(), count);
+    })?;
+    let cpus: BTreeSet<i64> = moves.keys().flat_map(|(from, to)| [*from, *to]).collect();
+    if cpus.len() > MOST_PICTURE || cpus.len() < 3 {
+        return Ok(());
+    }
+    let at = |from: &i64, to: &i64| moves.get(&(*from, *to)).copied().unwrap_or(0);
+    page.picture(Matrix {
+        title: "Migrations from each CPU (rows) to each (columns)".to_owned(),
+        labels: cpus.iter().map(i64::to_string).collect(),
+        cells: cpus.iter().map(|from| cpus.iter().map(|to| at(from, to)).collect()).collect(),
+    });
+    if cpus.len() <= MOST_TABLE {
+        let mut from_to = Column::words("from \\ to CPU", 0);
+        cpus.iter().for_each(|from| from_to.push(from.to_string()));
+        let column = |to: &i64| {
+            let mut column = Column::numbers(&to.to_string(), 0);
+            cpus.iter().for_each(|from| {
+                let count = at(from, to);
+                column.push(if count == 0 { ".".to_owned() } else { grouped(count) });
+            });
+            column
+        };
+        page.grid(std::iter::once(from_to).chain(cpus.iter().map(column)).collect(), 0);
+    }
+    Ok(())
+}

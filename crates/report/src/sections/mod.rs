@@ -1,0 +1,108 @@
+//! What the analyses say of a trace: a file each, a line in [`SECTIONS`]. A section that has nothing to say is left out.
+
+mod concurrency_bands;
+mod idle;
+mod marks;
+mod migrations;
+mod placement;
+mod smt;
+mod switch_causes;
+mod waiting;
+
+use crate::Options;
+use crate::gather::Group;
+use crate::page::Page;
+use crate::seen::Seen;
+use engine::{EngineError, Session};
+use std::collections::BTreeSet;
+
+/// Of more events than this, tables are not made unasked: all is read once more for them, and followed stretch by stretch.
+const QUICK: u64 = 500_000;
+
+/// Which sections a report has.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Sections {
+    /// Those whose tables are at hand; of a short recording, all.
+    #[default]
+    Quick,
+    /// All that have something to say.
+    All,
+    /// These, by name.
+    Named(Vec<String>),
+}
+
+/// A section.
+pub struct Section {
+    /// Its name.
+    pub id: &'static str,
+    /// What it tells, in a line.
+    pub about: &'static str,
+    /// The tables that it reads.
+    tables: &'static [&'static str],
+    /// Writes it, if there is anything to say.
+    write: fn(&mut Page, &Seen<'_>) -> Result<(), EngineError>,
+}
+
+/// Every section.
+pub const SECTIONS: &[Section] = &[
+    smt::SECTION,
+    placement::SECTION,
+    concurrency_bands::SECTION,
+    waiting::SECTION,
+    switch_causes::SECTION,
+    migrations::SECTION,
+    idle::SECTION,
+    marks::SECTION,
+];
+
+/// The sections that a report has.
+pub(crate) struct Chosen {
+    /// In order of the list.
+    pub(crate) sections: Vec<&'static Section>,
+    /// Whether some are left out since they would take long.
+    pub(crate) left_out: bool,
+}
+
+impl Chosen {
+    pub(crate) fn of(session: &Session, wanted: &Sections) -> Self {
+        let at_hand = |section: &&Section| {
+            section.tables.iter().all(|table| session.definition(table).is_ok_and(|def| session.is_at_hand(def)))
+        };
+        let all = SECTIONS.iter();
+        let sections: Vec<&Section> = match wanted {
+            Sections::All => all.collect(),
+            Sections::Named(names) => all.filter(|s| names.iter().any(|n| n == s.id)).collect(),
+            Sections::Quick if session.summary().events <= QUICK => all.collect(),
+            Sections::Quick => all.filter(at_hand).collect(),
+        };
+        Self { left_out: *wanted == Sections::Quick && sections.len() < SECTIONS.len(), sections }
+    }
+
+    /// The tables that they read.
+    pub(crate) fn tables(&self) -> BTreeSet<&'static str> {
+        self.sections.iter().flat_map(|s| s.tables).copied().collect()
+    }
+}
+
+/// The sections that have something to say, the shortest first.
+pub(crate) fn write(
+    page: &mut Page,
+    chosen: &Chosen,
+    session: &Session,
+    options: &Options,
+    groups: &[Group],
+) -> Result<(), EngineError> {
+    if chosen.sections.is_empty() {
+        return Ok(());
+    }
+    let seen = Seen::of(session, options, groups)?;
+    let mut written = Vec::new();
+    for section in &chosen.sections {
+        let mut own = Page::default();
+        (section.write)(&mut own, &seen)?;
+        written.push(own);
+    }
+    written.sort_by_key(Page::lines);
+    written.into_iter().for_each(|own| page.blocks.extend(own.blocks));
+    Ok(())
+}

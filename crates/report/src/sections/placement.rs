@@ -1,0 +1,125 @@
+//! Threads on a slower core or a busy core's sibling while a better core was idle.
+
+use super::Section;
+use crate::grid::Column;
+use crate::page::Page;
+use crate::picture::{Bar, Bars, Tone};
+use crate::seen::{Row, Seen, Top, add, of};
+use crate::words::{ms, percent};
+use engine::EngineError;
+
+pub const SECTION: Section = Section {
+    id: "placement",
+    about: "threads on a slower core or beside a busy sibling while a better core was idle",
+    tables: &["placement"],
+    write,
+};
+
+/// The ways to be placed against the order, each from at least to at most.
+const WAYS: [(&str, [&str; 2]); 3] = [
+    ("slower core ms", ["slower_core_lower_ns", "slower_core_upper_ns"]),
+    ("busy sibling ms", ["busy_sibling_lower_ns", "busy_sibling_upper_ns"]),
+    ("slower core free ms", ["skipped_slower_lower_ns", "skipped_slower_upper_ns"]),
+];
+
+/// A thread's time, or a sum.
+#[derive(Clone, Default)]
+struct Placed {
+    key: Option<i64>,
+    tid: Option<i64>,
+    running: i64,
+    in_order: i64,
+    ways: [[i64; 2]; 3],
+    unknown: i64,
+}
+
+impl Placed {
+    fn of(row: &Row<'_>) -> Self {
+        let [running, in_order, unknown] = row.sums(["running_ns", "in_order_ns", "unknown_ns"]);
+        let ways = WAYS.map(|(_, cols)| row.sums(cols));
+        Self { key: row.int("thread"), tid: row.int("tid"), running, in_order, ways, unknown }
+    }
+
+    fn add(&mut self, other: &Self) {
+        add(&mut self.running, other.running);
+        add(&mut self.in_order, other.in_order);
+        add(&mut self.unknown, other.unknown);
+        let ways = self.ways.as_flattened_mut().iter_mut().zip(other.ways.as_flattened());
+        ways.for_each(|(sum, more)| add(sum, *more));
+    }
+
+    fn most(&self) -> i64 {
+        self.ways.iter().fold(0, |sum, [_, upper]| sum.saturating_add(*upper))
+    }
+}
+
+fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+    let (mut top, mut all) = (Top::new(seen.top), Placed::default());
+    seen.each("placement", |row| {
+        let placed = Placed::of(row);
+        all.add(&placed);
+        top.push(placed.most(), placed);
+    })?;
+    let count = top.count;
+    let mut rows = top.finish();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    page.heading(&format!("Placed against the order of cores: {}", of(rows.len(), count, "thread")));
+    let allowed = all.ways.iter().all(|[lower, upper]| lower == upper);
+    page.words(&format!(
+        "On a slower core while a whole faster one was idle; beside a busy sibling while a whole core of its type was idle; \
+         or so while only a whole slower one was.{}",
+        if allowed { "" } else { " From..to: what was free may not have been allowed, which the source does not tell of all." }
+    ));
+    page.picture(Bars {
+        title: "Threads' running time by where a better core was idle (upper ends)".to_owned(),
+        legend: [
+            (Tone::Sky, "in order"),
+            (Tone::Red, "on a slower core"),
+            (Tone::Orange, "beside a busy sibling"),
+            (Tone::Purple, "so while a slower core was free"),
+            (Tone::Unknown, "unknown"),
+        ]
+        .map(|(tone, words)| (tone, words.to_owned()))
+        .into(),
+        bars: rows.iter().map(|placed| bar(placed, seen)).collect(),
+    });
+    let totals = usize::from(count > 1);
+    if totals > 0 {
+        rows.push(all.clone());
+    }
+    let mut columns = vec![Column::words("thread", 0), Column::numbers("tid", 1), Column::numbers("running ms", 0)];
+    for placed in &rows {
+        columns[0].push(placed.key.map_or_else(|| "all threads".to_owned(), |key| seen.name(Some(key))));
+        columns[1].push(placed.tid.map(|tid| tid.to_string()).unwrap_or_default());
+        columns[2].push(ms(placed.running));
+    }
+    for (at, (head, _)) in WAYS.iter().enumerate().filter(|(at, _)| all.ways[*at][1] > 0) {
+        let mut column = Column::numbers(head, 0);
+        rows.iter().for_each(|placed| column.push(range(placed.ways[at])));
+        columns.push(column);
+    }
+    if all.unknown > 0 {
+        let mut column = Column::numbers("unknown ms", 2);
+        rows.iter().for_each(|placed| column.push(ms(placed.unknown)));
+        columns.push(column);
+    }
+    page.grid(columns, totals);
+    Ok(())
+}
+
+fn bar(placed: &Placed, seen: &Seen<'_>) -> Bar {
+    let [slower, sibling, skipped] = placed.ways.map(|[_, upper]| upper);
+    Bar {
+        label: format!("{} {}", seen.name(placed.key), placed.tid.unwrap_or_default()),
+        value: format!("at most {}", percent(placed.most(), placed.running)),
+        parts: vec![placed.in_order, slower, sibling, skipped, placed.unknown],
+        whole: placed.running,
+    }
+}
+
+/// `1.000..2.500`; one number where both ends are the same.
+fn range([lower, upper]: [i64; 2]) -> String {
+    if lower == upper { ms(upper) } else { format!("{}..{}", ms(lower), ms(upper)) }
+}

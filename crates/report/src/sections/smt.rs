@@ -1,0 +1,234 @@
+//! What siblings of a core did at once.
+
+use super::Section;
+use crate::grid::{Column, push};
+use crate::page::Page;
+use crate::picture::{Bar, Bars, Tone};
+use crate::seen::{Seen, Top, add, of};
+use crate::words::{TIE, ms, percent, plural, share};
+use engine::EngineError;
+use std::collections::BTreeMap;
+
+pub const SECTION: Section = Section {
+    id: "smt",
+    about: "siblings: cores with one busy CPU and with several, threads beside a busy sibling and beside whom",
+    tables: &["smt_cores", "smt_utilisation", "smt_threads", "smt_beside"],
+    write,
+};
+
+/// More cores than this are shown by type only.
+const MOST: usize = 16;
+
+/// Some cores' time: idle, one busy, many busy, unknown.
+#[derive(Default)]
+struct Cores {
+    name: String,
+    core_type: String,
+    cores: i64,
+    times: [i64; 4],
+}
+
+fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+    let (cores, without) = cores(seen)?;
+    if cores.is_empty() {
+        return Ok(());
+    }
+    let but = if without > 0 { format!(", {without} with one") } else { String::new() };
+    page.heading(&format!("Siblings (SMT): {} with several CPUs{but}", plural(cores.len() as u64, "core")));
+    utilisation(page, seen)?;
+    let (rows, totals) = by_core(cores);
+    page.picture(Bars {
+        title: "Cores with siblings: CPUs busy at once".to_owned(),
+        legend: legend(["one busy", "two or more busy", "all idle", "unknown"]),
+        bars: rows.iter().map(bar_of_core).collect(),
+    });
+    let several = rows.iter().any(|r| r.core_type != rows[0].core_type);
+    let whole = |r: &Cores| r.times.iter().fold(0i64, |sum, t| sum.saturating_add(*t));
+    let mut columns = vec![Column::words("CPUs", 0)];
+    rows.iter().for_each(|r| columns[0].push(r.name.as_str()));
+    if several {
+        let mut column = Column::words("type", 1);
+        rows.iter().for_each(|r| column.push(r.core_type.as_str()));
+        columns.push(column);
+    }
+    let unknown = rows.iter().any(|r| r.times[3] > 0);
+    for (head, at, there) in [("one busy", 1, true), ("more busy", 2, true), ("idle", 0, true), ("unknown", 3, unknown)]
+    {
+        if there {
+            let (mut time, mut part) = (Column::numbers(&format!("{head} ms"), 0), Column::numbers("%", 1));
+            rows.iter().for_each(|r| time.push(ms(r.times[at])));
+            rows.iter().for_each(|r| part.push(share(r.times[at], whole(r))));
+            columns.extend([time, part]);
+        }
+    }
+    page.grid(columns, totals);
+    threads(page, seen)
+}
+
+fn legend(names: [&str; 4]) -> Vec<(Tone, String)> {
+    [Tone::Sky, Tone::Red, Tone::Idle, Tone::Unknown].into_iter().zip(names.map(str::to_owned)).collect()
+}
+
+fn bar_of_core(row: &Cores) -> Bar {
+    let [idle, one, many, unknown] = row.times;
+    let whole = row.times.iter().fold(0i64, |sum, t| sum.saturating_add(*t));
+    Bar {
+        label: if row.cores == 1 && !row.name.starts_with("all") {
+            format!("CPUs {}", row.name)
+        } else {
+            row.name.clone()
+        },
+        value: format!("two or more busy {}", percent(many, whole)),
+        parts: vec![one, many, idle, unknown],
+        whole,
+    }
+}
+
+/// The cores that have siblings, and how many have none.
+fn cores(seen: &Seen<'_>) -> Result<(Vec<Cores>, usize), EngineError> {
+    let (mut cores, mut without) = (Vec::new(), 0);
+    seen.each("smt_cores", |row| {
+        if row.int("siblings").is_some_and(|n| n > 1) {
+            cores.push(Cores {
+                name: row.text("cpus").to_owned(),
+                core_type: row.text("core_type").to_owned(),
+                cores: 1,
+                times: row.sums(["idle_ns", "one_busy_ns", "many_busy_ns", "unknown_ns"]),
+            });
+        } else {
+            without += 1;
+        }
+    })?;
+    Ok((cores, without))
+}
+
+/// Each core, of a large machine each type; and the sum of several.
+fn by_core(cores: Vec<Cores>) -> (Vec<Cores>, usize) {
+    let mut by_type: BTreeMap<String, Cores> = BTreeMap::new();
+    let mut all = Cores::default();
+    for core in &cores {
+        let of_type = by_type.entry(core.core_type.clone()).or_default();
+        for sum in [of_type, &mut all] {
+            sum.core_type.clone_from(&core.core_type);
+            sum.cores += core.cores;
+            sum.times.iter_mut().zip(core.times).for_each(|(sum, time)| add(sum, time));
+        }
+    }
+    let named = |cores: Cores| Cores { name: format!("all {}", cores.cores), ..cores };
+    if by_type.len() == 1 {
+        by_type.clear();
+    } else {
+        all.core_type.clear();
+    }
+    let mut rows = if cores.len() > MOST { Vec::new() } else { cores };
+    let single = rows.len() == 1;
+    rows.extend(by_type.into_values().map(named));
+    if single {
+        return (rows, 0);
+    }
+    let totals = usize::from(!rows.is_empty());
+    rows.push(named(all));
+    (rows, totals)
+}
+
+/// What is left of the cores.
+fn utilisation(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+    let mut said = Vec::new();
+    seen.each("smt_utilisation", |row| {
+        if let (true, Some(used), Some(left), Some(busy), Some(gain)) = (
+            row.sum("cpus") > row.sum("cores"),
+            row.ratio("used_share"),
+            row.ratio("headroom_share"),
+            row.ratio("busy_share"),
+            row.ratio("gain"),
+        ) {
+            let word = row.text("core_type");
+            let percent = |share: f64| format!("{:.1}{TIE}%", share * 100.0);
+            said.push(format!(
+                "{}cores: CPUs were busy {}, which is {} of what the cores can do, so {} is left, if a core with all siblings \
+                 busy does {gain} times the work of one (assumed).",
+                if word == "uniform" { String::new() } else { format!("{} ", word.replace('_', " ")) },
+                percent(busy),
+                percent(used),
+                percent(left),
+            ));
+        }
+    })?;
+    said.iter().for_each(|words| page.words(words));
+    Ok(())
+}
+
+/// A thread's time: alone, beside a busy sibling, beside unknown ones, on a core without siblings.
+struct Thread {
+    key: i64,
+    tid: i64,
+    running: i64,
+    times: [i64; 4],
+    beside: Option<f64>,
+}
+
+fn threads(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+    let mut top = Top::new(seen.top);
+    seen.each("smt_threads", |row| {
+        let times = row.sums(["alone_ns", "beside_busy_ns", "beside_unknown_ns", "no_sibling_ns"]);
+        let [key, tid, running] = row.sums(["thread", "tid", "running_ns"]);
+        top.push(times[1], Thread { key, tid, running, times, beside: row.ratio("beside_busy_share") });
+    })?;
+    let count = top.count;
+    let threads = top.finish();
+    if threads.is_empty() {
+        return Ok(());
+    }
+    let whom = whom(seen, &threads)?;
+    page.line(&format!("beside a busy sibling ran {}", of(threads.len(), count, "thread")));
+    page.picture(Bars {
+        title: "Threads' running time by what their siblings did".to_owned(),
+        legend: legend(["alone on its core", "beside a busy sibling", "no sibling", "unknown"]),
+        bars: threads.iter().map(|t| bar_of_thread(t, seen)).collect(),
+    });
+    let mut columns = vec![
+        Column::words("thread", 0),
+        Column::numbers("tid", 1),
+        Column::numbers("running ms", 1),
+        Column::numbers("alone ms", 3),
+        Column::numbers("beside busy ms", 0),
+        Column::numbers("% of both", 0),
+        Column::words("beside whom, ms", 2),
+    ];
+    for thread in &threads {
+        let cells = [
+            seen.name(Some(thread.key)),
+            thread.tid.to_string(),
+            ms(thread.running),
+            ms(thread.times[0]),
+            ms(thread.times[1]),
+            thread.beside.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0)),
+            seen.most(whom.get(&thread.key).into_iter().flatten().copied()),
+        ];
+        push(&mut columns, cells);
+    }
+    page.grid(columns, 0);
+    Ok(())
+}
+
+fn bar_of_thread(thread: &Thread, seen: &Seen<'_>) -> Bar {
+    let [alone, beside, unknown, none] = thread.times;
+    Bar {
+        label: format!("{} {}", seen.name(Some(thread.key)), thread.tid),
+        value: format!("beside a busy sibling {}", percent(beside, thread.running)),
+        parts: vec![alone, beside, none, unknown],
+        whole: thread.running,
+    }
+}
+
+type Beside = Vec<(Option<i64>, i64)>;
+
+/// Who ran beside them, and for how long.
+fn whom(seen: &Seen<'_>, threads: &[Thread]) -> Result<BTreeMap<i64, Beside>, EngineError> {
+    let mut whom: BTreeMap<i64, Beside> = threads.iter().map(|t| (t.key, Vec::new())).collect();
+    seen.each("smt_beside", |row| {
+        let [key, ns] = row.sums(["thread", "beside_ns"]);
+        whom.entry(key).and_modify(|w| w.push((row.int("beside_thread"), ns)));
+    })?;
+    Ok(whom)
+}

@@ -1,0 +1,114 @@
+//! Who waited for a CPU, what was free meanwhile, and behind whom.
+
+use super::Section;
+use crate::grid::{Column, push};
+use crate::page::Page;
+use crate::picture::{Bar, Bars, Tone};
+use crate::seen::{Seen, Top, add, of};
+use crate::words::{grouped, ms};
+use engine::EngineError;
+use std::collections::BTreeMap;
+
+pub const SECTION: Section = Section {
+    id: "waiting",
+    about: "who was ready but did not run: for how long, what was free meanwhile, and who ran there",
+    tables: &["ready_wait", "ready_by_thief"],
+    write,
+};
+
+/// What was free: column, words, a column's head and its rank.
+const FREE: [(Tone, &str, &str, &str, u8); 6] = [
+    (Tone::Red, "no_cpu_free_ns", "no CPU was free", "none free ms", 2),
+    (Tone::Orange, "free_same_type_ns", "one of the same type was free", "same type ms", 3),
+    (Tone::Purple, "free_other_type_ns", "one of another type was free", "other type ms", 3),
+    (Tone::Green, "free_not_allowed_ns", "only where it was not allowed", "not allowed ms", 4),
+    (Tone::Sky, "wakeup_latency_ns", "its own CPU was idle", "own idle ms", 2),
+    (Tone::Unknown, "free_unknown_ns", "unknown", "unknown ms", 5),
+];
+
+struct Waited {
+    key: i64,
+    tid: i64,
+    ready: i64,
+    times: i64,
+    longest: i64,
+    free: [Option<i64>; 6],
+}
+
+fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+    let mut top = Top::new(seen.top);
+    seen.each("ready_wait", |row| {
+        let [key, tid, ready] = row.sums(["thread", "tid", "ready_ns"]);
+        let [times, longest] = row.sums(["ready_count", "max_ready_ns"]);
+        top.push(ready, Waited { key, tid, ready, times, longest, free: FREE.map(|(_, col, ..)| row.int(col)) });
+    })?;
+    let count = top.count;
+    let rows = top.finish();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let thieves = thieves(seen, &rows)?;
+    page.heading(&format!("Waited for a CPU: {}", of(rows.len(), count, "thread")));
+    page.words(
+        "Ready time by what was free meanwhile (own idle: the CPU that it was queued on), and who ran on that CPU.",
+    );
+    let most = rows.iter().map(|r| r.ready).max().unwrap_or(0);
+    page.picture(Bars {
+        title: "Ready time by what was free meanwhile".to_owned(),
+        legend: FREE.iter().map(|(tone, _, words, ..)| (*tone, (*words).to_owned())).collect(),
+        bars: rows.iter().map(|waited| bar(waited, most, seen)).collect(),
+    });
+    let mut columns = vec![
+        Column::words("thread", 0),
+        Column::numbers("tid", 1),
+        Column::numbers("ready ms", 0),
+        Column::numbers("times", 4),
+        Column::numbers("longest ms", 0),
+    ];
+    for waited in &rows {
+        let cells = [
+            seen.name(Some(waited.key)),
+            waited.tid.to_string(),
+            ms(waited.ready),
+            grouped(waited.times),
+            ms(waited.longest),
+        ];
+        push(&mut columns, cells);
+    }
+    for (at, (_, _, _, head, rank)) in FREE.iter().enumerate() {
+        if rows.iter().any(|r| r.free[at].is_some_and(|ns| ns > 0)) {
+            let mut column = Column::numbers(head, *rank);
+            rows.iter().for_each(|r| column.push(r.free[at].map_or_else(|| "-".to_owned(), ms)));
+            columns.push(column);
+        }
+    }
+    let mut behind = Column::words("behind whom, ms", 1);
+    rows.iter().for_each(|r| {
+        behind.push(seen.most(thieves.get(&r.key).into_iter().flatten().map(|(thief, ns)| (*thief, *ns))))
+    });
+    columns.push(behind);
+    page.grid(columns, 0);
+    Ok(())
+}
+
+fn bar(waited: &Waited, most: i64, seen: &Seen<'_>) -> Bar {
+    Bar {
+        label: format!("{} {}", seen.name(Some(waited.key)), waited.tid),
+        value: format!("ready {} ms", ms(waited.ready)),
+        parts: waited.free.iter().map(|ns| ns.unwrap_or(0)).collect(),
+        whole: most,
+    }
+}
+
+/// Who ran where a thread waited, and for how long.
+type Thieves = BTreeMap<Option<i64>, i64>;
+
+fn thieves(seen: &Seen<'_>, rows: &[Waited]) -> Result<BTreeMap<i64, Thieves>, EngineError> {
+    let mut of: BTreeMap<i64, Thieves> = rows.iter().map(|r| (r.key, Thieves::new())).collect();
+    seen.each("ready_by_thief", |row| {
+        if let Some(thieves) = of.get_mut(&row.sum("thread")) {
+            add(thieves.entry(row.int("thief")).or_default(), row.sum("ready_ns"));
+        }
+    })?;
+    Ok(of)
+}

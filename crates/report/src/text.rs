@@ -1,0 +1,137 @@
+//! A report as text that fits a terminal.
+
+use crate::grid::{Column, rows};
+use crate::page::Block;
+use crate::words::TIE;
+
+/// The text of a report, for a terminal of so many columns.
+pub fn text(blocks: &[Block], width: usize, color: bool) -> String {
+    let mut terminal = Terminal { text: String::new(), width: width.max(60), color };
+    blocks.iter().for_each(|block| terminal.block(block));
+    terminal.text
+}
+
+struct Terminal {
+    text: String,
+    width: usize,
+    color: bool,
+}
+
+impl Terminal {
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Heading(words) => {
+                self.text.push('\n');
+                self.line(&self.shown(words, "1"));
+            }
+            Block::Words(words, indent) => self.wrapped(words, *indent),
+            Block::Line(words) => self.line(&format!("  {words}")),
+            Block::Warning(words) => self.line(&self.shown(words, "33")),
+            Block::Item(words) => self.wrapped(&format!("- {words}"), 2),
+            Block::Grid(columns, totals) => self.grid(columns, *totals),
+            Block::Picture(_) => {}
+            Block::Commands(commands) => self.commands(commands),
+        }
+    }
+
+    fn shown(&self, words: &str, code: &str) -> String {
+        if self.color { format!("\u{1b}[{code}m{words}\u{1b}[0m") } else { words.to_owned() }
+    }
+
+    fn line(&mut self, words: &str) {
+        self.text.extend(words.trim_end().chars().map(|c| if c == TIE { ' ' } else { c }));
+        self.text.push('\n');
+    }
+
+    /// Words, broken at spaces where the line is full; lines after the first are indented.
+    fn wrapped(&mut self, words: &str, indent: usize) {
+        let mut line = String::new();
+        for word in words.split(' ') {
+            if !line.trim().is_empty() && line.chars().count() + 1 + word.chars().count() > self.width {
+                self.line(&line);
+                line = " ".repeat(indent);
+            } else if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        self.line(&line);
+    }
+
+    /// A table. Columns that do not fit are left out, those with the highest number first.
+    fn grid(&mut self, columns: &[Column], totals: usize) {
+        let mut shown: Vec<&Column> = columns.iter().collect();
+        while shown.iter().map(|c| c.width() + 2).sum::<usize>() > self.width {
+            let least = shown.iter().map(|c| c.rank).max().unwrap_or(0);
+            let Some(at) = shown.iter().rposition(|c| c.rank == least && least > 0) else { break };
+            shown.remove(at);
+        }
+        let rows = rows(columns);
+        let head: String = shown.iter().map(|c| c.padded(&c.head)).collect();
+        self.line(&self.shown(head.trim_end(), "2"));
+        for row in 0..rows {
+            if totals > 0 && row + totals == rows {
+                let rule: String = shown.iter().map(|c| format!("  {}", "-".repeat(c.width()))).collect();
+                self.line(&rule);
+            }
+            let cell = |c: &&Column| c.padded(c.cells.get(row).map_or("", String::as_str));
+            let line: String = shown.iter().map(cell).collect();
+            self.line(&line);
+        }
+    }
+
+    fn commands(&mut self, commands: &[(String, &str)]) {
+        let width = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+        for (command, why) in commands {
+            let line = format!("  {command:width$}  # {why}");
+            self.line(&if line.chars().count() > self.width { format!("  {command}") } else { line });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns() -> [Column; 3] {
+        let (mut a, mut b, mut c) =
+            (Column::words("name", 0), Column::numbers("running ms", 0), Column::numbers("note of no weight", 3));
+        for (name, ms) in [("Render", "1.5"), ("G", "12.25")] {
+            a.push(name);
+            b.push(ms);
+            c.push("x".repeat(40));
+        }
+        [a, b, c]
+    }
+
+    #[test]
+    fn columns_are_aligned_and_those_of_least_weight_give_way() {
+        let grid = |totals, width| text(&[Block::Grid(columns().into(), totals)], width, false);
+        assert_eq!(
+            grid(1, 60),
+            "  name    running ms\n  Render         1.5\n  ------  ----------\n  G            12.25\n"
+        );
+        assert!(grid(0, 100).contains("xxxx"));
+    }
+
+    #[test]
+    fn words_are_wrapped_at_spaces() {
+        let text = text(&[Block::Words("word ".repeat(20), 2)], 60, false);
+        assert!(text.lines().all(|l| l.len() <= 60), "{text}");
+        assert!(text.lines().nth(1).unwrap().starts_with("  word"));
+    }
+
+    #[test]
+    fn colours_only_where_asked_for() {
+        let write = |color| {
+            let said = [
+                Block::Heading("Threads".to_owned()),
+                Block::Warning("careful".to_owned()),
+                Block::Grid(columns().into(), 0),
+            ];
+            text(&said, 80, color)
+        };
+        assert!(!write(false).contains('\u{1b}'));
+        assert!(write(true).contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,151 @@
+//! What each CPU did over time, for a picture: the time is cut into parts, so that it is as large for any recording.
+
+use crate::page::Page;
+use crate::picture::{Lane, Timeline};
+use engine::{EngineError, Session};
+use model::{CpuId, TableDef, Value, tables};
+use std::collections::BTreeMap;
+
+/// Parts of the time.
+const PARTS: usize = 200;
+/// More CPUs than this share lanes.
+const MOST: usize = 64;
+
+/// A lane being filled: nanoseconds busy and unknown in each part.
+type Parts = Vec<[i64; 2]>;
+
+/// How busy each CPU was, from begin to end; all of its stretches are read for that.
+pub fn write(page: &mut Page, session: &Session) -> Result<(), EngineError> {
+    let span = session.summary().span_ns;
+    let cpus = session.table(tables::CPUS.name)?;
+    // Fast cores first; of each type, by number.
+    let mut order: Vec<(u32, i64)> = (0..cpus.rows.len())
+        .filter_map(|row| {
+            let cpu = cpus.int(row, "cpu")?;
+            Some((u32::try_from(cpu).map_or(0, |id| session.machine().core_class(CpuId(id))), cpu))
+        })
+        .collect();
+    order.sort_by_key(|(class, cpu)| (std::cmp::Reverse(*class), *cpu));
+    if span <= 0 || order.is_empty() {
+        return Ok(());
+    }
+    let of_lane = order.len().div_ceil(MOST);
+    let lanes: Vec<Vec<i64>> = order.chunks(of_lane).map(|all| all.iter().map(|(_, cpu)| *cpu).collect()).collect();
+    let lane_of: BTreeMap<i64, usize> =
+        lanes.iter().enumerate().flat_map(|(at, cpus)| cpus.iter().map(move |cpu| (*cpu, at))).collect();
+    let cut = Cut { span };
+    let mut filled: Vec<Parts> = vec![vec![[0; 2]; PARTS]; lanes.len()];
+    let columns = Columns::of(&tables::CPU_STATE);
+    session.rows(tables::CPU_STATE.name, &mut |rows| {
+        for row in rows {
+            if let Some((cpu, start, end, kind)) = columns.read(row)
+                && let Some(lane) = lane_of.get(&cpu)
+            {
+                cut.each(start, end, |part, ns| {
+                    let sum = &mut filled[*lane][part][kind];
+                    *sum = sum.saturating_add(ns);
+                });
+            }
+        }
+        Ok(())
+    })?;
+    page.heading("Timeline");
+    page.picture(Timeline {
+        title: "How busy each CPU was over time".to_owned(),
+        lanes: lanes.iter().zip(&filled).map(|(cpus, parts)| lane(session, cpus, parts, &cut)).collect(),
+        span_ns: span,
+    });
+    Ok(())
+}
+
+fn lane(session: &Session, cpus: &[i64], parts: &Parts, cut: &Cut) -> Lane {
+    let machine = session.machine();
+    let type_of = |cpu: &i64| u32::try_from(*cpu).map_or("", |id| machine.core_type(CpuId(id)).as_str());
+    let several = machine.class_names.len() > 1 && cpus.iter().all(|cpu| type_of(cpu) == type_of(&cpus[0]));
+    let core_type = if several { type_of(&cpus[0]).replace('_', " ") } else { String::new() };
+    let label = match cpus {
+        [one] => format!("CPU {one}"),
+        [first, .., last] => format!("CPU {first} … {last}"),
+        [] => String::new(),
+    };
+    let cells = parts.iter().enumerate().map(|(part, [busy, unknown])| {
+        let whole = cut.length(part).max(1) as f64 * cpus.len() as f64;
+        (*busy as f64 / whole, *unknown as f64 / whole)
+    });
+    Lane { label, core_type, cells: cells.collect() }
+}
+
+/// The columns of `cpu_state` that are read.
+struct Columns([usize; 4]);
+
+impl Columns {
+    fn of(def: &TableDef) -> Self {
+        Self(["cpu", "start_ns", "end_ns", "state"].map(|name| def.col(name).unwrap_or(usize::MAX)))
+    }
+
+    /// CPU, start, end, and 0 for busy, 1 for unknown; idle is what is left.
+    fn read(&self, row: &[Value]) -> Option<(i64, i64, i64, usize)> {
+        let [Value::Int(cpu), Value::Int(start), Value::Int(end), Value::Text(state)] =
+            self.0.map(|at| row.get(at).unwrap_or(&Value::Null))
+        else {
+            return None;
+        };
+        let kind = match state.as_str() {
+            "busy" => 0,
+            "unknown" => 1,
+            _ => return None,
+        };
+        Some((*cpu, *start, *end, kind))
+    }
+}
+
+/// The time, cut into parts whose lengths differ by a nanosecond at most.
+struct Cut {
+    span: i64,
+}
+
+impl Cut {
+    /// Where a part begins.
+    fn begin(&self, part: usize) -> i64 {
+        // At most the span, so it fits.
+        (i128::from(self.span) * part as i128 / PARTS as i128) as i64
+    }
+
+    fn length(&self, part: usize) -> i64 {
+        self.begin(part + 1) - self.begin(part)
+    }
+
+    /// How much of a stretch lies in each part.
+    fn each(&self, start: i64, end: i64, mut add: impl FnMut(usize, i64)) {
+        let (start, end) = (start.clamp(0, self.span), end.clamp(0, self.span));
+        let mut part = (i128::from(start) * PARTS as i128 / i128::from(self.span)) as usize;
+        while part < PARTS && self.begin(part) < end {
+            let ns = end.min(self.begin(part + 1)) - start.max(self.begin(part));
+            if ns > 0 {
+                add(part, ns);
+            }
+            part += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_in_parts_is_all_of_it() {
+        for span in [1, 7, 199, 200, 201, 1_000_003, i64::MAX] {
+            let cut = Cut { span };
+            assert_eq!((0..PARTS).map(|part| cut.length(part)).sum::<i64>(), span);
+            for (start, end) in [(0, span), (span / 3, span / 2), (span / 7, span / 7 + 1), (-5, 1), (span, span)] {
+                let mut sum = 0;
+                cut.each(start, end, |part, ns| {
+                    assert!(ns <= cut.length(part), "{span} {start} {end}");
+                    sum += ns;
+                });
+                assert_eq!(sum, end.min(span) - start.max(0), "{span} {start} {end}");
+            }
+        }
+    }
+}

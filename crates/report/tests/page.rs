@@ -1,0 +1,297 @@
+//! The page: whole, safe whatever a trace holds, and with the numbers of the tables.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod support;
+
+use engine::Session;
+use proptest::prelude::*;
+use report::{Options, Sections};
+use roxmltree::{Document, Node, ParsingOptions};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::process::Command;
+use testkit::{Mode, Random};
+
+/// Two fast CPUs on one core, a slow one; threads that wait, move, sleep and mark.
+const TRACE: &str = "
+cpu0 P0  A A A B B As . C C .
+cpu1 P0  B B . . A A  . . D Dx
+cpu2 E1  C C C C . .  B B . .
+waking   . . . B@0 A@1 . B@2 C@0 D@1 .
+mark     A( . . . . A) . . . .
+";
+
+fn page(session: &Session) -> String {
+    report::html(session, &Options { sections: Sections::All, pictures: true, concurrency: true, ..Options::default() })
+        .expect("a page")
+}
+
+fn parsed(page: &str) -> Document<'_> {
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+    Document::parse_with_options(page, options).unwrap_or_else(|e| panic!("{e}\n{page}"))
+}
+
+fn all<'a>(of: &Node<'a, 'a>, tag: &str) -> Vec<Node<'a, 'a>> {
+    of.descendants().filter(|n| n.tag_name().name() == tag).collect()
+}
+
+fn words(of: &Node<'_, '_>) -> String {
+    of.descendants().filter_map(|n| n.text().filter(|_| n.is_text())).collect()
+}
+
+/// The section whose heading begins so.
+fn section<'a>(page: &'a Document<'a>, heading: &str) -> Node<'a, 'a> {
+    let sections = all(&page.root(), "section");
+    let found = sections.into_iter().find(|s| words(&all(s, "h2")[0]).starts_with(heading));
+    found.unwrap_or_else(|| panic!("no section {heading}"))
+}
+
+/// The rows of a section's first table, by the heads of its columns.
+fn rows(section: &Node<'_, '_>) -> Vec<BTreeMap<String, String>> {
+    let cells = |row: &Node<'_, '_>| row.children().filter(Node::is_element).map(|c| words(&c)).collect::<Vec<_>>();
+    let table = all(section, "table")[0];
+    let head = cells(&all(&all(&table, "thead")[0], "tr")[0]);
+    let body = all(&all(&table, "tbody")[0], "tr");
+    body.iter().map(|row| head.iter().cloned().zip(cells(row)).collect()).collect()
+}
+
+/// `1 234.567` milliseconds, in nanoseconds; the page rounds to a thousand of them.
+fn ns(ms: &str) -> i64 {
+    ms.replace(['\u{a0}', '.'], "").parse::<i64>().unwrap_or_else(|_| panic!("{ms} is no number")) * 1000
+}
+
+#[test]
+fn a_page_is_xml_and_needs_nothing_else() {
+    let session = support::drawn(TRACE, |_, _| ());
+    let page = page(&session);
+    let document = parsed(&page);
+    for node in document.descendants().filter(Node::is_element) {
+        let tag = node.tag_name().name();
+        assert!(!["script", "link", "img", "iframe", "object", "base", "form", "image", "use"].contains(&tag), "{tag}");
+        for attribute in node.attributes() {
+            let (name, value) = (attribute.name(), attribute.value());
+            assert!(!name.starts_with("on") && name != "style" && name != "src", "{tag} {name}");
+            assert!(name != "href" || value.starts_with('#'), "{tag} {name} {value}");
+        }
+    }
+    let rest = page.replace("http://www.w3.org/2000/svg", "").replace("http://www.w3.org/1999/xhtml", "");
+    assert!(!rest.contains("://") && !rest.contains("@import"), "an address");
+    // Each link leads to a part, and no two things have one name.
+    let ids: Vec<&str> = document.descendants().filter_map(|n| n.attribute("id")).collect();
+    let mut distinct = ids.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!(ids.len(), distinct.len());
+    let links = all(&document.root(), "a");
+    assert!(links.len() > 5 && links.iter().all(|a| ids.contains(&&a.attribute("href").unwrap()[1..])));
+    // Each picture says what it shows.
+    let pictures = document.descendants().filter(|n| n.attribute("role") == Some("img")).collect::<Vec<_>>();
+    assert!(pictures.len() > 8, "{}", pictures.len());
+    for picture in pictures {
+        let has = |tag: &str| picture.children().any(|n| n.tag_name().name() == tag && !words(&n).is_empty());
+        assert!(has("title") && has("desc"), "{picture:?}");
+    }
+}
+
+#[test]
+fn only_the_pages_own_style_is_allowed() {
+    let session = support::drawn(TRACE, |_, _| ());
+    let page = page(&session);
+    let document = parsed(&page);
+    let policy = document.descendants().find(|n| n.attribute("http-equiv") == Some("Content-Security-Policy")).unwrap();
+    let policy = policy.attribute("content").unwrap();
+    assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{policy}");
+    let style = page.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
+    let hash = base64(&Sha256::digest(style.as_bytes()));
+    assert!(policy.contains(&format!("style-src 'sha256-{hash}'")), "STYLE_HASH of html/mod.rs is to be {hash}");
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let group = |three: &[u8]| {
+        let bits = (0..3).fold(0u32, |bits, at| bits << 8 | u32::from(three.get(at).copied().unwrap_or(0)));
+        let digit = |at: usize| char::from(DIGITS[(bits >> (18 - 6 * at) & 63) as usize]);
+        (0..4).map(|at| if at <= three.len() { digit(at) } else { '=' }).collect::<String>()
+    };
+    bytes.chunks(3).map(group).collect()
+}
+
+#[test]
+fn base64_is_that_of_the_standard() {
+    assert_eq!(
+        ["", "f", "fo", "foo", "foobar"].map(|t| base64(t.as_bytes())),
+        ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYmFy"]
+    );
+}
+
+#[test]
+fn whatever_threads_are_called_a_page_stays_a_page() {
+    const NAMES: [&str; 4] =
+        ["</title><script>x", "\"'&]]><!--", "\u{202e}\u{0}\u{1b}[2J\u{ffff}\t", "<img src=//x.y/>"];
+    let plain = support::drawn(TRACE, |_, _| ());
+    let session = support::drawn(TRACE, |facts, batch| {
+        facts.about.push(("hostname".to_owned(), "<b>host</b>".to_owned()));
+        facts.lacks.push("<i>It lacks</i> & \"it\" lacks.".to_owned());
+        batch.names.iter_mut().zip(NAMES).for_each(|(name, hostile)| *name = hostile.into());
+    });
+    let (page, plain) = (page(&session), page(&plain));
+    let (document, plain) = (parsed(&page), parsed(&plain));
+    // But for the sentence that it lacks something, the same tags.
+    let tags = |of: &Document<'_>| {
+        let elements = of.descendants().filter(Node::is_element).map(|n| n.tag_name().name().to_owned());
+        elements.fold(BTreeMap::<String, usize>::new(), |mut count, tag| {
+            *count.entry(tag).or_default() += 1;
+            count
+        })
+    };
+    let mut tags_of_plain = tags(&plain);
+    *tags_of_plain.get_mut("li").expect("lists") += 1;
+    assert_eq!(tags(&document), tags_of_plain);
+    let told = words(&document.root());
+    for shown in ["</title><script~", "\"'&]]><!--", "<img src=//x.y/>", "<b>host</b>", "<i>It lacks</i>"] {
+        assert!(told.contains(shown), "{shown}");
+    }
+    assert!(!told.contains(['\u{202e}', '\u{1b}', '\u{ffff}']));
+}
+
+#[test]
+fn a_page_has_the_numbers_of_the_tables() {
+    let session = support::drawn(TRACE, |_, _| ());
+    let page = page(&session);
+    let document = parsed(&page);
+    let table = |name: &str| session.table(name).expect("a table");
+    let by_tid = |heading: &str, column: &str, of: &str, ns_column: &str| {
+        let (shown, table) = (rows(&section(&document, heading)), table(of));
+        for row in 0..table.rows.len() {
+            let tid = table.int(row, "tid").unwrap().to_string();
+            let wanted = table.int(row, ns_column).unwrap_or(0);
+            let found = shown.iter().find(|r| r["tid"] == tid);
+            assert_eq!(found.map_or(0, |r| ns(&r[column])), wanted, "{heading}: {column} of {tid}");
+        }
+        assert!(!table.rows.is_empty());
+    };
+    by_tid("Threads", "running ms", "threads", "running_ns");
+    by_tid("Threads", "ready ms", "threads", "ready_ns");
+    by_tid("Waited for a CPU", "ready ms", "ready_wait", "ready_ns");
+    by_tid("Waited for a CPU", "longest ms", "ready_wait", "max_ready_ns");
+    let (cpus, shown) = (table("cpus"), rows(&section(&document, "CPUs: 3")));
+    for row in 0..cpus.rows.len() {
+        let cpu = cpus.int(row, "cpu").unwrap().to_string();
+        let of = shown.iter().find(|r| r["CPU"] == cpu).unwrap();
+        assert_eq!(ns(&of["busy ms"]), cpus.int(row, "busy_ns").unwrap());
+    }
+    let (moves, shown) = (table("migrations"), rows(&section(&document, "Migrations")));
+    let sum: i64 = (0..moves.rows.len()).map(|row| moves.int(row, "migrations").unwrap()).sum();
+    assert_eq!(shown.last().unwrap()["migrations"].parse(), Ok(sum));
+    assert!(sum > 1);
+    let (idle, shown) = (table("idle_periods"), rows(&section(&document, "Idle periods")));
+    let sum: i64 = (0..idle.rows.len()).map(|row| idle.int(row, "idle_ns").unwrap()).sum();
+    assert_eq!(shown.iter().map(|r| ns(&r["idle ms"])).sum::<i64>(), sum);
+}
+
+#[test]
+fn pictures_have_the_numbers_of_the_tables() {
+    let session = support::drawn(TRACE, |_, _| ());
+    let page = page(&session);
+    let document = parsed(&page);
+    let (cpus, picture) = (session.table("cpus").unwrap(), section(&document, "CPUs: 3"));
+    let width = |class: &str, label: &str| {
+        let bars = all(&picture, "rect").into_iter().filter(|r| r.attribute("class") == Some(class));
+        let mut of = bars.filter(|r| words(r).starts_with(&format!("{label}: ")));
+        of.next().map_or(0.0, |r| r.attribute("width").unwrap().trim_end_matches('%').parse::<f64>().unwrap())
+    };
+    let span = session.summary().span_ns as f64;
+    for row in 0..cpus.rows.len() {
+        let label = format!("CPU {} {}", cpus.int(row, "cpu").unwrap(), cpus.text(row, "core_type").unwrap());
+        for (class, column) in [("blue", "busy_ns"), ("idle", "idle_ns"), ("unknown", "unknown_ns")] {
+            let wanted = cpus.int(row, column).unwrap() as f64 * 100.0 / span;
+            assert!((width(class, &label) - wanted).abs() < 0.001, "{label} {column}: {wanted}");
+        }
+    }
+    // Over time: what the darkest shade covers is what was busy, where each part is all busy or all idle.
+    let timeline = section(&document, "Timeline");
+    let path = all(&timeline, "path").into_iter().find(|p| p.attribute("class") == Some("heat-5")).unwrap();
+    let parts = path.attribute("d").unwrap().split('h').skip(1).map(|p| p.split('v').next().unwrap());
+    let parts: i64 = parts.filter(|p| !p.starts_with('-')).map(|p| p.parse::<i64>().unwrap()).sum();
+    let busy = session.summary().busy_ns;
+    assert_eq!(parts * session.summary().span_ns / 200, busy, "200 parts of the time");
+}
+
+#[test]
+fn a_page_is_no_larger_for_more_cpus_than_it_has_lanes() {
+    let lines = |n: usize| (0..n).map(|cpu| format!("cpu{cpu} U{cpu}  . {} .\n", if cpu == 0 { 'A' } else { '.' }));
+    let session = support::drawn(&lines(150).collect::<String>(), |_, _| ());
+    let page = page(&session);
+    let document = parsed(&page);
+    let lanes = document.descendants().find(|n| n.attribute("class") == Some("lanes")).unwrap();
+    assert_eq!(all(&lanes, "span").len(), 50, "three CPUs a lane");
+    assert!(page.len() < 100_000, "{}", page.len());
+}
+
+#[test]
+fn what_is_redacted_is_nowhere() {
+    let tell = |facts: &mut engine::Facts, _: &mut model::Batch| {
+        facts.about.push(("hostname".to_owned(), "secret-host".to_owned()));
+        facts.about.push(("command_line".to_owned(), "/home/somebody/secret --run".to_owned()));
+        facts.lacks.push("Nothing of secret-host is there.".to_owned());
+    };
+    let mut session = support::drawn(TRACE, tell);
+    let has = |page: &str, word: &str| page.contains(word);
+    assert!(has(&page(&session), "secret-host") && has(&page(&session), "somebody"));
+    session.redact();
+    let mut json = Vec::new();
+    report::json(&session, &Options::default(), &mut json).expect("an object");
+    for told in [page(&session), report::text(&session, &Options::default()).unwrap(), String::from_utf8(json).unwrap()]
+    {
+        assert!(!has(&told, "secret") && !has(&told, "somebody"), "{told}");
+    }
+}
+
+/// Cores with none, one and three siblings, of three classes; the last CPUs of a trace are on no list.
+const MACHINE: &str = "cpu0 P0\ncpu1 P0\ncpu2 E1\ncpu3 M2\ncpu4 P3\ncpu5 P3\ncpu6 P3\ncpu7 P3";
+
+proptest! {
+    #![proptest_config(testkit::drawn(60))]
+    #[test]
+    fn of_any_trace_a_page_is_xml_and_no_bar_leaves_its_picture(seed in any::<u64>(), steps in 1usize..400, mode in 0usize..3) {
+        let mode = [Mode::Whole, Mode::Deleted, Mode::Garbage][mode];
+        let session = support::of_events(Random { mode, seed, steps }.batch(), MACHINE);
+        let page = page(&session);
+        for rect in all(&parsed(&page).root(), "rect") {
+            let percent = |name| rect.attribute(name).and_then(|v| v.strip_suffix('%')).map_or(0.0, |v| v.parse::<f64>().unwrap());
+            let (x, width) = (percent("x"), percent("width"));
+            prop_assert!(x >= 0.0 && width >= 0.0 && x + width < 100.01, "{x} {width}");
+        }
+        let options = Options { sections: Sections::All, ..Options::default() };
+        let text = report::text(&session, &options).unwrap();
+        prop_assert!(text.contains("\nNext\n"), "{}", text);
+    }
+}
+
+/// What a browser says on its console about a page.
+fn console(page: &str, width: u32) -> Option<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("page.html");
+    std::fs::write(&file, page).expect("the page is written");
+    let ran = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg(format!("--window-size={width},2000"))
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .ok()?;
+    assert!(String::from_utf8_lossy(&ran.stdout).contains("</main>"), "{}", String::from_utf8_lossy(&ran.stderr));
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    Some(said.lines().filter(|l| l.contains("CONSOLE")).collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn a_browser_shows_it_without_a_complaint() {
+    let page = page(&support::drawn(TRACE, |_, _| ()));
+    let Some(said) = console(&page, 1280) else { return println!("skipped: needs chromium (Debian: chromium)") };
+    assert_eq!(said, "");
+    assert_eq!(console(&page, 390).as_deref(), Some(""));
+    // It would complain: of a style that is not the page's own.
+    let other = page.replace("<style>", "<style> p { color: red; }");
+    assert!(console(&other, 1280).is_some_and(|said| said.contains("Content Security Policy")));
+}
