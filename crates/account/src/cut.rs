@@ -61,6 +61,20 @@ impl Knife {
         self.losses.is_some() || self.inferred.is_some()
     }
 
+    /// All pieces of a stretch, in order.
+    pub fn pieces<T: Cut>(&self, whole: T) -> Vec<T> {
+        if !self.cuts() {
+            return vec![whole];
+        }
+        let (mut pieces, mut from) = (Vec::new(), whole.span().start);
+        while from < whole.span().end {
+            let piece = self.piece(whole.over(Span::new(from, whole.span().end)));
+            from = piece.span().end;
+            pieces.push(piece);
+        }
+        pieces
+    }
+
     /// The first piece of the rest of a stretch. What was inferred lies across no loss.
     fn piece<T: Cut>(&self, rest: T) -> T {
         let span = rest.span();

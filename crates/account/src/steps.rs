@@ -3,7 +3,7 @@
 use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Cursor, Row, Rows};
 use bytemuck::{Pod, Zeroable};
-use model::{CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, ThreadKey, ThreadStretch, Tid};
+use model::{Clocked, CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, ThreadKey, ThreadStretch, Tid};
 use std::io::Result;
 
 /// A move in 16 bytes.
@@ -31,6 +31,35 @@ impl MoveRow {
 
     pub(crate) fn moved(&self) -> Move {
         Move { at: Ns(self.at), thread: ThreadKey(i64::from(self.thread)), to: CpuId(self.cpu) }
+    }
+}
+
+/// A change of frequency, in 16 bytes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct ClockRow {
+    at: i64,
+    /// One more than its number: 0 is no row.
+    cpu: u32,
+    khz: u32,
+}
+
+impl Row for ClockRow {
+    fn is_filled(&self) -> bool {
+        self.cpu != 0
+    }
+    fn is_first(&self) -> bool {
+        false
+    }
+}
+
+impl ClockRow {
+    pub(crate) fn of(clocked: &Clocked) -> Self {
+        Self { at: clocked.at.0, cpu: clocked.cpu.0.wrapping_add(1), khz: clocked.khz }
+    }
+
+    pub(crate) fn clocked(&self) -> Clocked {
+        Clocked { at: Ns(self.at), cpu: CpuId(self.cpu.wrapping_sub(1)), khz: self.khz }
     }
 }
 
@@ -96,6 +125,12 @@ impl Timed for CpuStretch {
 }
 
 impl Timed for Move {
+    fn begin(&self) -> Ns {
+        self.at
+    }
+}
+
+impl Timed for Clocked {
     fn begin(&self) -> Ns {
         self.at
     }
@@ -178,8 +213,8 @@ impl<'a, S: Timed + 'a> Steps<'a, S> {
     }
 }
 
-/// What began up to the same time, of all kinds. Of what falls into one instant, moves and marks never come in an earlier part
-/// than stretches; else no order is kept.
+/// What began up to the same time, of all kinds. Of what falls into one instant, moves, marks and frequencies never come in an
+/// earlier part than stretches; else no order is kept.
 #[derive(Clone, Copy, Default)]
 pub struct Together<'a> {
     /// Threads' stretches.
@@ -190,6 +225,8 @@ pub struct Together<'a> {
     pub moves: &'a [Move],
     /// What programs marked.
     pub marks: &'a [Marked],
+    /// Frequencies that changed.
+    pub clocks: &'a [Clocked],
 }
 
 /// Every kind of rows, each in order.
@@ -198,6 +235,7 @@ pub(crate) struct Kinds<'a> {
     pub(crate) cpus: Steps<'a, CpuStretch>,
     pub(crate) moves: Steps<'a, Move>,
     pub(crate) marks: Steps<'a, Marked>,
+    pub(crate) clocks: Steps<'a, Clocked>,
 }
 
 impl Kinds<'_> {
@@ -211,19 +249,22 @@ impl Kinds<'_> {
                 self.cpus.until(until),
                 self.moves.before(until)?,
                 self.marks.before(until)?,
+                self.clocks.before(until)?,
             ];
-            let [threads, cpus, moves, marks] = counts;
-            if counts != [0; 4] {
+            let [threads, cpus, moves, marks, clocks] = counts;
+            if counts != [0; 5] {
                 each(&Together {
                     threads: &self.threads.waiting[..threads],
                     cpus: &self.cpus.waiting[..cpus],
                     moves: &self.moves.waiting[..moves],
                     marks: &self.marks.waiting[..marks],
+                    clocks: &self.clocks.waiting[..clocks],
                 });
                 self.threads.waiting.drain(..threads);
                 self.cpus.waiting.drain(..cpus);
                 self.moves.waiting.drain(..moves);
                 self.marks.waiting.drain(..marks);
+                self.clocks.waiting.drain(..clocks);
             }
             if until == Ns::MAX {
                 return Ok(());

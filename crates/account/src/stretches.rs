@@ -2,10 +2,13 @@
 
 use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Row, Rows};
-use crate::steps::{Kinds, MarkRow, MoveRow, Steps, Together};
+use crate::steps::{ClockRow, Kinds, MarkRow, MoveRow, Steps, Together};
 use crate::{InferredIndex, LossIndex, Sink};
 use bytemuck::{Pod, Zeroable};
-use model::{CpuId, CpuState, CpuStretch, Marked, Move, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
+use model::{
+    Clocked, CpuId, CpuState, CpuStretch, Marked, Move, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid,
+};
+use std::ops::ControlFlow;
 
 /// Collects finished stretches, in bounded memory.
 pub struct Collector {
@@ -13,6 +16,7 @@ pub struct Collector {
     cpus: Rows<CpuRow>,
     moves: Rows<MoveRow>,
     marks: Rows<MarkRow>,
+    clocks: Rows<ClockRow>,
 }
 
 /// All stretches of a recording, in order of start.
@@ -21,12 +25,13 @@ pub struct Stretches {
     cpus: Rows<CpuRow>,
     moves: Rows<MoveRow>,
     marks: Rows<MarkRow>,
+    clocks: Rows<ClockRow>,
     knife: Knife,
 }
 
 impl Default for Collector {
     fn default() -> Self {
-        Self { threads: Rows::new(), cpus: Rows::new(), moves: Rows::new(), marks: Rows::new() }
+        Self { threads: Rows::new(), cpus: Rows::new(), moves: Rows::new(), marks: Rows::new(), clocks: Rows::new() }
     }
 }
 
@@ -39,6 +44,7 @@ impl Collector {
             cpus: self.cpus,
             moves: self.moves,
             marks: self.marks,
+            clocks: self.clocks,
             knife: Knife::default(),
         }
     }
@@ -71,6 +77,11 @@ impl Sink for Collector {
         let place = self.marks.reserve();
         self.marks.fill(place, MarkRow::of(&mark));
     }
+    #[inline]
+    fn clocked(&mut self, clocked: Clocked) {
+        let place = self.clocks.reserve();
+        self.clocks.fill(place, ClockRow::of(&clocked));
+    }
 }
 
 impl Stretches {
@@ -93,6 +104,12 @@ impl Stretches {
         Self { knife, ..self }
     }
 
+    /// With the stretches of threads that another collector has.
+    #[must_use]
+    pub fn with_threads(self, of: Collector) -> Self {
+        Self { threads: of.threads, ..self }
+    }
+
     /// Hands on all that began up to the same time, some thousands at a time.
     ///
     /// # Errors
@@ -103,6 +120,7 @@ impl Stretches {
             cpus: Steps::cut(&mut self.cpus, &self.knife, CpuRow::stretch),
             moves: Steps::whole(&mut self.moves, MoveRow::moved),
             marks: Steps::whole(&mut self.marks, MarkRow::marked),
+            clocks: Steps::whole(&mut self.clocks, ClockRow::clocked),
         };
         kinds.together(each)
     }
@@ -113,6 +131,21 @@ impl Stretches {
     /// The temporary file cannot be written or read.
     pub fn threads(&mut self, each: impl FnMut(&[ThreadStretch])) -> std::io::Result<()> {
         read(&mut self.threads, &self.knife, ThreadRow::stretch, each)
+    }
+
+    /// Hands on the threads' stretches from the last to the first, each whole, until `each` breaks off; those with which the
+    /// recording begins in any order.
+    ///
+    /// # Errors
+    /// The temporary file cannot be written or read.
+    pub fn threads_back(&self, mut each: impl FnMut(&ThreadStretch) -> ControlFlow<()>) -> std::io::Result<()> {
+        self.threads.read_back(|rows| rows.iter().rev().try_for_each(|row| each(&row.stretch())))
+    }
+
+    /// The pieces of a stretch that was handed on whole, in order.
+    #[must_use]
+    pub fn pieces(&self, whole: &ThreadStretch) -> Vec<ThreadStretch> {
+        self.knife.pieces(*whole)
     }
 
     /// Hands on the CPUs' stretches.

@@ -2,7 +2,7 @@
 
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
 use account::{Collector, InferredIndex, Sink, Stretches, Totals};
-use model::{Batch, CpuId, CpuStretch, Marked, Move, Ns, Rows, Span, Table, TableDef, ThreadStretch, tables};
+use model::{Batch, Clocked, CpuId, CpuStretch, Marked, Move, Ns, Rows, Span, Table, TableDef, ThreadStretch, tables};
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
 use topology::Machine;
@@ -89,6 +89,10 @@ impl Sink for Writing {
     #[inline]
     fn marked(&mut self, mark: Marked) {
         self.collector.marked(mark);
+    }
+    #[inline]
+    fn clocked(&mut self, clocked: Clocked) {
+        self.collector.clocked(clocked);
     }
 }
 

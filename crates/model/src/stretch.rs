@@ -178,6 +178,17 @@ pub struct Move {
     pub to: CpuId,
 }
 
+/// A CPU's frequency is this from now on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Clocked {
+    /// When.
+    pub at: Ns,
+    /// Which.
+    pub cpu: CpuId,
+    /// How fast, in kHz.
+    pub khz: u32,
+}
+
 /// What a program marked.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Marked {
