@@ -29,7 +29,7 @@ impl Session {
             Kind::Folder(folder, _) => folder.tables().iter().any(|t| t.name == def.name),
             Kind::Source(..) => false,
         };
-        !Self::is_large(def) && (!is_analysis(def) || stored(def))
+        !Self::is_large(def) && !Self::is_critical(def) && (!is_analysis(def) || stored(def))
     }
 
     /// One of them.
@@ -37,7 +37,7 @@ impl Session {
         let every = || analysis::ANALYSES.iter().map(|a| a.table.name).collect::<Vec<_>>();
         if !is_analysis(def) {
             return Err(EngineError::Other(format!(
-                "{} holds sums of the whole recording; of a part there are thread_state, cpu_state, {}",
+                "{} holds sums of the whole recording; of a part there are thread_state, cpu_state, critical_path, critical_by_thread, {}",
                 def.name,
                 every().join(", ")
             )));

@@ -2,6 +2,7 @@
 //! folder. Wiring only.
 
 mod analysed;
+mod critical;
 mod error;
 mod filled;
 mod import;

@@ -9,7 +9,7 @@ use crate::{Accounted, EngineError, Infer, PassOptions, Source, Summary, account
 use account::Collector;
 use ingest::{Facts, Limits};
 use model::{
-    CpuStretch, Event, Ns, Rows as _, Span, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Value, tables,
+    CpuStretch, Event, Ns, Rows as _, Span, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Tid, Value, tables,
 };
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,8 @@ pub struct Session {
     machine: Machine,
     summary: Summary,
     pub(crate) made: Made,
+    /// Whose end the critical path leads to, where it was said.
+    pub(crate) ends: Option<Tid>,
 }
 
 pub(crate) enum Kind {
@@ -67,6 +69,7 @@ impl Session {
             kind: Kind::Source(source, Box::new(accounted)),
             options,
             made: Made::default(),
+            ends: None,
         })
     }
 
@@ -103,6 +106,7 @@ impl Session {
             kind: Kind::Folder(Box::new(folder), filled),
             options,
             made: Made::default(),
+            ends: None,
         })
     }
 
@@ -151,7 +155,7 @@ impl Session {
     /// Whether a table is as long as the recording, so that it is streamed ([`Self::rows`]) and never held.
     #[must_use]
     pub fn is_large(def: &TableDef) -> bool {
-        [tables::THREAD_STATE.name, tables::CPU_STATE.name].contains(&def.name)
+        [tables::THREAD_STATE.name, tables::CPU_STATE.name, tables::CRITICAL_PATH.name].contains(&def.name)
     }
 
     /// A table's definition by name.
@@ -301,6 +305,7 @@ impl Session {
         let def = self.definition(name)?;
         let mut out = Batches::new(each);
         match (&self.kind, Self::is_large(def)) {
+            _ if Self::is_critical(def) => self.critical(def, span, &mut out)?,
             (_, false) if span.is_some() => out.all(&self.analysed(def, span)?.rows),
             (Kind::Folder(folder, Some(filled)), true) if def.name == tables::THREAD_STATE.name => {
                 filled.threads(folder, span, |threads| self.thread_rows(threads, span, &mut out))?;

@@ -4,11 +4,13 @@
 //! the start of the recording.
 
 mod columns;
+mod critical;
 mod marks;
 mod moves;
 mod smt;
 mod wait;
 
+pub use critical::{CRITICAL_BY_THREAD, CRITICAL_PATH};
 pub use marks::MARKS;
 pub use moves::{IDLE_PERIODS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
 pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION};
@@ -227,6 +229,8 @@ pub const ALL: &[&TableDef] = &[
     &SMT_THREADS,
     &SMT_BESIDE,
     &PLACEMENT,
+    &CRITICAL_BY_THREAD,
+    &CRITICAL_PATH,
     &LOSS,
     &THREAD_STATE,
     &CPU_STATE,
