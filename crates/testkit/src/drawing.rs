@@ -24,6 +24,7 @@
 //! | `charge` | `A=3`: the kernel charges A 3 ms |
 //! | `exec` | `A=3`: the switch in which A leaves says that it was charged 3 ms in its whole life |
 //! | `mark` | `A(`, `A)`: A marks a stretch, named as A is, that begins or ends here; `A`: a moment |
+//! | `freq` | `=2@1`: the frequency of CPU 1 is 2 GHz from here on |
 //! | `prio` | `A=98`: from here on, switches and wakings tell A's dynamic priority as 98; 120 where no row says so |
 //! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
@@ -248,6 +249,10 @@ impl Pen {
             "new" => self.wake(WakeKind::New, column, tid, place, waker, late),
             "migrate" => self.push(Phase::Before, at, here, What::Migrate { tid, from: cpu(0), to: here }),
             "charge" => self.push(Phase::Before, at, here, What::Charge { tid, ns: amount }),
+            "freq" => {
+                let khz = u32::try_from(number * 1_000_000).unwrap();
+                self.push(Phase::Before, at, here, What::Frequency { of: here, khz });
+            }
             "exec" => self.charged.push((column, tid, amount)),
             "mark" => {
                 let edge = match letter {
