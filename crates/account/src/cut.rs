@@ -242,6 +242,8 @@ mod tests {
             state: CpuState::Busy,
             thread: ThreadKey(1),
         };
+        let pieces: Vec<_> = knife.pieces(stretch(0, 0, 30)).iter().map(|s| (s.span.start.0, s.state)).collect();
+        assert_eq!(pieces, [(0, CpuState::Busy), (15, CpuState::Unknown), (20, CpuState::Busy)]);
         let mut seen = Vec::new();
         let mut cutter = Cutter::new(&knife);
         cutter.push(&[stretch(0, 0, 30), stretch(1, 10, 18)], |s| seen.extend_from_slice(s));

@@ -43,7 +43,8 @@ impl Walk {
             End::Thread(thread) => stretch.thread == thread,
             End::Tid(tid) => stretch.tid == tid,
         };
-        is_it && stretch.span.start < self.at && stretch.span.end > self.span.start
+        // An empty one, as only a damaged folder has, would lead nowhere.
+        is_it && stretch.span.start < self.at && stretch.span.end > self.span.start && !stretch.span.is_empty()
     }
 
     /// Takes one that it wants. `begins`: whether the stretch began with this piece. `each` gets what is on the path, from the
@@ -104,5 +105,63 @@ impl Walk {
             exec: Ns::MIN,
             prio: i16::MIN,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::CpuId;
+
+    fn stretch(thread: i64, start: i64, end: i64, state: ThreadState, waker: i64) -> ThreadStretch {
+        ThreadStretch {
+            span: Span::new(Ns(start), Ns(end)),
+            thread: ThreadKey(thread),
+            tid: Tid(thread as i32),
+            state,
+            reason: if state == ThreadState::Ready { Reason::Woken } else { Reason::None },
+            cpu: Some(CpuId(0)),
+            waker: Tid::UNKNOWN,
+            waker_thread: ThreadKey(waker),
+            exec: Ns::MIN,
+            prio: 120,
+        }
+    }
+
+    /// Events were lost while the thread was ready, and that time is to be unknown: the path leaves for the waker where the
+    /// whole stretch began, not where its last piece does.
+    #[test]
+    fn of_a_stretch_in_pieces_only_the_first_was_woken() {
+        let mut walk = Walk::new(Span::new(Ns(0), Ns(40)), End::Tid(Tid(1)));
+        let mut path = Vec::new();
+        let pieces = [
+            (stretch(1, 30, 40, ThreadState::Ready, 2), Begins::Before),
+            (stretch(1, 20, 30, ThreadState::Unknown, 2), Begins::Before),
+            (stretch(1, 10, 20, ThreadState::Ready, 2), Begins::Here),
+            (stretch(1, 0, 10, ThreadState::Blocked, -1), Begins::Here),
+            (stretch(2, 5, 15, ThreadState::Running, -1), Begins::Here),
+        ];
+        for (piece, begins) in pieces {
+            if walk.wants(&piece) {
+                walk.take(&piece, begins, |s| path.push((s.thread.0, s.span.start.0, s.span.end.0, s.waker_thread.0)));
+            }
+        }
+        assert_eq!(path, [(1, 30, 40, -1), (1, 20, 30, -1), (1, 10, 20, 2), (2, 5, 10, -1)]);
+        let rest = walk.finish().map(|rest| rest.map(|s| (s.thread.0, s.span.end.0, s.state)));
+        assert_eq!(rest, Ok(Some((2, 5, ThreadState::Unknown))));
+    }
+
+    #[test]
+    fn a_number_that_nobody_has_is_told() {
+        let mut walk = Walk::new(Span::new(Ns(10), Ns(40)), End::Tid(Tid(1)));
+        assert!(!walk.wants(&stretch(2, 10, 40, ThreadState::Running, -1)));
+        assert!(!walk.wants(&stretch(1, 0, 10, ThreadState::Running, -1)), "it was over by then");
+        assert_eq!(walk.finish(), Err(Tid(1)));
+        let life = stretch(1, 0, 20, ThreadState::Running, -1);
+        assert!(walk.wants(&life));
+        let mut path = Vec::new();
+        walk.take(&life, Begins::Here, |s| path.push((s.span.start.0, s.span.end.0, s.state)));
+        assert_eq!(path, [(20, 40, ThreadState::Unknown), (0, 20, ThreadState::Running)]);
+        assert_eq!(walk.finish(), Ok(None));
     }
 }
