@@ -45,7 +45,7 @@ fn a_file_and_its_folder_have_the_same_path() {
         let source = open_source(&file).unwrap();
         let accounted = import(source.as_ref(), Target::New(&folder), &PassOptions::default(), &mut |_| ()).unwrap();
         let (end, mut rng) = (accounted.totals.end.0, Rng(seed));
-        for turn in 0..6 {
+        for turn in 0..if recorded { 30 } else { 6 } {
             let infer = if turn % 3 == 2 { Infer::Within } else { Infer::No };
             let ends = (turn % 2 == 0).then(|| Tid(if recorded { 779 } else { 1 } + rng.below(6) as i32));
             let (a, b) = (rng.below(end as usize) as i64, rng.below(end as usize) as i64);

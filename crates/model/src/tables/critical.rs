@@ -11,9 +11,9 @@ pub const CRITICAL_PATH: TableDef = TableDef {
           of Yang and Miller, 1988), piece by piece in order of time: the pieces tile that time. Going back from the end, the \
           path stays with a thread while it runs and while it is ready; where it was woken by another thread, the path goes \
           over to that one at the instant of the waking, also where that leads further back than the wait. A wait that an \
-          interrupt ended while a CPU was idle, or nobody knows who, stays on the path as blocked. A waking by an interrupt \
-          that came while a thread ran is told as that thread's, since traces do not tell them apart; one that no ready time \
-          followed has left no trace of its waker. Whose end it is, is said beside the time (corewise table --thread TID, the \
+          interrupt ended, or nobody knows who, stays on the path as blocked. Of sources without flags (see the table wakers) a \
+          waking by an interrupt that came upon a running thread is told as that thread's. A waking that no ready time \
+          followed leaves no trace of its waker. Whose end it is, is said beside the time (corewise table --thread TID, the \
           last life of that number); unsaid, of the threads that run at the end the one that came to run last, or where none \
           does, the one that ran last; no rows where none ran.",
     key: &["start_ns"],
@@ -43,7 +43,7 @@ pub const CRITICAL_PATH: TableDef = TableDef {
             "waker",
             "",
             "Ready since a waking: the thread (key) that woke it, from which the path comes. Blocked: who ended that. 0: an \
-             interrupt did, while its CPU was idle; null: nobody, or nobody knows who.",
+             interrupt did; null: nobody, or nobody knows who.",
         )
         .or_null(),
         int("prio", "", "Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair), where told.").or_null(),

@@ -136,8 +136,7 @@ pub const THREAD_STATE: TableDef = TableDef {
         int("cpu", "", "Running: where. Ready: on whose run queue it began. Else: where it was last.").or_null(),
         text("core_type", "Running: the type of that CPU.").or_null(),
         text("reason", "Why: the kernel's state letter for blocked, else a word.").or_null(),
-        int("waker", "", "Ready: the thread (key) that woke it; 0: an interrupt did, while its CPU was idle.")
-            .or_null(),
+        int("waker", "", "Ready: the thread (key) that woke it; 0: an interrupt did.").or_null(),
         ns("exec_ns", "Running: what the kernel charged.").or_null(),
         int("prio", "", "Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair), where told.").or_null(),
     ],
