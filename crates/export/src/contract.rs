@@ -43,7 +43,7 @@ impl Options {
         self.span.is_none_or(|s| s.start <= at && at < s.end)
     }
 
-    /// The tables to write. Sums are of the whole recording, so a span leaves the stretches only.
+    /// The tables to write. Sums are of the whole recording, so a span leaves the stretches and the critical path.
     ///
     /// # Errors
     /// A table's name is unknown, or one of sums is asked for beside a span.
