@@ -61,6 +61,20 @@ impl Knife {
         self.losses.is_some() || self.inferred.is_some()
     }
 
+    /// All pieces of a stretch, in order.
+    pub fn pieces<T: Cut>(&self, whole: T) -> Vec<T> {
+        if !self.cuts() {
+            return vec![whole];
+        }
+        let (mut pieces, mut from) = (Vec::new(), whole.span().start);
+        while from < whole.span().end {
+            let piece = self.piece(whole.over(Span::new(from, whole.span().end)));
+            from = piece.span().end;
+            pieces.push(piece);
+        }
+        pieces
+    }
+
     /// The first piece of the rest of a stretch. What was inferred lies across no loss.
     fn piece<T: Cut>(&self, rest: T) -> T {
         let span = rest.span();
@@ -228,6 +242,8 @@ mod tests {
             state: CpuState::Busy,
             thread: ThreadKey(1),
         };
+        let pieces: Vec<_> = knife.pieces(stretch(0, 0, 30)).iter().map(|s| (s.span.start.0, s.state)).collect();
+        assert_eq!(pieces, [(0, CpuState::Busy), (15, CpuState::Unknown), (20, CpuState::Busy)]);
         let mut seen = Vec::new();
         let mut cutter = Cutter::new(&knife);
         cutter.push(&[stretch(0, 0, 30), stretch(1, 10, 18)], |s| seen.extend_from_slice(s));

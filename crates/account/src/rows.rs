@@ -13,6 +13,7 @@
 use bytemuck::Pod;
 use std::fs::File;
 use std::io::{Error, Result, Write};
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 
 /// Rows in memory, in bytes; up to twice as much between two writings.
@@ -137,11 +138,37 @@ impl<T: Row> Rows<T> {
         self.failed.get_or_insert(error);
     }
 
+    /// Hands all filled rows on in batches, the last batch first, until `each` breaks off; within a batch in order.
+    pub(crate) fn read_back(&self, mut each: impl FnMut(&[T]) -> ControlFlow<()>) -> Result<()> {
+        self.check()?;
+        let mut batch = Vec::new();
+        let mut hand_on = |rows: &[T]| {
+            batch.clear();
+            batch.extend(rows.iter().filter(|r| r.is_filled()));
+            each(&batch)
+        };
+        let mut left = vec![T::zeroed(); if self.left > 0 { BATCH } else { 0 }];
+        let mut go_on = self.window.rchunks(BATCH).try_for_each(&mut hand_on);
+        let mut to = self.left;
+        while to > 0 && go_on.is_continue() {
+            let rows = &mut left[..BATCH.min(to as usize)];
+            to -= rows.len() as u64;
+            self.read_at(to, rows)?;
+            go_on = hand_on(rows);
+        }
+        if go_on.is_continue() {
+            let _ = self.first.rchunks(BATCH).try_for_each(hand_on);
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        self.failed.as_ref().map_or(Ok(()), |error| Err(Error::new(error.kind(), error.to_string())))
+    }
+
     /// Hands all filled rows on, in order, in batches.
     pub(crate) fn read(&self, mut each: impl FnMut(&[T])) -> Result<()> {
-        if let Some(error) = &self.failed {
-            return Err(Error::new(error.kind(), error.to_string()));
-        }
+        self.check()?;
         self.first.chunks(BATCH).for_each(&mut each);
         let mut batch = vec![T::zeroed(); if self.left > 0 { BATCH } else { 0 }];
         let mut at = 0;
@@ -200,5 +227,16 @@ mod tests {
         assert_eq!(seen.len() as u64, count + 1);
         assert_eq!(seen[0], Number(u64::MAX));
         assert!(seen[1..].windows(2).all(|w| w[0].0 + 1 == w[1].0));
+        // Backwards, all of them and the last ones.
+        for wanted in [seen.len(), 5] {
+            let mut back: Vec<Number> = Vec::new();
+            let each = |r: &[Number]| {
+                back.extend(r.iter().rev());
+                if back.len() < wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            rows.read_back(each).unwrap();
+            assert!(wanted <= back.len() && (back.len() < wanted + BATCH));
+            assert!(back.iter().eq(seen.iter().rev().take(back.len())));
+        }
     }
 }

@@ -9,6 +9,7 @@ use model::{
     CpuId, CpuState, CpuStretch, Marked, Move, Ns, PowerChange, Reason, Span, ThreadKey, ThreadState, ThreadStretch,
     Tid,
 };
+use std::ops::ControlFlow;
 
 /// Collects finished stretches, in bounded memory.
 pub struct Collector {
@@ -104,6 +105,12 @@ impl Stretches {
         Self { knife, ..self }
     }
 
+    /// With the stretches of threads that another collector has.
+    #[must_use]
+    pub fn with_threads(self, of: Collector) -> Self {
+        Self { threads: of.threads, ..self }
+    }
+
     /// Hands on all that began up to the same time, some thousands at a time.
     ///
     /// # Errors
@@ -125,6 +132,21 @@ impl Stretches {
     /// The temporary file cannot be written or read.
     pub fn threads(&mut self, each: impl FnMut(&[ThreadStretch])) -> std::io::Result<()> {
         read(&mut self.threads, &self.knife, ThreadRow::stretch, each)
+    }
+
+    /// Hands on the threads' stretches from the last to the first, each whole, until `each` breaks off; those with which the
+    /// recording begins in any order.
+    ///
+    /// # Errors
+    /// The temporary file cannot be written or read.
+    pub fn threads_back(&self, mut each: impl FnMut(&ThreadStretch) -> ControlFlow<()>) -> std::io::Result<()> {
+        self.threads.read_back(|rows| rows.iter().rev().try_for_each(|row| each(&row.stretch())))
+    }
+
+    /// The pieces of a stretch that was handed on whole, in order.
+    #[must_use]
+    pub fn pieces(&self, whole: &ThreadStretch) -> Vec<ThreadStretch> {
+        self.knife.pieces(*whole)
     }
 
     /// Hands on the CPUs' stretches.

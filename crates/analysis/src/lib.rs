@@ -9,6 +9,7 @@
 
 mod by_thread;
 mod core_times;
+pub mod critical;
 mod edges;
 mod free;
 mod lengths;

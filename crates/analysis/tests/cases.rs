@@ -3,11 +3,10 @@
 
 mod support;
 
-use account::Rules;
 use model::{Span, Table};
 use std::fmt::Write;
 use std::path::Path;
-use support::{analyse, text};
+use support::{Analysed, critical, drawn, text};
 use topology::Machine;
 
 /// A case shows the table that its file is named after.
@@ -20,19 +19,34 @@ fn cases() {
     }
 }
 
-/// A table of what a block draws; a line `range FROM TO` (ms) leaves a part of it.
+/// The tables of the critical path; a line `thread A` says to whose end.
+#[test]
+fn critical_cases() {
+    for (at, def) in [model::tables::CRITICAL_PATH, model::tables::CRITICAL_BY_THREAD].iter().enumerate() {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases")).join(def.name);
+        testkit::cases::run(&folder, |block| {
+            let (thread, drawing): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| l.starts_with("thread "));
+            let ends = thread.first().map(|l| testkit::tid(l.chars().nth("thread ".len()).unwrap()));
+            told(&critical(&analysed(&drawing.join("\n")), ends).unwrap()[at])
+        });
+    }
+}
+
+/// A table of what a block draws.
 fn table(block: &str, name: &str) -> Table {
+    analysed(block).tables.remove(name).unwrap()
+}
+
+/// What a block draws; a line `range FROM TO` (ms) leaves a part of it.
+fn analysed(block: &str) -> Analysed {
     let (range, drawing): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| l.starts_with("range "));
     let ms: Vec<i64> = range.iter().flat_map(|l| l.split(' ').skip(1)).map(|w| w.parse().unwrap()).collect();
     let drawing = drawing.join("\n");
-    let drawn = testkit::trace(&drawing);
-    let (has_waking, has_wakeup) = (drawn.facts.has_waking == Some(true), drawn.facts.has_wakeup == Some(true));
-    let rules = Rules { has_waking, has_wakes: has_waking || has_wakeup, ..Rules::default() };
     let part = |whole| match ms[..] {
         [from, to] => Span::new(testkit::ms(from), testkit::ms(to)),
         _ => whole,
     };
-    analyse(drawn.opened(), machine(&drawing), rules, part).tables.remove(name).unwrap()
+    drawn(&drawing, machine(&drawing), part)
 }
 
 /// The machine that is drawn beside the CPUs, if one is.

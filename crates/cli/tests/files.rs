@@ -259,6 +259,23 @@ fn what_the_user_tells_of_the_machine_counts_for_files_and_folders() {
 }
 
 #[test]
+fn the_critical_path_leads_to_whom_the_user_names() {
+    let file = fixture("sched.data");
+    let of = |words: &[&str]| json(&[&["table", &file, "critical_path", "--format", "json"], words].concat());
+    let ends = |path: &Value| path.as_array().unwrap().last().unwrap()["tid"].as_i64();
+    let part = ["--range", "10ms..20ms"];
+    assert_eq!(ends(&of(&["--thread", "782"])), Some(782));
+    let path = of(&[&part[..], &["--thread", "782"]].concat());
+    assert_eq!((ends(&path), sum(&path, "end_ns") - sum(&path, "start_ns")), (Some(782), 10_000_000));
+    let sums = json(&[&["table", &file, "critical_by_thread", "--format", "json"], &part[..]].concat());
+    assert_eq!(sum(&sums, "path_ns"), 10_000_000);
+    let nobody = run(["table", &file, "critical_path", "--thread", "424242"]);
+    assert!(nobody.code == Some(1) && nobody.err.contains("thread 424242 has no stretch"), "{}", nobody.err);
+    let other = run(["table", &file, "threads", "--thread", "782"]);
+    assert!(other.code == Some(2) && other.err.contains("critical_by_thread"), "{}", other.err);
+}
+
+#[test]
 fn tables_are_explained() {
     let words = good(["tables"]);
     for table in all_tables() {

@@ -37,7 +37,7 @@ impl Session {
     #[must_use]
     pub fn is_at_hand(&self, def: &TableDef) -> bool {
         let made = |def: &TableDef| self.made.tables().iter().any(|t| t.def.name == def.name);
-        !Self::is_large(def) && (!is_analysis(def) || self.is_stored(def) || made(def))
+        !Self::is_large(def) && !Self::is_critical(def) && (!is_analysis(def) || self.is_stored(def) || made(def))
     }
 
     /// Whether a table of an analysis lies in the folder, as it is asked for: of another machine, or with inferred time, it is
@@ -56,7 +56,7 @@ impl Session {
         let every = || analysis::ANALYSES.iter().map(|a| a.table.name).collect::<Vec<_>>();
         if !is_analysis(def) {
             return Err(EngineError::Other(format!(
-                "{} holds sums of the whole recording; of a part there are thread_state, cpu_state, {}",
+                "{} holds sums of the whole recording; of a part there are thread_state, cpu_state, critical_path, critical_by_thread, {}",
                 def.name,
                 every().join(", ")
             )));

@@ -3,6 +3,7 @@
 
 mod analysed;
 mod asked;
+mod critical;
 mod error;
 mod filled;
 mod import;

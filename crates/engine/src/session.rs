@@ -10,7 +10,7 @@ use crate::{Accounted, EngineError, Infer, PassOptions, Source, Summary, account
 use account::Collector;
 use ingest::{Facts, Limits};
 use model::{
-    CpuStretch, Event, Ns, Rows as _, Span, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Value, tables,
+    CpuStretch, Event, Ns, Rows as _, Span, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Tid, Value, tables,
 };
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -26,6 +26,8 @@ pub struct Session {
     summary: Summary,
     pub(crate) made: Made,
     pub(crate) names: OnceLock<Names>,
+    /// Whose end the critical path leads to, where it was said.
+    pub(crate) ends: Option<Tid>,
 }
 
 pub(crate) enum Kind {
@@ -69,6 +71,7 @@ impl Session {
             options,
             made: Made::default(),
             names: OnceLock::new(),
+            ends: None,
         })
     }
 
@@ -106,6 +109,7 @@ impl Session {
             options,
             made: Made::default(),
             names: OnceLock::new(),
+            ends: None,
         })
     }
 
@@ -165,7 +169,7 @@ impl Session {
     /// Whether a table is as long as the recording, so that it is streamed ([`Self::rows`]) and never held.
     #[must_use]
     pub fn is_large(def: &TableDef) -> bool {
-        [tables::THREAD_STATE.name, tables::CPU_STATE.name].contains(&def.name)
+        [tables::THREAD_STATE.name, tables::CPU_STATE.name, tables::CRITICAL_PATH.name].contains(&def.name)
     }
 
     /// A table's definition by name.
@@ -283,6 +287,7 @@ impl Session {
         let def = self.definition(name)?;
         let mut out = Batches::new(each);
         match (&self.kind, Self::is_large(def)) {
+            _ if Self::is_critical(def) => self.critical(def, span, &mut out)?,
             (_, false) if span.is_some() => out.all(&self.analysed(def, span)?.rows),
             (Kind::Folder(folder, Some(filled)), true) if def.name == tables::THREAD_STATE.name => {
                 filled.threads(folder, span, |threads| self.thread_rows(threads, span, &mut out))?;

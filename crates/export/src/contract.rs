@@ -50,7 +50,7 @@ impl Options {
         Asked { table, span: self.span, names: self.names }
     }
 
-    /// The tables to write. Sums are of the whole recording, so a span leaves the stretches only.
+    /// The tables to write. Sums are of the whole recording, so a span leaves the stretches and the critical path.
     ///
     /// # Errors
     /// A table's name is unknown, or one of sums is asked for beside a span.

@@ -263,7 +263,8 @@ pub struct Wake {
     pub kind: WakeKind,
     /// The CPU chosen for it; `None` where not told.
     pub target: Option<CpuId>,
-    /// The task that was current where the waking happened; [`Tid::UNKNOWN`] where not told.
+    /// The task that was current where the waking happened, but [`Tid::IDLE`] where the source tells that it was in an interrupt,
+    /// with which the task that it came upon has nothing to do; [`Tid::UNKNOWN`] where not told.
     pub waker: Tid,
     /// Its dynamic priority (kernel scale); `i16::MIN` where not told.
     pub prio: i16,

@@ -79,7 +79,7 @@ event_tables! {
         text("kind", "The kernel's event: waking, wakeup, new, or wakeup_told (told with the switch-in after it).")
             => Store::Word(w::wake_kind_word),
         int("target_cpu", "", "The CPU chosen for it.").or_null() => Store::Int,
-        int("waker_tid", "", "The task that was current where the waking happened.").or_null() => Store::Int,
+        int("waker_tid", "", "The task that was current where the waking happened; 0: none, or it was in an interrupt.").or_null() => Store::Int,
         int("prio", "", PRIO_DOC).or_null() => Store::Int,
         ns("stamp_ns", "When it happened, where that is not at_ns.").or_null() => Store::Long,
     ];

@@ -12,6 +12,7 @@ use crate::states_out::{CPU_STORES, GROUP, THREAD_STORES};
 use crate::small::{self, RowSheet};
 use crate::words as w;
 use model::{CpuId, CpuStretch, Ns, Span, Table, TableDef, ThreadKey, ThreadStretch, Tid, Value, tables};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// A trace folder.
@@ -146,6 +147,25 @@ impl Folder {
         })
     }
 
+    /// [`Self::thread_stretches`] from the last to the first, until `each` breaks off.
+    ///
+    /// # Errors
+    /// Where the folder is damaged.
+    pub fn thread_stretches_back(
+        &self,
+        span: Option<Span>,
+        mut each: impl FnMut(&ThreadStretch) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let groups = self.groups(&tables::THREAD_STATE, THREAD_STORES, span)?;
+        for part in groups.parts().rev() {
+            let stretches = groups.read(part, thread_rows)?;
+            if stretches.iter().rev().try_for_each(&mut each).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// The stretches of all CPUs that overlap the span (or all), in order of start.
     ///
     /// # Errors
@@ -209,46 +229,83 @@ impl Folder {
         span: Option<Span>,
         mut each: impl FnMut(usize, &[Values]) -> Option<()>,
     ) -> Result<(), Error> {
+        let groups = self.groups(def, stores, span)?;
+        for part in groups.parts() {
+            groups.read(part, &mut each)?;
+        }
+        Ok(())
+    }
+
+    /// The row groups in which the stretches of a span stand.
+    fn groups(&self, def: &'static TableDef, stores: &[Store], span: Option<Span>) -> Result<Groups, Error> {
         let name = self.states_of(def).ok_or_else(|| Error::Bug(format!("{} has no stretches", def.name)))?;
         let missing = || Error::damaged(&self.path.join(MANIFEST), format!("it does not list {name}"), AGAIN);
         let all: Vec<Column> = def.cols.iter().zip(stores).map(|(c, s)| Column { col: *c, store: *s }).collect();
-        let reader = self.reader(name, &all)?.ok_or_else(missing)?;
+        let main = self.reader(name, &all)?.ok_or_else(missing)?;
         let start = def.col("start_ns").unwrap_or(0);
-        let mut hand_out = |reader: &Reader, rows, cols: Vec<Values>, keep: &dyn Fn(i64, i64, usize) -> bool| {
-            let (rows, cols) = cut(rows, cols, start, keep);
-            each(rows, &cols).ok_or_else(|| reader.damaged("a word that this corewise does not know"))
-        };
-        let mut names = Vec::new();
-        let mut first = 0;
+        let (mut within, mut index) = (0..main.groups(), None);
         if let Some(span) = span {
             // The last group that begins at or before the span; what is open at its begin stands in the index.
-            let begins = |g: usize| reader.range(g, start).map_or(i64::MIN, |(least, _)| least);
-            first = (0..reader.groups()).rev().find(|g| begins(*g) <= span.start.0).unwrap_or(0);
-            if first > 0 {
+            let begins = |g: usize| main.range(g, start).map_or(i64::MIN, |(least, _)| least);
+            within.start = within.clone().rev().find(|g| begins(*g) <= span.start.0).unwrap_or(0);
+            within.end = within.clone().find(|g| begins(*g) >= span.end.0).unwrap_or(within.end);
+            if within.start > 0 {
                 let with_group = [&all[..], &[Column { col: GROUP, store: Store::Key }]].concat();
-                let index = name.replace(".parquet", ".index.parquet");
-                let index = self.reader(&index, &with_group)?.ok_or_else(missing)?;
-                let wanted = first as i64;
-                for g in 0..index.groups() {
-                    if index.range(g, all.len()).is_some_and(|(least, most)| wanted < least || most < wanted) {
-                        continue;
-                    }
-                    let (rows, mut cols) = index.group(g, &mut names)?;
-                    let Some(Values::Key(of)) = cols.pop() else { continue };
-                    let overlaps =
-                        |s, e, row: usize| of.get(row) == Some(&wanted) && s < span.end.0 && e > span.start.0;
-                    hand_out(&index, rows, cols, &overlaps)?;
-                }
+                let file = name.replace(".parquet", ".index.parquet");
+                index = Some(self.reader(&file, &with_group)?.ok_or_else(missing)?);
             }
         }
-        for g in first..reader.groups() {
-            if span.is_some_and(|s| reader.range(g, start).is_some_and(|(least, _)| least >= s.end.0)) {
-                break;
-            }
-            let (rows, cols) = reader.group(g, &mut names)?;
-            hand_out(&reader, rows, cols, &|s, e, _| span.is_none_or(|span| s < span.end.0 && e > span.start.0))?;
-        }
-        Ok(())
+        Ok(Groups { main, index, within, of_group: all.len(), start, span })
+    }
+}
+
+/// The row groups of a file of stretches that are wanted, and the rows that were open at their begin.
+struct Groups {
+    main: Reader,
+    index: Option<Reader>,
+    within: std::ops::Range<usize>,
+    /// The index's column that says before which row group a row was open.
+    of_group: usize,
+    /// Where `start_ns` is, and `end_ns` behind it.
+    start: usize,
+    span: Option<Span>,
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+enum Part {
+    Index(usize),
+    Main(usize),
+}
+
+impl Groups {
+    /// All of them, in order of start.
+    fn parts(&self) -> impl DoubleEndedIterator<Item = Part> {
+        let wanted = self.within.start as i64;
+        let index = self.index.iter().flat_map(move |index| {
+            let has = move |g: &usize| index.range(*g, self.of_group).is_none_or(|(l, m)| l <= wanted && wanted <= m);
+            (0..index.groups()).filter(has)
+        });
+        index.map(Part::Index).chain(self.within.clone().map(Part::Main))
+    }
+
+    /// What `each` makes of the rows of one that overlap the span.
+    fn read<T>(&self, part: Part, each: impl FnOnce(usize, &[Values]) -> Option<T>) -> Result<T, Error> {
+        let (reader, group) = match (part, &self.index) {
+            (Part::Index(group), Some(index)) => (index, group),
+            (Part::Index(group) | Part::Main(group), _) => (&self.main, group),
+        };
+        let (rows, mut cols) = reader.group(group, &mut Vec::new())?;
+        let open_before = if cols.len() > self.of_group { cols.pop() } else { None };
+        let wanted = self.within.start as i64;
+        let (rows, cols) = cut(rows, cols, self.start, &|s, e, row| {
+            let of_group = match &open_before {
+                Some(Values::Key(of)) => of.get(row) == Some(&wanted),
+                _ => true,
+            };
+            of_group && self.span.is_none_or(|span| s < span.end.0 && e > span.start.0)
+        });
+        each(rows, &cols).ok_or_else(|| reader.damaged("a word that this corewise does not know"))
     }
 }
 

@@ -13,6 +13,7 @@
 //! other tools. Any engine that reads Parquet can read the files: integers are signed, units and documentation stand in
 //! the Arrow schema's field metadata, and every table has the column `trace` first.
 
+mod beside;
 mod chunk;
 mod encode;
 mod encoder;
@@ -34,6 +35,7 @@ mod states_out;
 mod words;
 mod writer;
 
+pub use beside::Migration;
 pub use error::Error;
 pub use event_tables::{EVENT_TABLES, STACKS};
 pub use folder::Folder;

@@ -8,6 +8,7 @@ use model::{
     ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use store::{Folder, FolderWriter, Making, Manifest, SourceFile};
 use topology::Machine;
@@ -303,6 +304,16 @@ fn stretches_come_back_and_a_range_is_all_that_overlaps_it() {
         folder.thread_stretches(span, |s| got.extend_from_slice(s)).unwrap();
         let want: Vec<_> = threads.iter().filter(|s| overlaps(s.span)).copied().collect();
         assert!(got == want, "{span:?}: {} of {} threads' stretches", got.len(), want.len());
+        // And backwards: all, or the last ones.
+        for most in [want.len() + 1, 1000] {
+            let mut got = Vec::new();
+            let each = |s: &_| {
+                got.push(*s);
+                if got.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            folder.thread_stretches_back(span, each).unwrap();
+            assert!(got.iter().eq(want.iter().rev().take(most)), "{span:?}: the last {most} of {}", want.len());
+        }
         let mut got = Vec::new();
         folder.cpu_stretches(span, |s| got.extend_from_slice(s)).unwrap();
         let want: Vec<_> = cpus.iter().filter(|s| overlaps(s.span)).copied().collect();

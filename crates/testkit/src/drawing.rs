@@ -25,7 +25,7 @@
 //! | `exec` | `A=3`: the switch in which A leaves says that it was charged 3 ms in its whole life |
 //! | `mark` | `A(`, `A)`: A marks a stretch, named as A is, that begins or ends here; `A`: a moment |
 //! | `cstate` | `2@1`: CPU 1 enters idle state 2; `-@1`: it leaves it |
-//! | `khz` | `800@1`: the frequency of CPU 1 is 800 kHz |
+//! | `freq` | `=2@1`: the frequency of CPU 1 is 2 GHz from here on |
 //! | `prio` | `A=98`: from here on, switches and wakings tell A's dynamic priority as 98; 120 where no row says so |
 //! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
@@ -139,17 +139,6 @@ impl Cell {
     }
 }
 
-/// What the rows `cstate` and `khz` say.
-fn power(row: &str, word: &str, place: Option<CpuId>) -> Option<What> {
-    let number = || word.parse().unwrap_or_else(|_| panic!("no number: {word}"));
-    match row {
-        "cstate" if word == "-" => Some(What::Idle { state: -1 }),
-        "cstate" => Some(What::Idle { state: number() }),
-        "khz" => Some(What::Frequency { of: place.unwrap_or(cpu(0)), khz: number() as u32 }),
-        _ => None,
-    }
-}
-
 impl Pen {
     fn row(&mut self, name: &str, cells: &[&str]) {
         if let Some(number) = name.strip_prefix("cpu") {
@@ -250,8 +239,9 @@ impl Pen {
     fn happens(&mut self, row: &str, column: usize, word: &str) {
         let (word, late) = word.strip_suffix('!').map_or((word, false), |w| (w, true));
         let (word, place) = word.split_once('@').map_or((word, None), |(w, n)| (w, Some(cpu(n.parse().unwrap()))));
-        if let Some(what) = power(row, word, place) {
-            return self.push(Phase::After, ms(column as i64), place.unwrap_or(cpu(0)), what);
+        if row == "cstate" {
+            let state = if word == "-" { -1 } else { word.parse().unwrap_or_else(|_| panic!("no state: {word}")) };
+            return self.push(Phase::After, ms(column as i64), place.unwrap_or(cpu(0)), What::Idle { state });
         }
         let (word, number) = word.split_once('=').map_or((word, 0), |(w, n)| (w, n.parse().unwrap()));
         let amount = ms(number);
@@ -264,6 +254,10 @@ impl Pen {
             "new" => self.wake(WakeKind::New, column, tid, place, waker, late),
             "migrate" => self.push(Phase::Before, at, here, What::Migrate { tid, from: cpu(0), to: here }),
             "charge" => self.push(Phase::Before, at, here, What::Charge { tid, ns: amount }),
+            "freq" => {
+                let khz = u32::try_from(number * 1_000_000).unwrap();
+                self.push(Phase::Before, at, here, What::Frequency { of: here, khz });
+            }
             "exec" => self.charged.push((column, tid, amount)),
             "mark" => {
                 let edge = match letter {

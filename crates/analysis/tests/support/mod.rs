@@ -1,13 +1,18 @@
 //! Traces through both stages of the accounting and every analysis.
 #![allow(dead_code, clippy::unwrap_used)] // each test uses its part
 
+pub mod figures;
 pub mod instants;
 
 use account::{Accountant, Collector, Rules, Totals};
-use analysis::{Batch, Context, Running};
+use analysis::critical::{Beside, End, LastRan, Pieces, Sums, Walk};
+use analysis::{Batch, Begins, Context, Running};
 use ingest::{Limits, Opened};
-use model::{CpuId, CpuStretch, Move, Ns, Span, Table, ThreadStretch, Value};
+use model::{
+    CpuId, CpuStretch, Event, Move, Ns, PowerChange, Rows, Span, Table, ThreadStretch, Tid, Value, What, tables,
+};
 use std::collections::BTreeMap;
+use testkit::{Mode, Random, Replay, Rng};
 use topology::Machine;
 
 /// A trace, accounted for, and every table of some span of it.
@@ -18,6 +23,7 @@ pub struct Analysed {
     pub threads: Vec<ThreadStretch>,
     pub cpus: Vec<CpuStretch>,
     pub moves: Vec<Move>,
+    pub power: Vec<PowerChange>,
     pub tables: BTreeMap<&'static str, Table>,
 }
 
@@ -28,6 +34,50 @@ impl Analysed {
         assert!(table.def.col(col).is_some(), "{} has no column {col}", table.def.name);
         (0..table.rows.len()).map(|row| table.int(row, col).unwrap_or(0)).collect()
     }
+}
+
+/// What is drawn, on a machine; with wakings, if it does not say otherwise.
+pub fn drawn(text: &str, machine: Machine, part: impl Fn(Span) -> Span) -> Analysed {
+    let drawn = testkit::trace(text);
+    let (has_waking, has_wakeup) = (drawn.facts.has_waking == Some(true), drawn.facts.has_wakeup == Some(true));
+    let rules = Rules { has_waking, has_wakes: has_waking || has_wakeup, ..Rules::default() };
+    analyse(drawn.opened(), machine, rules, part)
+}
+
+/// Cores with none, one and three siblings, of three classes; the last CPUs of a trace are on no list.
+const MACHINE: &str = "cpu0 P0\ncpu1 P0\ncpu2 E1\ncpu3 M2\ncpu4 P3\ncpu5 P3\ncpu6 P3\ncpu7 P3";
+
+/// A random trace, or a part of it.
+pub fn random(mode: Mode, seed: u64, steps: usize) -> Analysed {
+    let mut batch = Random { mode, seed, steps }.batch();
+    let mut rng = Rng(seed);
+    add_power(&mut batch.events, &mut rng);
+    let has_waking = !rng.one_in(3);
+    let rules = Rules { has_waking, has_wakes: has_waking || rng.one_in(2), ..Rules::default() };
+    let machine = if rng.one_in(4) { Machine::default() } else { testkit::machine(MACHINE) };
+    let parts = (rng.below(4) as i64, rng.below(4) as i64);
+    let part = |whole: Span| match parts {
+        (_, 0) => whole,
+        (from, to) => {
+            let from = Ns(whole.end.0 / 5 * from);
+            Span::new(from, (from + Ns(whole.end.0 / 5 * to + 1)).min(whole.end))
+        }
+    };
+    analyse(Replay::all(batch).opened(ingest::Facts::default()), machine, rules, part)
+}
+
+/// Idle states and frequencies, told at the times of other events.
+fn add_power(events: &mut Vec<Event>, rng: &mut Rng) {
+    let mut power = |event: &Event| {
+        let what = match rng.below(8) {
+            0 => What::Idle { state: -1 },
+            1 => What::Idle { state: rng.below(3) as i32 },
+            2 => What::Frequency { of: CpuId(rng.below(5) as u32), khz: 1000 * rng.below(3) as u32 },
+            _ => return None,
+        };
+        Some(Event { current: Tid::UNKNOWN, what, ..*event })
+    };
+    *events = events.iter().flat_map(|e| [Some(*e), power(e)]).flatten().collect();
 }
 
 /// `span`: a part of the recording, from the whole of it.
@@ -45,18 +95,50 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let context = Context { machine: &machine, span, followed: &followed, ready_known: totals.ready_known };
     let every: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
     let mut running = Running::start(&every, &context);
-    let (mut threads, mut cpus, mut moves) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut threads, mut cpus, mut moves, mut power) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut stretches = collector.finish();
     let each = |steps: &account::Together<'_>| {
-        let account::Together { threads: t, cpus: c, moves: m, marks, power } = *steps;
-        running.push(&Batch { threads: t, cpus: c, moves: m, marks, power });
+        let account::Together { threads: t, cpus: c, moves: m, marks, power: p } = *steps;
+        running.push(&Batch { threads: t, cpus: c, moves: m, marks, power: p });
         threads.extend_from_slice(t);
         cpus.extend_from_slice(c);
         moves.extend_from_slice(m);
+        power.extend_from_slice(p);
     };
     stretches.steps(each).unwrap();
     let tables = running.finish(names).into_iter().map(|t| (t.def.name, t)).collect();
-    Analysed { totals, machine, span, threads, cpus, moves, tables }
+    Analysed { totals, machine, span, threads, cpus, moves, power, tables }
+}
+
+/// The critical path to the end of a number's last life, or of who ran last, by itself and in sums.
+///
+/// # Errors
+/// The number is no thread's.
+pub fn critical(a: &Analysed, ends: Option<Tid>) -> Result<[Table; 2], Tid> {
+    let mut tables = [Table::new(&tables::CRITICAL_PATH), Table::new(&tables::CRITICAL_BY_THREAD)];
+    let mut last = LastRan::new(a.span);
+    last.push(&a.cpus);
+    let Some(end) = ends.map(End::Tid).or_else(|| last.thread().map(End::Thread)) else { return Ok(tables) };
+    let (mut walk, mut path) = (Walk::new(a.span, end), Vec::new());
+    for stretch in a.threads.iter().rev() {
+        if !walk.is_done() && walk.wants(stretch) {
+            walk.take(stretch, Begins::Here, |s| path.push(*s));
+        }
+    }
+    path.extend(walk.finish()?);
+    path.reverse();
+    let followed: Vec<CpuId> = a.totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect();
+    let ready_known = a.totals.ready_known;
+    let mut pieces = Pieces::new(&Context { machine: &a.machine, span: a.span, followed: &followed, ready_known });
+    let mut sums = Sums::default();
+    let mut each = |piece: &analysis::critical::Piece| {
+        piece.row(&mut tables[0] as &mut dyn Rows);
+        sums.push(piece);
+    };
+    pieces.push(&Beside { path: &path, cpus: &a.cpus, moves: &a.moves, power: &a.power }, &mut each);
+    pieces.finish(&mut each);
+    sums.finish(a.span, &mut tables[1]);
+    Ok(tables)
 }
 
 pub fn text(value: &Value) -> String {

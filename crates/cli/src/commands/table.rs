@@ -4,8 +4,8 @@ use crate::args::{Global, range};
 use crate::failure::{Failure, OK};
 use crate::output::{create, stdout};
 use clap::ValueEnum;
-use engine::{Asked, Format};
-use model::Span;
+use engine::{Asked, Format, Session};
+use model::{Span, Tid};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -14,12 +14,14 @@ Examples:
   corewise table run.cw threads
   corewise table run.cw threads --format csv -o threads.csv
   corewise table run.cw concurrency --range 1.5s..2s
+  corewise table run.cw critical_by_thread --thread 4321 --range 1.5s..1.516s
   corewise table perf.data thread_state --format parquet -o states.parquet
 
 `corewise tables` lists the tables and explains their columns. Behind each column that holds keys of threads stands their \
 last name (thread_name, thief_name, …), but for --no-names. Times are nanoseconds. csv, json and parquet have the column \
 `trace` first; where a file was not imported, all of it is read for its checksum. Times of --range count from the start of the recording; sums \
-that are kept only for the whole recording (threads, cpus, …) refuse it.";
+that are kept only for the whole recording (threads, cpus, …) refuse it. The critical path leads to where a thread came by the \
+end of that time: --thread says which; without it, the one that runs there, of several the one that came to run last.";
 
 /// Write one table of a trace as Markdown, csv, json or Parquet
 #[derive(Debug, clap::Args)]
@@ -36,6 +38,9 @@ pub struct Args {
     /// Leave out the names beside keys of threads (thread_name, waker_name, …)
     #[arg(long)]
     no_names: bool,
+    /// Whose end critical_path and critical_by_thread lead to: the last life of this number that began in that time or before
+    #[arg(long, value_name = "TID")]
+    thread: Option<i32>,
     /// In which form
     #[arg(long, default_value = "md")]
     format: Form,
@@ -71,8 +76,16 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if args.format == Form::Parquet && args.output.is_none() && std::io::stdout().is_terminal() {
         return Err(Failure::usage("parquet is no text for a terminal: name a file with -o FILE"));
     }
-    let session = global.open(&args.trace)?;
-    session.definition(&args.name)?;
+    let mut session = global.open(&args.trace)?;
+    let def = session.definition(&args.name)?;
+    if let Some(tid) = args.thread {
+        if !Session::is_critical(def) {
+            let why =
+                "--thread says whose end the critical path leads to: critical_path and critical_by_thread take it";
+            return Err(Failure::usage(format!("{why}, {} does not", def.name)));
+        }
+        session = session.ending_with(Tid(tid));
+    }
     let asked = Asked { table: &args.name, span: args.range, names: !args.no_names };
     match &args.output {
         None => {

@@ -108,6 +108,7 @@ enum Kind {
         tid: Field,
         prio: Field,
         target: Option<Field>,
+        flags: Option<Field>,
     },
     Migrate {
         tid: Field,
@@ -154,7 +155,8 @@ impl Kind {
         let f = |name| format.field(name);
         let wake = |kind| {
             let (comm, tid, prio) = (f("comm")?, f("pid")?, f("prio")?);
-            Some(Self::Wake { kind, comm, tid, prio, target: f("target_cpu").or_else(|| f("cpu")) })
+            let target = f("target_cpu").or_else(|| f("cpu"));
+            Some(Self::Wake { kind, comm, tid, prio, target, flags: f("common_flags") })
         };
         match format.name.as_str() {
             "sched_switch" => Some(Self::Switch {
@@ -190,11 +192,15 @@ impl Kind {
     }
 }
 
+/// Bits of `common_flags` (`enum trace_flag_type` of the kernel): in a hardware interrupt, in one that cannot be masked. Not
+/// those of softirqs, which mostly run in the name of who raised them (a task that sends a packet to its own machine).
+const IN_INTERRUPT: i64 = 0x08 | 0x40;
+
 /// Where a record was taken, as its source says.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) at: Ns,
-    /// The task that was current.
+    /// The task that was current; of a text that tells that it was in an interrupt, [`Tid::IDLE`].
     pub(crate) current: Tid,
     /// The callchain that was recorded with it.
     pub(crate) stack: StackId,
@@ -266,14 +272,15 @@ impl Decoder {
                     prev_exec: Ns::MIN,
                 })
             }
-            Kind::Wake { kind, comm: name, tid: who, prio, target } => {
+            Kind::Wake { kind, comm: name, tid: who, prio, target, flags } => {
                 let tid = tid(*who)?;
+                let flags = flags.map(int).transpose()?.unwrap_or(0);
                 What::Wake(Wake {
                     tid,
                     name: comm(tid, *name, raw, order, names, out)?,
                     kind: *kind,
                     target: target.map(cpu).transpose()?,
-                    waker: place.current,
+                    waker: if flags & IN_INTERRUPT == 0 { place.current } else { Tid::IDLE },
                     prio: int(*prio)? as i16,
                     stamp: place.at,
                 })
@@ -338,6 +345,38 @@ impl Decoder {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    /// A softirq mostly runs in the name of whom it came upon; an interrupt, and one within a softirq, does not.
+    #[test]
+    fn who_was_interrupted_woke_nobody() {
+        let field = |what: &str, offset: usize, size: usize| {
+            format!("\tfield:{what};\toffset:{offset};\tsize:{size};\tsigned:0;\n")
+        };
+        let format = |flags: &str| {
+            let fields = [field("char comm[16]", 8, 16), field("pid_t pid", 24, 4), field("int prio", 28, 4)].concat();
+            let common = field("unsigned short common_type", 0, 2);
+            format!("name: sched_waking\nID: 3\nformat:\n{common}{flags}\n{fields}\nprint fmt: \"\"\n")
+        };
+        let waker = |format: &str, flags: u8| {
+            let mut decoder = Decoder::new(ByteOrder::Little);
+            decoder.learn(&EventFormat::parse(format).unwrap());
+            let mut raw = [0; 32];
+            (raw[0], raw[2], raw[24]) = (3, flags, 9);
+            let place = Place { at: Ns(5), current: Tid(7), stack: StackId::NONE };
+            match decoder.decode(&raw, place, &mut Names::new(), &mut Batch::default()) {
+                Ok(What::Wake(wake)) => wake.waker,
+                other => panic!("{other:?}"),
+            }
+        };
+        let told = format(&field("unsigned char common_flags", 2, 1));
+        for (flags, by) in [(0, 7), (0x01, 7), (0x10, 7), (0x08, 0), (0x19, 0), (0x40, 0)] {
+            assert_eq!(waker(&told, flags), Tid(by), "{flags:#x}");
+        }
+        assert_eq!(waker(&format(""), 0x08), Tid(7), "a format without flags tells of none");
+    }
+
     #[test]
     fn names_are_padded_as_the_kernel_does() {
         for length in 0..20 {
@@ -347,7 +386,7 @@ mod tests {
             if fits {
                 field[..length].copy_from_slice(name);
             }
-            assert_eq!(super::padded(name), fits.then_some(field), "{length}");
+            assert_eq!(padded(name), fits.then_some(field), "{length}");
         }
     }
 }

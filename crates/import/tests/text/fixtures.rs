@@ -2,7 +2,7 @@
 
 use crate::referee::compare;
 use crate::{Read, file, pipe};
-use model::What;
+use model::{Wake, What};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -143,6 +143,11 @@ fn plain_words(read: &Read, event: &model::Event) -> String {
                 if s.prev.0 < 0 || s.next.0 < 0 { ("", "") } else { (read.name(s.prev_name), read.name(s.next_name)) };
             let prio = (s.prev_prio, s.next_prio);
             format!("{} {} {:?} {} {:?} {names:?} {prio:?}", event.at.0, event.cpu.0, s.prev, s.next.0, s.out)
+        }
+        // Only a record has the flags that tell of an interrupt: here whoever was current woke.
+        What::Wake(w) => {
+            let what = What::Wake(Wake { waker: event.current, ..w });
+            read.words(&model::Event { what, ..*event })
         }
         _ => read.words(event),
     }

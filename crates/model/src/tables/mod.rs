@@ -4,6 +4,7 @@
 //! the start of the recording.
 
 mod columns;
+mod critical;
 mod marks;
 mod moves;
 mod named;
@@ -11,6 +12,7 @@ mod power;
 mod smt;
 mod wait;
 
+pub use critical::{CRITICAL_BY_THREAD, CRITICAL_PATH};
 pub use marks::MARKS;
 pub use moves::{IDLE_PERIODS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
 pub use named::named;
@@ -138,9 +140,7 @@ pub const THREAD_STATE: TableDef = TableDef {
         int("cpu", "", "Running: where. Ready: on whose run queue it began. Else: where it was last.").or_null(),
         text("core_type", "Running: the type of that CPU.").or_null(),
         text("reason", "Why: the kernel's state letter for blocked, else a word.").or_null(),
-        int("waker", "", "Ready: the thread (key) that woke it; 0: an interrupt did, while its CPU was idle.")
-            .or_null()
-            .of_thread(),
+        int("waker", "", "Ready: the thread (key) that woke it; 0: an interrupt did.").or_null().of_thread(),
         ns("exec_ns", "Running: what the kernel charged.").or_null(),
         int("prio", "", "Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair), where told.").or_null(),
     ],
@@ -236,6 +236,8 @@ pub const ALL: &[&TableDef] = &[
     &SMT_BESIDE,
     &PLACEMENT,
     &MARKS,
+    &CRITICAL_BY_THREAD,
+    &CRITICAL_PATH,
     &LOSS,
     &THREAD_STATE,
     &CPU_STATE,

@@ -100,7 +100,8 @@ pub const WAKERS: TableDef = TableDef {
         int(
             "waker",
             "",
-            "The thread (key) that ran when the other was woken; 0: the idle task, so an interrupt; null: not told.",
+            "The thread (key) that ran when the other was woken; 0: it was an interrupt, since no thread ran there, or since the \
+             source tells (its flags; not all have them); null: not told.",
         )
         .or_null()
         .of_thread(),

@@ -19,6 +19,8 @@ pub(super) struct Head<'l> {
     pub(super) tid: Tid,
     pub(super) pid: Pid,
     pub(super) cpu: CpuId,
+    /// The flags tell that it was in a hardware interrupt.
+    pub(super) interrupt: bool,
     pub(super) stamp: Stamp,
     pub(super) event: &'l [u8],
     pub(super) args: &'l [u8],
@@ -30,6 +32,8 @@ const MOST_CPUS: u64 = 1 << 16;
 const MOST_BRACKETS: usize = 8;
 /// `d..3.`, and what kernels may add to it.
 const LONGEST_FLAGS: usize = 8;
+/// In a hardware interrupt, in one within a softirq, in one that cannot be masked; no other column of the flags has these.
+const IN_INTERRUPT: &[u8] = b"hHzZ";
 
 /// Reads a line; `None` where it is of another kind.
 #[inline]
@@ -47,15 +51,16 @@ fn around(line: &[u8], open: usize) -> Option<Head<'_>> {
     }
     let (comm, tid, pid) = task(&line[..open])?;
     let rest = blanks(rest);
-    let (stamp, rest) = match stamp(rest) {
-        Some(found) => found,
+    let (flags, (stamp, rest)) = match stamp(rest) {
+        Some(found) => (&[][..], found),
         None => {
             let flags = rest.iter().position(|b| *b == b' ').filter(|n| *n <= LONGEST_FLAGS)?;
-            stamp(blanks(&rest[flags..]))?
+            (&rest[..flags], stamp(blanks(&rest[flags..]))?)
         }
     };
+    let interrupt = flags.iter().any(|flag| IN_INTERRUPT.contains(flag));
     let (event, args) = event(rest);
-    Some(Head { comm, tid, pid, cpu: CpuId(cpu as u32), stamp, event, args })
+    Some(Head { comm, tid, pid, cpu: CpuId(cpu as u32), interrupt, stamp, event, args })
 }
 
 /// `comm-tid`, with a process in parentheses or not.
@@ -106,6 +111,16 @@ mod tests {
             text(h.event),
             text(h.args)
         ))
+    }
+
+    #[test]
+    fn flags_tell_of_interrupts() {
+        for (flags, interrupt) in
+            [("d.h2.", true), ("dNH1", true), ("dN.h3", true), ("d.s2.", false), ("dN.3.", false), ("", false)]
+        {
+            let line = format!("sh-7 [001] {flags} 2.5: sched_waking: x");
+            assert_eq!(head(line.as_bytes()).unwrap().interrupt, interrupt, "{flags}");
+        }
     }
 
     #[test]

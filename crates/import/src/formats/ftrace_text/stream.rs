@@ -6,7 +6,7 @@ use crate::text::scan::{blanks, number, seconds};
 use crate::text::{BATCH, Line, Lines, Told};
 use crate::tracepoint::{Arguments, Place, frequency, marker};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, Clock, CpuId, Event, Mark, MarkEdge, NameId, StackId, What};
+use model::{Batch, Clock, CpuId, Event, Mark, MarkEdge, NameId, StackId, Tid, What};
 
 /// A longer text of a program is cut: atrace's own limit is a quarter of it.
 const LONGEST_MARK: usize = 4096;
@@ -58,7 +58,8 @@ impl Events {
 
     #[inline]
     fn event(&mut self, head: &Head<'_>, offset: u64, out: &mut Batch, bad: &mut dyn Ledger) {
-        let place = Place { at: head.stamp.at, current: head.tid, stack: StackId::NONE };
+        let current = if head.interrupt { Tid::IDLE } else { head.tid };
+        let place = Place { at: head.stamp.at, current, stack: StackId::NONE };
         let what = match head.event {
             b"tracing_mark_write" | b"0" => self.mark(head, head.args, out),
             b"print" | b"bprint" | b"bputs" => self.mark(head, behind_function(head.args), out),

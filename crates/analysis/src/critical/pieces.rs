@@ -1,0 +1,201 @@
+//! What each piece of the path was: on which kind of core, beside whom, behind whom.
+
+use crate::{Context, World};
+use model::{
+    CoreType, CpuId, CpuState, CpuStretch, Move, Ns, PowerChange, Reason, Rows, Span, ThreadKey, ThreadState,
+    ThreadStretch, Tid, Value,
+};
+
+/// The path and what happened beside it, each kind in order of time; all kinds up to the same time.
+#[derive(Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// What a [`Walk`](crate::critical::Walk) kept.
+    pub path: &'a [ThreadStretch],
+    /// CPUs' stretches.
+    pub cpus: &'a [CpuStretch],
+    /// Ready threads that were moved to another run queue.
+    pub moves: &'a [Move],
+    /// CPUs' idle states and frequencies.
+    pub power: &'a [PowerChange],
+}
+
+/// A part of the path in which nothing changes that the table tells.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Piece {
+    /// When.
+    pub span: Span,
+    /// Who.
+    pub thread: ThreadKey,
+    /// Its number, where told.
+    pub tid: Tid,
+    /// What it did.
+    pub state: ThreadState,
+    /// Running: where. Ready: on whose run queue.
+    pub cpu: Option<CpuId>,
+    /// Of that CPU's core.
+    pub core_type: Option<CoreType>,
+    /// Running: what the other CPUs of the core did; busy, if one was. `None`: there are none that anybody told.
+    pub sibling: Option<CpuState>,
+    /// Running: that CPU's frequency in kHz, where told.
+    pub khz: Option<u32>,
+    /// Ready: what that CPU did, and whom it ran.
+    pub queue: Option<(CpuState, ThreadKey)>,
+    /// Why.
+    pub reason: Reason,
+    /// Ready since a waking: who woke it; blocked: who ended that.
+    pub waker: ThreadKey,
+    /// Its dynamic priority; `i16::MIN` where not told.
+    pub prio: i16,
+}
+
+impl Piece {
+    /// The word in tables.
+    #[must_use]
+    pub fn state(&self) -> &'static str {
+        if self.is_latency() { "wakeup_latency" } else { self.state.as_str() }
+    }
+
+    /// Ready, while the CPU of its run queue was idle.
+    #[must_use]
+    pub fn is_latency(&self) -> bool {
+        matches!(self.queue, Some((CpuState::Idle, _)))
+    }
+
+    /// A row of [`model::tables::CRITICAL_PATH`].
+    pub fn row(&self, out: &mut dyn Rows) {
+        let known = |thread: &ThreadKey| *thread != ThreadKey::UNKNOWN;
+        let behind = self.queue.filter(|(state, _)| *state == CpuState::Busy).map(|(_, thread)| thread);
+        out.row(&[
+            self.span.start.into(),
+            self.span.end.into(),
+            self.thread.0.into(),
+            tid(self.tid),
+            self.state().into(),
+            self.cpu.map(|c| i64::from(c.0)).into(),
+            self.core_type.map(CoreType::as_str).into(),
+            self.sibling.map(CpuState::as_str).into(),
+            self.khz.map(i64::from).into(),
+            behind.filter(known).map(|t| t.0).into(),
+            self.reason.word().into(),
+            Some(self.waker).filter(known).map(|t| t.0).into(),
+            Some(self.prio).filter(|p| *p != i16::MIN).map(i64::from).into(),
+        ]);
+    }
+}
+
+/// Null where nobody told.
+pub(super) fn tid(tid: Tid) -> Value {
+    Some(tid).filter(|t| *t != Tid::UNKNOWN).map(|t| i64::from(t.0)).into()
+}
+
+/// A fold over the path and what happened beside it, in order of time, to its pieces.
+pub struct Pieces {
+    span: Span,
+    world: World,
+    /// Who is on the path now, and on whose run queue it is, if it is ready.
+    on_path: Option<(ThreadStretch, Option<CpuId>)>,
+    /// What was before has been told, or stands in `open`.
+    since: Ns,
+    open: Option<Piece>,
+}
+
+impl Pieces {
+    /// Before anything happened.
+    #[must_use]
+    pub fn new(context: &Context<'_>) -> Self {
+        let world = World::new(context);
+        Self { span: context.span, world, on_path: None, since: context.span.start, open: None }
+    }
+
+    /// Goes on; `each` gets the pieces that are over.
+    pub fn push(&mut self, beside: &Beside<'_>, mut each: impl FnMut(&Piece)) {
+        let Beside { mut path, mut cpus, mut moves, mut power } = *beside;
+        loop {
+            let on_path = path.first().map_or(Ns::MAX, |s| s.span.start);
+            let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
+            let moved = moves.first().map_or(Ns::MAX, |m| m.at);
+            let powered = power.first().map_or(Ns::MAX, |c| c.at);
+            let now = on_path.min(cpu).min(moved).min(powered);
+            self.until(now, &mut each);
+            // Of one instant only this counts: who is moved as it becomes ready is ready first.
+            if let (true, Some((first, rest))) = (on_path == now, path.split_first()) {
+                path = rest;
+                self.open.take().iter().for_each(&mut each);
+                self.on_path = Some((*first, first.cpu));
+            } else if let (true, Some((first, rest))) = (cpu == now, cpus.split_first()) {
+                cpus = rest;
+                self.world.cpu(first);
+            } else if let (true, Some((first, rest))) = (powered == now, power.split_first()) {
+                power = rest;
+                self.world.power(first);
+            } else if let Some((first, rest)) = moves.split_first() {
+                moves = rest;
+                if let Some((stretch, queue)) = &mut self.on_path
+                    && stretch.thread == first.thread
+                {
+                    *queue = Some(first.to);
+                }
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// The span is over.
+    pub fn finish(mut self, mut each: impl FnMut(&Piece)) {
+        self.until(self.span.end, &mut each);
+        self.open.iter().for_each(each);
+    }
+
+    /// Nothing changed until now.
+    fn until(&mut self, now: Ns, each: &mut impl FnMut(&Piece)) {
+        // Behind the last of what is at hand more may come before the end of the span.
+        if now == Ns::MAX {
+            return;
+        }
+        let to = now.min(self.span.end);
+        if let Some((stretch, queue)) = &self.on_path
+            && self.since < to
+        {
+            let piece = self.piece(stretch, *queue, Span::new(self.since, to));
+            match &mut self.open {
+                Some(open) if (Piece { span: piece.span, ..*open }) == piece => open.span.end = to,
+                open => open.replace(piece).iter().for_each(each),
+            }
+        }
+        self.since = self.since.max(to);
+    }
+
+    fn piece(&self, stretch: &ThreadStretch, queue: Option<CpuId>, span: Span) -> Piece {
+        let running = stretch.state == ThreadState::Running;
+        let ready = stretch.state == ThreadState::Ready;
+        let cpu = if ready { queue } else { stretch.cpu.filter(|_| running) };
+        let place = cpu.and_then(|c| self.world.place(c));
+        let now = place.map(|p| &self.world.cpus[p]);
+        Piece {
+            span,
+            thread: stretch.thread,
+            tid: stretch.tid,
+            state: stretch.state,
+            cpu,
+            core_type: now.map(|c| c.core_type),
+            sibling: place.filter(|_| running).and_then(|p| self.sibling(p)),
+            khz: place.filter(|_| running).and_then(|p| self.world.cpus[p].khz),
+            queue: now.filter(|_| ready).map(|c| (c.state, c.thread)),
+            reason: stretch.reason,
+            waker: stretch.waker_thread,
+            prio: stretch.prio,
+        }
+    }
+
+    /// What the other CPUs of a CPU's core do.
+    fn sibling(&self, place: usize) -> Option<CpuState> {
+        let core = &self.world.cores[self.world.cpus[place].core];
+        let others = core.cpus.iter().filter(|p| **p != place).map(|p| self.world.cpus[*p].state);
+        others.min_by_key(|state| match state {
+            CpuState::Busy => 0,
+            CpuState::Unknown => 1,
+            CpuState::Idle => 2,
+        })
+    }
+}

@@ -1,0 +1,102 @@
+//! The pieces of the path, thread by thread.
+
+use super::Piece;
+use super::pieces::tid;
+use model::{CoreType, CpuState, Ns, Rows, Span, ThreadKey, ThreadState, Tid};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// A fold over pieces.
+#[derive(Clone, Debug, Default)]
+pub struct Sums {
+    threads: BTreeMap<ThreadKey, Sum>,
+    /// Who was on the path last.
+    last: Option<ThreadKey>,
+}
+
+#[derive(Clone, Debug)]
+struct Sum {
+    tid: Tid,
+    path: Ns,
+    /// In the order of the columns.
+    running: [Ns; 5],
+    beside_busy: Ns,
+    ready: Ns,
+    latency: Ns,
+    blocked: Ns,
+    exited: Ns,
+    unknown: Ns,
+    visits: i64,
+}
+
+/// Which of the columns of running time.
+fn column(core_type: Option<CoreType>) -> usize {
+    match core_type {
+        Some(CoreType::Performance) => 0,
+        Some(CoreType::Middle) => 1,
+        Some(CoreType::Efficient) => 2,
+        Some(CoreType::LowPower) => 3,
+        Some(CoreType::Uniform) | None => 4,
+    }
+}
+
+impl Sum {
+    fn new() -> Self {
+        let none = Ns::ZERO;
+        Self {
+            tid: Tid::UNKNOWN,
+            path: none,
+            running: [none; 5],
+            beside_busy: none,
+            ready: none,
+            latency: none,
+            blocked: none,
+            exited: none,
+            unknown: none,
+            visits: 0,
+        }
+    }
+
+    fn of(&mut self, piece: &Piece) -> &mut Ns {
+        match piece.state {
+            ThreadState::Running => &mut self.running[column(piece.core_type)],
+            ThreadState::Ready if piece.is_latency() => &mut self.latency,
+            ThreadState::Ready => &mut self.ready,
+            ThreadState::Blocked => &mut self.blocked,
+            ThreadState::Exited => &mut self.exited,
+            ThreadState::Unknown => &mut self.unknown,
+        }
+    }
+}
+
+impl Sums {
+    /// The next piece, in order of time.
+    pub fn push(&mut self, piece: &Piece) {
+        let sum = self.threads.entry(piece.thread).or_insert_with(Sum::new);
+        let time = piece.span.len();
+        sum.tid = sum.tid.max(piece.tid);
+        sum.path = sum.path + time;
+        sum.visits += i64::from(self.last != Some(piece.thread));
+        if piece.sibling == Some(CpuState::Busy) {
+            sum.beside_busy = sum.beside_busy + time;
+        }
+        let of = sum.of(piece);
+        *of = *of + time;
+        self.last = Some(piece.thread);
+    }
+
+    /// Rows of [`model::tables::CRITICAL_BY_THREAD`].
+    pub fn finish(self, span: Span, out: &mut dyn Rows) {
+        let mut threads: Vec<(ThreadKey, Sum)> = self.threads.into_iter().collect();
+        threads.sort_by_key(|(thread, sum)| (Reverse(sum.path), *thread));
+        for (thread, sum) in threads {
+            let mut row = vec![thread.0.into(), tid(sum.tid), sum.path.into()];
+            row.push((sum.path.0 as f64 / span.len().0.max(1) as f64).into());
+            row.extend(sum.running.map(Into::into));
+            let rest = [sum.beside_busy, sum.ready, sum.latency, sum.blocked, sum.exited, sum.unknown];
+            row.extend(rest.map(Into::into));
+            row.push(sum.visits.into());
+            out.row(&row);
+        }
+    }
+}

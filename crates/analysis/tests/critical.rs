@@ -1,0 +1,239 @@
+//! The critical path of random traces: what must hold of it, and the same found the slow way, every piece looked up anew.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod support;
+
+use model::{
+    CpuState, Ns, Power, PowerChange, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, tables,
+};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use support::instants::{Cpu, Instant, instants};
+use support::{Analysed, critical};
+use testkit::{Mode, Rng};
+
+/// A random trace or a part of it, and whose end counts.
+fn drawn(mode: Mode, seed: u64, steps: usize) -> (Analysed, Option<Tid>) {
+    let analysed = support::random(mode, seed, steps);
+    let mut rng = Rng(seed ^ 1);
+    let tids: Vec<Tid> = analysed.threads.iter().map(|s| s.tid).collect();
+    let ends = if rng.one_in(3) { None } else { rng.pick(&tids) };
+    (analysed, ends)
+}
+
+fn holds(a: &Analysed, path: &Table, sums: &Table) -> Result<(), TestCaseError> {
+    let int = |row, col| path.int(row, col);
+    let mut at = a.span.start.0;
+    let mut by_thread = BTreeMap::<i64, BTreeMap<String, i64>>::new();
+    for row in 0..path.rows.len() {
+        let (start, end, thread) =
+            (int(row, "start_ns").unwrap(), int(row, "end_ns").unwrap(), int(row, "thread").unwrap());
+        prop_assert_eq!(start, at, "a gap or an overlap");
+        prop_assert!(start < end);
+        at = end;
+        let state = path.text(row, "state").unwrap();
+        let is = if state == "wakeup_latency" { "ready" } else { state };
+        let within = |s: &&ThreadStretch| s.thread.0 == thread && s.span.start.0 <= start && end <= s.span.end.0;
+        match a.threads.iter().find(within) {
+            Some(s) => {
+                prop_assert_eq!(s.state.as_str(), is);
+                prop_assert!(state != "running" || s.cpu.map(|c| i64::from(c.0)) == int(row, "cpu"));
+            }
+            None => prop_assert_eq!((state, path.text(row, "reason")), ("unknown", None)),
+        }
+        // The path comes to another thread only where that one was woken, and from whom woke it.
+        if row > 0 && int(row - 1, "thread") != Some(thread) {
+            prop_assert_eq!((is, int(row, "waker")), ("ready", int(row - 1, "thread")));
+        }
+        let sums = by_thread.entry(thread).or_default();
+        let column = match state {
+            "running" => format!("running_{}", path.text(row, "core_type").unwrap_or("uniform")),
+            other => other.to_owned(),
+        };
+        let beside = path.text(row, "sibling") == Some("busy");
+        for column in [Some("path".to_owned()), Some(column), beside.then(|| "beside_busy".to_owned())] {
+            *column.map_or(&mut 0, |c| sums.entry(c + "_ns").or_default()) += end - start;
+        }
+    }
+    prop_assert!(path.rows.is_empty() || at == a.span.end.0);
+    prop_assert_eq!(by_thread.len(), sums.rows.len());
+    for row in 0..sums.rows.len() {
+        let of = &by_thread[&sums.int(row, "thread").unwrap()];
+        for col in sums.def.cols.iter().filter(|c| c.name.ends_with("_ns")) {
+            prop_assert_eq!(sums.int(row, col.name), Some(of.get(col.name).copied().unwrap_or(0)), "{}", col.name);
+        }
+    }
+    Ok(())
+}
+
+/// A row of the table, but for the number.
+type Row = Vec<Value>;
+
+/// The path, from the end: each stretch by looking through all of them.
+fn slow(a: &Analysed, ends: Option<Tid>) -> Vec<Row> {
+    let cuts = cuts(a);
+    let covers = |s: &&ThreadStretch, at: Ns| s.span.start < at && s.span.end > a.span.start;
+    let last_begun = |of: &dyn Fn(&ThreadStretch) -> bool, at: Ns| {
+        a.threads.iter().filter(|s| of(s) && covers(s, at)).max_by_key(|s| s.span.start)
+    };
+    let mut who = match ends {
+        Some(tid) => last_begun(&|s| s.tid == tid, a.span.end).map(|s| s.thread),
+        None => {
+            let busy = a.cpus.iter().filter(|s| s.state == CpuState::Busy && s.span.overlap(a.span).is_some());
+            busy.max_by_key(|s| (s.span.end.min(a.span.end), s.span.start, s.cpu)).map(|s| s.thread)
+        }
+    };
+    let (mut rows, mut at, mut ended_by) = (Vec::new(), a.span.end, ThreadKey::UNKNOWN);
+    let mut tid = None;
+    while let Some(thread) = who.filter(|_| at > a.span.start) {
+        let found = last_begun(&|s| s.thread == thread, at).copied();
+        tid = found.map(|s| s.tid).or(tid);
+        let told_until = found.map_or(a.span.start, |s| s.span.end.min(at));
+        if told_until < at {
+            rows.push(vec![
+                told_until.into(),
+                at.into(),
+                thread.0.into(),
+                tid.map(|t| i64::from(t.0)).into(),
+                "unknown".into(),
+            ]);
+        }
+        let Some(s) = found else { break };
+        let woken = s.state == ThreadState::Ready && matches!(s.reason, Reason::Woken | Reason::New);
+        let waker = match s.state {
+            ThreadState::Ready if woken => s.waker_thread,
+            ThreadState::Blocked => ended_by,
+            _ => ThreadKey::UNKNOWN,
+        };
+        let mut pieces = pieces(a, &cuts, &s, told_until, waker);
+        pieces.reverse();
+        rows.extend(pieces);
+        at = s.span.start;
+        ended_by = if woken && waker.0 <= 0 { waker } else { ThreadKey::UNKNOWN };
+        if woken && waker.0 > 0 {
+            (who, tid) = (Some(waker), None);
+        }
+    }
+    rows.reverse();
+    rows
+}
+
+/// Where anything changes, and what the CPUs do from then on.
+fn cuts(a: &Analysed) -> Vec<(Span, Instant)> {
+    let mut at = a.span.start;
+    let span = |i: Instant| {
+        let span = Span::new(at, at + Ns(i.ns));
+        at = span.end;
+        (span, i)
+    };
+    instants(a).into_iter().map(span).collect()
+}
+
+/// A stretch until a time, cut wherever something changes, what is the same joined again.
+fn pieces(a: &Analysed, all: &[(Span, Instant)], s: &ThreadStretch, until: Ns, waker: ThreadKey) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for (within, now) in all {
+        let Some(within) = Span::new(s.span.start, until).overlap(*within) else { continue };
+        // Moves and frequencies cut a stretch as well.
+        let mut borders = vec![within.start, within.end];
+        let told = a.moves.iter().map(|m| m.at).chain(a.power.iter().map(|p| p.at));
+        borders.extend(told.filter(|at| within.start < *at && *at < within.end));
+        borders.sort_unstable();
+        borders.dedup();
+        for border in borders.windows(2) {
+            let row = row(a, now, s, Span::new(border[0], border[1]), waker);
+            match rows.last_mut() {
+                Some(last) if last[2..] == row[2..] => last[1] = row[1].clone(),
+                _ => rows.push(row),
+            }
+        }
+    }
+    rows
+}
+
+fn row(a: &Analysed, now: &Instant, s: &ThreadStretch, span: Span, waker: ThreadKey) -> Row {
+    let key = |thread: ThreadKey| (thread != ThreadKey::UNKNOWN).then_some(thread.0);
+    let moved = a.moves.iter().rfind(|m| m.thread == s.thread && s.span.start <= m.at && m.at <= span.start);
+    let cpu = match s.state {
+        ThreadState::Running => s.cpu,
+        ThreadState::Ready => moved.map(|m| m.to).or(s.cpu),
+        _ => None,
+    };
+    let core = now.cores.iter().find(|core| core.cpus.iter().any(|c| Some(c.id) == cpu));
+    let (here, others): (Vec<&Cpu>, Vec<&Cpu>) =
+        core.iter().flat_map(|core| &core.cpus).partition(|c| Some(c.id) == cpu);
+    let is = |state| others.iter().any(|c| c.state == state);
+    let sibling = match s.state {
+        ThreadState::Running if is(CpuState::Busy) => Some("busy"),
+        ThreadState::Running if is(CpuState::Unknown) => Some("unknown"),
+        ThreadState::Running if !others.is_empty() => Some("idle"),
+        _ => None,
+    };
+    let khz = |change: &PowerChange| match change.to {
+        Power::Frequency(khz) if Some(change.cpu) == cpu && change.at <= span.start => Some(i64::from(khz)),
+        _ => None,
+    };
+    let running = s.state == ThreadState::Running && !here.is_empty();
+    let khz = a.power.iter().rev().find_map(khz).filter(|_| running);
+    let queue = here.first().filter(|_| s.state == ThreadState::Ready);
+    let state = match queue {
+        Some(queue) if queue.state == CpuState::Idle => "wakeup_latency",
+        _ => s.state.as_str(),
+    };
+    vec![
+        span.start.into(),
+        span.end.into(),
+        s.thread.0.into(),
+        i64::from(s.tid.0).into(),
+        state.into(),
+        cpu.map(|c| i64::from(c.0)).into(),
+        core.map(|c| c.core_type.as_str()).into(),
+        sibling.into(),
+        khz.into(),
+        queue.filter(|q| q.state == CpuState::Busy).and_then(|q| key(q.thread)).into(),
+        s.reason.word().into(),
+        key(waker).into(),
+        (s.prio != i16::MIN).then_some(i64::from(s.prio)).into(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(testkit::drawn(300))]
+    #[test]
+    fn the_path_is_that_which_is_found_the_slow_way(seed in any::<u64>(), steps in 1usize..300, mode in 0usize..3) {
+        let mode = [Mode::Whole, Mode::Deleted, Mode::Garbage][mode];
+        let (a, ends) = drawn(mode, seed, steps);
+        let Ok([path, sums]) = critical(&a, ends) else {
+            prop_assert!(a.threads.iter().all(|s| Some(s.tid) != ends || s.span.overlap(a.span).is_none()));
+            return Ok(());
+        };
+        // Sums of times without end stop at the end of time.
+        if mode != Mode::Garbage {
+            holds(&a, &path, &sums)?;
+            let width = tables::CRITICAL_PATH.cols.len();
+            let mut wanted = slow(&a, ends);
+            wanted.iter_mut().for_each(|row| row.resize(width, Value::Null));
+            prop_assert_eq!(path.rows, wanted);
+        }
+    }
+}
+
+/// The drawn traces are worth it: many paths go over wakings, and over much else.
+#[test]
+fn drawn_paths_are_of_all_kinds() {
+    let mut seen = BTreeMap::<String, usize>::new();
+    for seed in 0..200 {
+        let (a, ends) = drawn(Mode::Whole, seed, 200);
+        let Ok([path, _]) = critical(&a, ends) else { continue };
+        for row in 0..path.rows.len() {
+            *seen.entry(path.text(row, "state").unwrap().to_owned()).or_default() += 1;
+            let woken = row > 0 && path.int(row - 1, "thread") != path.int(row, "thread");
+            *seen.entry("woken".to_owned()).or_default() += usize::from(woken);
+            let by_irq = path.text(row, "state") == Some("blocked") && path.int(row, "waker") == Some(0);
+            *seen.entry("blocked until an interrupt".to_owned()).or_default() += usize::from(by_irq);
+        }
+    }
+    let kinds =
+        ["running", "ready", "wakeup_latency", "blocked", "exited", "unknown", "woken", "blocked until an interrupt"];
+    assert!(kinds.iter().all(|kind| seen.get(*kind).is_some_and(|n| *n >= 5)), "{seen:?}");
+}

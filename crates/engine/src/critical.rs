@@ -1,0 +1,211 @@
+//! The critical path of a part of a trace: backwards over the threads' stretches to those on the path, then forwards over these
+//! with what happened beside them. What is kept between the two stands in a temporary file.
+
+use crate::filled::Filled;
+use crate::import::{followed, stretches};
+use crate::session::Kind;
+use crate::steps::followed_of;
+use crate::{EngineError, Session, Source, account_with};
+use account::{Collector, Sink as _, Stretches};
+use analysis::critical::{Beside, End, LastRan, Piece, Pieces, Sums, Walk};
+use analysis::{Begins, Context};
+use model::{CpuId, Move, Ns, Rows, Span, TableDef, ThreadState, ThreadStretch, Tid, tables};
+use std::ops::ControlFlow;
+use store::{Folder, Migration};
+
+/// The stretches on a path, and all that [`Pieces`] wants beside them.
+struct Along {
+    stretches: Stretches,
+    followed: Vec<CpuId>,
+}
+
+impl Session {
+    /// Whether a table is one of the critical path, which ends with the thread that [`Self::ending_with`] names.
+    #[must_use]
+    pub fn is_critical(def: &TableDef) -> bool {
+        [tables::CRITICAL_PATH.name, tables::CRITICAL_BY_THREAD.name].contains(&def.name)
+    }
+
+    /// The critical path is that to the end of this thread, the last life of the number that began in time. Unsaid, it is that
+    /// of the thread that ran last ([`LastRan`]).
+    #[must_use]
+    pub fn ending_with(mut self, thread: Tid) -> Self {
+        self.ends = Some(thread);
+        self
+    }
+
+    /// The rows of such a table.
+    pub(crate) fn critical(&self, def: &TableDef, span: Option<Span>, out: &mut dyn Rows) -> Result<(), EngineError> {
+        let end = match self.kind() {
+            Kind::Folder(folder, _) => Ns(folder.manifest().end_ns),
+            Kind::Source(_, accounted) => accounted.totals.end,
+        };
+        let span = Span::new(Ns::ZERO, end).overlap(span.unwrap_or(Span { start: Ns::ZERO, end: Ns::MAX }));
+        let Some(span) = span else { return Ok(()) };
+        let along = match self.kind() {
+            Kind::Folder(folder, filled) => self.along_folder(folder, filled.as_deref(), span)?,
+            Kind::Source(source, _) => self.along_source(source.as_ref(), span)?,
+        };
+        let Some(Along { mut stretches, followed }) = along else { return Ok(()) };
+        let ready_known = self.summary().ready_known;
+        let mut pieces = Pieces::new(&Context { machine: self.machine(), span, followed: &followed, ready_known });
+        let mut sums = (def.name == tables::CRITICAL_BY_THREAD.name).then(Sums::default);
+        let mut each = |piece: &Piece| match &mut sums {
+            Some(sums) => sums.push(piece),
+            None => piece.row(out),
+        };
+        let steps = |t: &account::Together<'_>| {
+            pieces.push(&Beside { path: t.threads, cpus: t.cpus, moves: t.moves, power: t.power }, &mut each);
+        };
+        stretches.steps(steps).map_err(EngineError::temporary)?;
+        pieces.finish(each);
+        if let Some(sums) = sums {
+            sums.finish(span, out);
+        }
+        Ok(())
+    }
+
+    /// Of a file, which is read again for that. `None`: nobody ran.
+    fn along_source(&self, source: &dyn Source, span: Span) -> Result<Option<Along>, EngineError> {
+        let (accounted, collector) = account_with(source, self.options(), |_| Collector::default(), |_, _| {})?;
+        let mut all = stretches(collector, &accounted, self.options());
+        let mut last = LastRan::new(span);
+        if self.ends.is_none() {
+            all.cpus(|cpus| last.push(cpus)).map_err(EngineError::temporary)?;
+        }
+        let Some(end) = self.end(last) else { return Ok(None) };
+        let mut path = Path::new(Walk::new(span, end));
+        all.threads_back(|whole| path.take(whole, |w| all.pieces(w))).map_err(EngineError::temporary)?;
+        let mut kept = Collector::default();
+        path.in_order(self, |stretch| {
+            push(&mut kept, stretch);
+            Ok(())
+        })?;
+        Ok(Some(Along { stretches: all.with_threads(kept), followed: followed(&accounted.totals) }))
+    }
+
+    /// Of a folder, of which only the row groups of that time are read.
+    fn along_folder(&self, folder: &Folder, filled: Option<&Filled>, span: Span) -> Result<Option<Along>, EngineError> {
+        let knife = filled.map(|f| f.knife.clone()).unwrap_or_default();
+        let mut last = LastRan::new(span);
+        match filled {
+            _ if self.ends.is_some() => {}
+            Some(filled) => filled.cpus(folder, Some(span), |cpus| last.push(cpus))?,
+            None => folder.cpu_stretches(Some(span), |cpus| last.push(cpus))?,
+        }
+        let Some(end) = self.end(last) else { return Ok(None) };
+        let mut path = Path::new(Walk::new(span, end));
+        folder.thread_stretches_back(Some(span), |whole| path.take(whole, |w| knife.pieces(*w)))?;
+        let mut kept = Collector::default();
+        let mut migrations = folder.migrations(path.begin())?.peekable();
+        path.in_order(self, |stretch| {
+            push(&mut kept, stretch);
+            let until = stretch.span.end;
+            while let Some(migration) = migrations.next_if(|m| m.as_ref().map_or(true, |m| m.at < until)) {
+                kept_move(&mut kept, stretch, migration?);
+            }
+            Ok(())
+        })?;
+        for change in folder.frequencies()? {
+            let change = change?;
+            kept.power(model::PowerChange { at: change.at.max(Ns::ZERO), ..change });
+        }
+        folder.cpu_stretches(Some(span), |cpus| {
+            for stretch in cpus {
+                let place = kept.begin_cpu();
+                kept.cpu(place, stretch);
+            }
+        })?;
+        let followed = followed_of(&self.table(tables::CPUS.name)?);
+        Ok(Some(Along { stretches: kept.finish().knife(knife), followed }))
+    }
+
+    fn end(&self, last: LastRan) -> Option<End> {
+        self.ends.map(End::Tid).or_else(|| last.thread().map(End::Thread))
+    }
+}
+
+fn push(to: &mut Collector, stretch: &ThreadStretch) {
+    let place = to.begin_thread();
+    to.thread(place, stretch);
+}
+
+/// A migration, if it is that of the thread which is ready on the path then.
+fn kept_move(to: &mut Collector, stretch: &ThreadStretch, migration: Migration) {
+    let Migration { at, tid, to: queue } = migration;
+    if stretch.state == ThreadState::Ready && tid == stretch.tid && at >= stretch.span.start {
+        to.moved(Move { at, thread: stretch.thread, to: queue });
+    }
+}
+
+/// The stretches on the path, as they are found.
+struct Path {
+    walk: Walk,
+    /// From the last to the first but one.
+    later: Collector,
+    first: Option<ThreadStretch>,
+}
+
+impl Path {
+    fn new(walk: Walk) -> Self {
+        Self { walk, later: Collector::default(), first: None }
+    }
+
+    /// The stretch before all that came, and what it is cut to.
+    fn take(
+        &mut self,
+        whole: &ThreadStretch,
+        pieces: impl FnOnce(&ThreadStretch) -> Vec<ThreadStretch>,
+    ) -> ControlFlow<()> {
+        if self.walk.wants(whole) {
+            for piece in pieces(whole).iter().rev() {
+                if self.walk.wants(piece) {
+                    let here = piece.span.start == whole.span.start;
+                    let begins = if here { Begins::Here } else { Begins::Before };
+                    let Self { walk, later, first } = self;
+                    walk.take(piece, begins, |stretch| keep(later, first, *stretch));
+                }
+            }
+        }
+        if self.walk.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// When the first that came last begins.
+    fn begin(&self) -> Ns {
+        self.first.map_or(Ns::ZERO, |s| s.span.start)
+    }
+
+    /// All of them, in order of time.
+    fn in_order(
+        mut self,
+        session: &Session,
+        mut each: impl FnMut(&ThreadStretch) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let rest = self.walk.finish().map_err(|tid| {
+            let path = session.path().display();
+            EngineError::Other(format!(
+                "{path}: thread {} has no stretch in this time; `corewise table {path} threads` lists all threads by tid",
+                tid.0
+            ))
+        })?;
+        if let Some(rest) = rest {
+            keep(&mut self.later, &mut self.first, rest);
+        }
+        let mut done = self.first.as_ref().map_or(Ok(()), &mut each);
+        let back = |stretch: &ThreadStretch| {
+            if done.is_ok() {
+                done = each(stretch);
+            }
+            if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        self.later.finish().threads_back(back).map_err(EngineError::temporary)?;
+        done
+    }
+}
+
+/// The first stays in hand: a collector has one that begins with the recording before all others, whenever it came.
+fn keep(later: &mut Collector, first: &mut Option<ThreadStretch>, stretch: ThreadStretch) {
+    if let Some(before) = first.replace(stretch) {
+        push(later, &before);
+    }
+}

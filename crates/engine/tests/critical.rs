@@ -1,0 +1,123 @@
+//! The critical path of files and of the folders made of them.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test fails by panicking, and says what it skips
+
+use engine::{Infer, PassOptions, Session, Target, import, open_source};
+use model::{Ns, Span, Tid, Value};
+use std::path::Path;
+use testkit::{Mode, Random, Rng, perf_script};
+
+const TABLES: [&str; 2] = ["critical_path", "critical_by_thread"];
+
+fn rows(session: &Session, table: &str, span: Option<Span>) -> Result<Vec<Vec<Value>>, String> {
+    let mut all = Vec::new();
+    let read = session.rows_within(table, span, &mut |rows| {
+        all.extend_from_slice(rows);
+        Ok(())
+    });
+    read.map(|()| all).map_err(|e| e.to_string())
+}
+
+fn open(path: &Path, infer: Infer, ends: Option<Tid>) -> Session {
+    let session = Session::open(path, PassOptions { infer, ..PassOptions::default() }).unwrap();
+    match ends {
+        Some(tid) => session.ending_with(tid),
+        None => session,
+    }
+}
+
+const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/perf_data/sched.data");
+
+/// A recording and random traces, some with events missing, over all of them and over parts, to many ends.
+#[test]
+fn a_file_and_its_folder_have_the_same_path() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut compared, mut inferred) = (0, 0);
+    for seed in 0..12 {
+        let mode = if seed % 2 == 0 { Mode::Whole } else { Mode::Deleted };
+        let recorded = seed == 0;
+        let file = place.path().join(format!("{seed}.txt"));
+        let folder = place.path().join(format!("{seed}.cw"));
+        if recorded {
+            std::fs::copy(RECORDED, &file).unwrap();
+        } else {
+            std::fs::write(&file, perf_script::render(&Random { mode, seed, steps: 400 }.batch())).unwrap();
+        }
+        let source = open_source(&file).unwrap();
+        let accounted = import(source.as_ref(), Target::New(&folder), &PassOptions::default(), &mut |_| ()).unwrap();
+        let (end, mut rng) = (accounted.totals.end.0, Rng(seed));
+        for turn in 0..if recorded { 30 } else { 6 } {
+            let infer = if turn % 3 == 2 { Infer::Within } else { Infer::No };
+            let ends = (turn % 2 == 0).then(|| Tid(if recorded { 779 } else { 1 } + rng.below(6) as i32));
+            let (a, b) = (rng.below(end as usize) as i64, rng.below(end as usize) as i64);
+            let span = (turn > 1).then(|| Span::new(Ns(a.min(b)), Ns(a.max(b) + 1)));
+            let [of_file, of_folder] = [&file, &folder].map(|path| open(path, infer, ends));
+            for table in TABLES {
+                let (one, other) = (rows(&of_file, table, span), rows(&of_folder, table, span));
+                match (&one, &other) {
+                    (Ok(one), Ok(other)) => {
+                        assert_eq!(one, other, "{seed} {infer:?} {ends:?} {span:?}");
+                        compared += one.len();
+                        inferred += one.iter().filter(|row| row.contains(&"inferred".into())).count();
+                    }
+                    _ => assert!(one.unwrap_err().contains("has no stretch") && other.is_err()),
+                }
+            }
+        }
+    }
+    assert!(compared > 500 && inferred > 0, "{compared} rows, {inferred} inferred");
+}
+
+#[test]
+fn a_thread_that_is_not_there_is_told_of_in_a_sentence() {
+    let file = Path::new(RECORDED);
+    let why = rows(&open(file, Infer::No, Some(Tid(424_242))), "critical_path", None).unwrap_err();
+    assert!(why.contains("thread 424242 has no stretch") && why.contains("corewise table"), "{why}");
+    let behind = Span::new(Ns(i64::MAX - 1), Ns::MAX);
+    assert_eq!(rows(&open(file, Infer::No, None), "critical_path", Some(behind)), Ok(Vec::new()));
+}
+
+/// Recorded by others; beside them `guests`, recorded by this project on machines with unequal cores and with siblings, holds a folder
+/// for each.
+const COLLECTED: [&str; 7] = [
+    "trace-dat/lisa__sched_load_trace.dat",
+    "trace-dat/trappy__trace_idle.dat",
+    "perfetto/Microsoft-Performance-Tools-Linux-Android__test_trace.perfetto-trace",
+    "ctf/tracecompass__many-threads",
+    "schedviz/schedviz__test.tar.gz",
+    "systrace/catapult__android_systrace.html",
+    "systrace/extracted__catapult__android_systrace.ftrace.txt.gz",
+];
+
+#[test]
+fn paths_of_real_recordings_sum_to_the_time_asked_for() {
+    let collection = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces"));
+    let Ok(guests) = std::fs::read_dir(collection.join("guests")) else {
+        return println!("skipped: needs the trace collection");
+    };
+    let mut guests: Vec<_> = guests.map(|g| g.unwrap().path().join("trace.dat")).filter(|g| g.exists()).collect();
+    guests.sort();
+    let files: Vec<_> = COLLECTED.iter().map(|file| collection.join(file)).chain(guests.into_iter().take(5)).collect();
+    assert!(files.len() >= 10, "{}", files.len());
+    let (mut wakings, mut frequencies) = (0, 0);
+    for file in files {
+        let mut session = open(&file, Infer::No, None);
+        let end = session.summary().span_ns;
+        for (from, to) in [(0, end), (end / 3, end / 2)] {
+            let path = rows(&session, TABLES[0], Some(Span::new(Ns(from), Ns(to)))).unwrap();
+            let int = |row: &[Value], at: usize| if let Value::Int(v) = row[at] { Some(v) } else { None };
+            let mut at = from;
+            for row in &path {
+                assert_eq!(int(row, 0), Some(at), "{}", file.display());
+                at = int(row, 1).unwrap();
+            }
+            assert_eq!(at, to, "{}", file.display());
+            wakings += path.windows(2).filter(|w| w[0][2] != w[1][2]).count();
+            frequencies += path.iter().filter(|row| int(row, 8).is_some()).count();
+            let sums = rows(&session, TABLES[1], Some(Span::new(Ns(from), Ns(to)))).unwrap();
+            assert_eq!(sums.iter().map(|row| int(row, 2).unwrap()).sum::<i64>(), to - from, "{}", file.display());
+            // And the second time to the end of whom the first path began with.
+            session = session.ending_with(Tid(i32::try_from(int(&path[0], 3).unwrap()).unwrap()));
+        }
+    }
+    assert!(wakings > 100 && frequencies > 10, "{wakings} wakings, {frequencies} pieces of a known frequency");
+}
