@@ -10,6 +10,7 @@
 mod by_thread;
 mod core_times;
 mod edges;
+pub mod frames;
 mod free;
 mod lengths;
 mod lives;

@@ -1,5 +1,6 @@
 //! Tables that analyses make of a trace's stretches, over all of it or a part.
 
+use crate::frames::is_of_frames;
 use crate::import::{followed, of_steps, stretches};
 use crate::session::Kind;
 use crate::steps::{Read, followed_of, of_folder};
@@ -29,7 +30,7 @@ impl Session {
             Kind::Folder(folder, _) => folder.tables().iter().any(|t| t.name == def.name),
             Kind::Source(..) => false,
         };
-        !Self::is_large(def) && (!is_analysis(def) || stored(def))
+        !Self::is_large(def) && !is_of_frames(def) && (!is_analysis(def) || stored(def))
     }
 
     /// One of them.

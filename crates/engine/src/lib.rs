@@ -4,6 +4,7 @@
 mod analysed;
 mod error;
 mod filled;
+mod frames;
 mod import;
 mod pass;
 mod retype;

@@ -2,6 +2,7 @@
 
 use crate::analysed::{Made, is_analysis};
 use crate::filled::Filled;
+use crate::frames::is_of_frames;
 use crate::import::{OF_TOTALS, of_totals, stretches};
 use crate::retype;
 use crate::rows::Batches;
@@ -151,7 +152,7 @@ impl Session {
     /// Whether a table is as long as the recording, so that it is streamed ([`Self::rows`]) and never held.
     #[must_use]
     pub fn is_large(def: &TableDef) -> bool {
-        [tables::THREAD_STATE.name, tables::CPU_STATE.name].contains(&def.name)
+        [tables::THREAD_STATE.name, tables::CPU_STATE.name, tables::FRAMES.name].contains(&def.name)
     }
 
     /// A table's definition by name.
@@ -301,6 +302,7 @@ impl Session {
         let def = self.definition(name)?;
         let mut out = Batches::new(each);
         match (&self.kind, Self::is_large(def)) {
+            _ if is_of_frames(def) => self.frame_rows(def, span, &mut out)?,
             (_, false) if span.is_some() => out.all(&self.analysed(def, span)?.rows),
             (Kind::Folder(folder, Some(filled)), true) if def.name == tables::THREAD_STATE.name => {
                 filled.threads(folder, span, |threads| self.thread_rows(threads, span, &mut out))?;

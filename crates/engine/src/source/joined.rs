@@ -48,6 +48,7 @@ impl Groups {
             What::Frequency { .. } => Self::FREQUENCY,
             What::Irq { .. } => Self::IRQ,
             What::Mark(_) | What::Value { .. } | What::Frame(_) | What::Name { .. } => Self::ALL_PARTS,
+            What::Present(_) | What::FrameTime(_) => Self::ALL_PARTS,
             _ => Self::THREADS,
         }
     }

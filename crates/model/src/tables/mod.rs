@@ -4,11 +4,13 @@
 //! the start of the recording.
 
 mod columns;
+mod frames;
 mod marks;
 mod moves;
 mod smt;
 mod wait;
 
+pub use frames::{FRAME_SUMS, FRAMES};
 pub use marks::MARKS;
 pub use moves::{IDLE_PERIODS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
 pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION};
@@ -227,6 +229,9 @@ pub const ALL: &[&TableDef] = &[
     &SMT_THREADS,
     &SMT_BESIDE,
     &PLACEMENT,
+    &MARKS,
+    &FRAME_SUMS,
+    &FRAMES,
     &LOSS,
     &THREAD_STATE,
     &CPU_STATE,
