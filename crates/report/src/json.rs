@@ -1,9 +1,9 @@
 //! The report as one object, for scripts. There may be more threads than fit in memory twice, so tables are written as they
 //! are read.
 
-use crate::{Options, select};
+use crate::{Options, frames, select};
 use engine::{EngineError, Session};
-use model::{TableDef, Value};
+use model::{TableDef, Value, tables};
 use serde::ser::{Error as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json as object};
@@ -16,7 +16,7 @@ use std::io::Write;
 /// The trace cannot be read, no thread is of the process that was asked for, or it cannot be written.
 pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result<(), EngineError> {
     let mut of: Option<HashSet<i64>> = None;
-    if options.process.is_some() {
+    if options.process.is_some() && !session.summary().is_of_frames() {
         let all = Options { top: usize::MAX, ..options.clone() };
         let groups = select::groups(session, &all)?;
         of = Some(groups.iter().flat_map(|g| g.shown.iter().map(|t| t.key)).collect());
@@ -28,9 +28,12 @@ pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result
     if options.concurrency {
         names.push("concurrency");
     }
+    if session.summary().frames > 0 {
+        names.extend([tables::FRAME_SUMS.name, tables::FRAMES.name]);
+    }
     for name in names {
-        let def = session.definition(name)?;
-        parts.insert(def.name, Part::Table(Table { session, def, of: of.as_ref() }));
+        let (def, process) = (session.definition(name)?, options.process.as_deref());
+        parts.insert(def.name, Part::Table(Table { session, def, of: of.as_ref(), process }));
     }
     let told = |e: serde_json::Error| {
         if e.is_io() { EngineError::Output(e.into()) } else { EngineError::Other(e.to_string()) }
@@ -73,11 +76,12 @@ enum Part<'a> {
     Table(Table<'a>),
 }
 
-/// The rows of a table, all or those of some threads.
+/// The rows of a table, all or those of some threads, of frames those of a process.
 struct Table<'a> {
     session: &'a Session,
     def: &'static TableDef,
     of: Option<&'a HashSet<i64>>,
+    process: Option<&'a str>,
 }
 
 impl Table<'_> {
@@ -85,7 +89,7 @@ impl Table<'_> {
         let thread = self.def.col("thread").and_then(|at| row.get(at));
         match (self.of, thread) {
             (Some(of), Some(Value::Int(thread))) => of.contains(thread),
-            _ => true,
+            _ => self.def.col("application").is_none() || self.process.is_none_or(|p| frames::is_of(p, self.def, row)),
         }
     }
 

@@ -17,8 +17,7 @@ const BEGINS: &str = "a frame does not begin where the one before ends";
 const CALLS: &str = "a frame's CPU time does not end where Present is called";
 const DISPLAYS: &str = "a frame was not shown MsBetweenDisplayChange after the one before";
 const DISPLAYED: &str = "a frame was not shown until the next one was";
-const RENDERING: &str =
-    "a frame shown as soon as it was rendered was rendered for another time than since the display change before";
+const RENDERING: &str = "a frame shown as soon as it was rendered was not rendered since the one before was shown";
 
 /// Holds each row against the one before of its swap chain.
 #[derive(Default)]
@@ -34,6 +33,8 @@ struct Last {
     /// When the last one that was shown was shown, and until when.
     shown: Option<Ns>,
     shown_until: Option<Ns>,
+    /// Whether the very last one was shown as soon as it was rendered.
+    as_rendered: bool,
 }
 
 impl Checks {
@@ -52,9 +53,6 @@ impl Checks {
             }
         };
         let rendering = || Some(part(FramePart::UntilRenderComplete)? - part(FramePart::UntilRenderStart)?);
-        if shown.is_some() && part(FramePart::UntilDisplayed) == part(FramePart::UntilRenderComplete) {
-            holds(RENDERING, rendering(), part(FramePart::BetweenDisplayChange));
-        }
         if row.present.is_some() {
             holds(CALLS, call, row.present);
         }
@@ -67,12 +65,17 @@ impl Checks {
         if row.begin_told {
             holds(BEGINS, last.end, Some(row.begin));
         }
+        let as_rendered = shown.is_some() && part(FramePart::UntilDisplayed) == part(FramePart::UntilRenderComplete);
+        if as_rendered && last.as_rendered {
+            holds(RENDERING, rendering(), part(FramePart::BetweenDisplayChange));
+        }
         holds(DISPLAYS, since(shown, last.shown), part(FramePart::BetweenDisplayChange));
         if shown.is_some() {
             holds(DISPLAYED, last.shown_until, shown);
             last.shown = shown;
             last.shown_until = part(FramePart::DisplayedFor).and_then(|length| Some(shown? + length));
         }
+        last.as_rendered = as_rendered;
         last.present = present;
         last.end = part(FramePart::Whole).map(|whole| row.begin + whole);
     }

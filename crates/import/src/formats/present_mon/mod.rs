@@ -131,6 +131,7 @@ impl Head {
             match line.strip_prefix(b"//") {
                 Some(said) => {
                     if let Some((name, value)) = String::from_utf8_lossy(said).split_once('=')
+                        && !value.trim().is_empty()
                         && about.len() < MOST_ABOUT
                     {
                         about.push((short(name), short(value)));

@@ -124,7 +124,7 @@ impl Reader {
             (Some(_), None, Some(present)) => Some(present - begin),
             (Some(_), None, None) => None,
         };
-        let displayed = self.displayed(&mut c);
+        let displayed = self.displayed(&c);
         let mut row = Row {
             application: c.text(Field::Application),
             mode: c.text(Field::PresentMode),
@@ -152,7 +152,7 @@ impl Reader {
     }
 
     /// Whether the frame was shown: the column of dropped ones says so, or a time that only shown ones have.
-    fn displayed(&self, c: &mut Cells<'_, '_>) -> Option<bool> {
+    fn displayed(&self, c: &Cells<'_, '_>) -> Option<bool> {
         if self.columns.has(Field::Dropped) {
             return match c.text(Field::Dropped) {
                 b"0" => Some(true),
@@ -160,8 +160,9 @@ impl Reader {
                 _ => None,
             };
         }
-        let told = [Field::DisplayedTime, Field::UntilDisplayed].into_iter().find(|f| self.columns.has(*f))?;
-        Some(!c.text(told).is_empty())
+        let times = [Field::UntilDisplayed, Field::DisplayLatency, Field::DisplayedTime];
+        let mut told = times.into_iter().filter(|f| self.columns.has(*f)).peekable();
+        told.peek().is_some().then(|| told.any(|f| !c.text(f).is_empty()))
     }
 }
 
