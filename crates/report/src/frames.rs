@@ -55,6 +55,12 @@ pub fn write(page: &mut Page, session: &Session, options: &Options) -> Result<()
     }
     if !sums.rows.is_empty() {
         chains(page, &mut sums, options);
+        page.wrapped(
+            "Each frame is judged for itself. GPU-bound: the GPU had no idle time between two frames shown (up to 1 us). \
+             CPU-bound: it had, and each was shown as soon as the GPU had finished it. Unknown: a frame waited for the display, was \
+             dropped, or the log does not tell.",
+            0,
+        );
         slowest(page, session, options)?;
     }
     Ok(())
@@ -87,13 +93,13 @@ fn chains(page: &mut Page, sums: &mut Table, options: &Options) {
         ("pid", 1),
         ("swap chain", 6),
         ("frames", 0),
-        ("dropped", 5),
+        ("dropped", 2),
         ("mean ms", 0),
         ("fps", 0),
-        ("median", 2),
+        ("median", 3),
         ("p99", 0),
-        ("p99.9", 2),
-        ("longest", 3),
+        ("p99.9", 4),
+        ("longest", 5),
         ("GPU ms", 4),
         ("GPU-bound %", 0),
         ("CPU-bound", 0),

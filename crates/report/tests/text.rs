@@ -49,6 +49,29 @@ fn one_process_on_unlike_cores() {
     kept("process.txt", &report::text(&session, &options).expect("a report"));
 }
 
+/// Capabilities 41 and 42: what bound the frames comes first, and a list of the slow ones to go on from.
+#[test]
+fn cap_41_42_a_frame_log() {
+    let path = Path::new("../import/fixtures/present_mon/v1.csv");
+    let session = Session::open(path, PassOptions::default()).expect("the fixture opens");
+    let options = Options { width: 120, ..Options::default() };
+    kept("frames.txt", &report::text(&session, &options).expect("a report"));
+    let one = Options { process: Some("40".to_owned()), ..options.clone() };
+    let text = report::text(&session, &one).expect("a report");
+    assert!(text.contains("dwm.exe") && !text.contains("game.exe"), "{text}");
+    let json = object(&session, &one);
+    let programs = |table: &str| -> Vec<&str> {
+        json[table].as_array().expect("rows").iter().map(|r| r["application"].as_str().expect("a name")).collect()
+    };
+    assert_eq!((programs("frame_sums"), programs("frames")), (vec!["dwm.exe"], vec!["dwm.exe"]));
+    let all = object(&session, &options);
+    let slow = all["frames"].as_array().expect("rows").iter().max_by_key(|r| r["frame_ns"].as_i64());
+    assert_eq!(slow.expect("a frame")["frame"], 5, "dwm's 16 ms");
+    let nobody = Options { process: Some("nobody".to_owned()), ..options };
+    let error = report::text(&session, &nobody).expect_err("an error").to_string();
+    assert!(error.contains("nobody") && error.contains("corewise report"), "{error}");
+}
+
 #[test]
 fn nobody_of_that_name() {
     let session = open("sched.data", PassOptions::default());

@@ -272,6 +272,10 @@ fn events_come_back_in_order_whole() {
                 What::Mark(m) => take(&mut m.name),
                 What::Value { name, .. } => take(name),
                 What::Frame(f) => take(&mut f.layer),
+                What::Present(p) => {
+                    take(&mut p.mode);
+                    take(&mut p.application);
+                }
                 _ => {}
             }
             (e, texts)

@@ -123,7 +123,7 @@ struct Shown {
 pub struct Frames {
     /// The frame whose times are coming.
     open: Option<(Ns, Present, [Option<Ns>; FramePart::ALL.len()])>,
-    shown: FxHashMap<(NameId, Pid, i64), Shown>,
+    shown: FxHashMap<(Pid, i64), Shown>,
 }
 
 impl Frames {
@@ -155,7 +155,7 @@ impl Frames {
     fn close(&mut self, names: &[Box<str>], each: &mut dyn FnMut(&Frame<'_>)) {
         let Some((begin, present, mut parts)) = self.open.take() else { return };
         let part = |of: FramePart| parts[of as usize];
-        let chain = (present.application, present.pid, present.swap_chain);
+        let chain = (present.pid, present.swap_chain);
         let last = self.shown.get(&chain).copied();
         let until_shown = part(FramePart::UntilDisplayed).filter(|_| present.displayed != Some(false));
         let shown_at = until_shown.and_then(|until| Some(begin + part(FramePart::UntilPresent)? + until));
@@ -178,7 +178,7 @@ impl Frames {
         each(&Frame { begin, present, application, mode, gpu_idle, bound, parts });
     }
 
-    fn remember(&mut self, chain: (NameId, Pid, i64), shown_at: Option<Ns>, as_rendered: bool) {
+    fn remember(&mut self, chain: (Pid, i64), shown_at: Option<Ns>, as_rendered: bool) {
         if let Some(at) = shown_at {
             if self.shown.len() >= MOST_CHAINS && !self.shown.contains_key(&chain) {
                 self.shown.clear();

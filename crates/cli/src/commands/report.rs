@@ -13,17 +13,19 @@ const AFTER: &str = "\
 Examples:
   corewise report run.cw
   corewise report perf.data --process game --sort max-ready
+  corewise report frames.csv --process game.exe
   corewise report run.cw --format json | jq '.threads[] | {name, running_ns}'
 
 States: running (on a CPU), ready (could run, but did not), blocked (waited for something), unknown (events are missing, so \
 nobody can say). A thread's states sum to its life, CPUs' busy time to threads' running time. Where a recording was made for \
-one process, that process stands first.";
+one process, that process stands first. Of a frame log (PresentMon, CapFrameX, OCAT, MangoHud) it tells how long frames took, \
+what bound them, and the slowest.";
 
-/// Tell where each thread ran, and how long it was ready or blocked
+/// Tell where each thread ran, and how long it was ready or blocked; of a frame log, how long frames took
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A trace folder or a perf.data; - is standard input
+    /// A trace folder, or a file of another tool (see `corewise formats`); - is standard input
     trace: PathBuf,
     /// One process only, by number or by name; or threads of this name
     #[arg(short, long, value_name = "NAME|PID")]

@@ -14,6 +14,7 @@ Examples:
   corewise table run.cw threads
   corewise table run.cw threads --format csv -o threads.csv
   corewise table run.cw concurrency --range 1.5s..2s
+  corewise table frames.csv frames --format csv
   corewise table perf.data thread_state --format parquet -o states.parquet
 
 `corewise tables` lists the tables and explains their columns. Times are nanoseconds. csv, json and parquet have the column \
@@ -24,7 +25,7 @@ that are kept only for the whole recording (threads, cpus, …) refuse it.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A trace folder or a perf.data; - is standard input
+    /// A trace folder, or a file of another tool (see `corewise formats`); - is standard input
     trace: PathBuf,
     /// Which table
     #[arg(value_name = "NAME")]

@@ -71,7 +71,7 @@ impl Importer for MangoHud {
             )
         })?;
         let Some(frametime) = head.frametime else {
-            let what = "the column frametime is missing: MangoHud before 0.6.2 logged frames per second only, at intervals, so no \
+            let what = "the column frametime is missing: an old MangoHud logged frames per second only, at intervals, so no \
                         frame is in this log";
             return Err(Fatal::new(what, head.offset as u64));
         };

@@ -4,7 +4,7 @@ use super::columns::{Columns, Unit};
 use crate::text::csv::{decimal, median, time};
 use model::Ns;
 
-/// The rate of QueryPerformanceCounter since Windows 10 1809, on all machines.
+/// The usual rate of QueryPerformanceCounter since Windows 10.
 const USUAL_RATE: f64 = 1e7;
 /// So near to a rate, it is that one: the frames' own times are rounded.
 const NEAR: f64 = 1e-3;
@@ -55,8 +55,8 @@ pub(super) fn rate(unit: Unit, steps: &[(f64, f64)]) -> Rate {
         (Unit::Ticks, None) => Rate {
             clock: Clock::Units(1e9 / USUAL_RATE),
             told: Some(
-                "How fast its performance counter runs cannot be told from so few frames: read as 10 MHz, as on all \
-                 machines since Windows 10."
+                "How fast its performance counter runs cannot be told from so few frames: read as 10 MHz, which \
+                 is usual since Windows 10."
                     .to_owned(),
             ),
         },

@@ -63,7 +63,7 @@ impl Importer for PresentMon {
             topology: Tells::No,
             cannot: &[
                 "threads and CPUs: it has no scheduler events",
-                "what bound a frame, where it has no columns of the GPU (OCAT, CapFrameX before 1.7, --no_track_gpu)",
+                "what bound a frame, where it has no columns of the GPU (as OCAT's, or with --no_track_gpu)",
                 "when the CPU began to work on a frame, before version 2",
             ],
         }
