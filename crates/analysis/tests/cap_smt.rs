@@ -1,5 +1,5 @@
 //! Capabilities 6, 20, 30, 31 and 34: what siblings and types of cores do to threads, held against printed figures.
-#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test fails by panicking, and says what it skips
+#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod support;
 
@@ -8,38 +8,8 @@ use analysis::{Batch, Context, Running, capacity_used};
 use model::{CpuId, CpuState, CpuStretch, Ns, Span, Table, ThreadKey, Value};
 use std::collections::BTreeMap;
 use support::{Analysed, analyse};
+use testkit::figures::{self, agrees};
 use topology::Machine;
-
-/// A table of shared/figures, its cells by the names of their columns; says so where it is absent.
-fn figures(name: &str) -> Option<Vec<BTreeMap<String, String>>> {
-    let path = format!("{}/../../../shared/figures/{name}.csv", env!("CARGO_MANIFEST_DIR"));
-    let Ok(text) = std::fs::read_to_string(path) else {
-        println!("skipped: needs shared/figures/{name}.csv");
-        return None;
-    };
-    let mut lines = text.lines().map(cells);
-    let head = lines.next().unwrap();
-    Some(lines.map(|row| head.iter().cloned().zip(row).collect()).collect())
-}
-
-/// The cells of a line; commas between quotes are none.
-fn cells(line: &str) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    for (at, part) in line.split('"').enumerate() {
-        let mut pieces = if at % 2 == 0 { part.split(',').collect() } else { vec![part] }.into_iter();
-        cells.last_mut().unwrap().push_str(pieces.next().unwrap());
-        cells.extend(pieces.map(str::to_owned));
-    }
-    cells
-}
-
-/// Whether a recomputed figure is what `derived_expected.csv` says.
-fn agrees(id: &str, got: f64) {
-    let Some(rows) = figures("derived_expected") else { return };
-    let row = rows.iter().find(|r| r["id"] == id).unwrap();
-    let [expected, tolerance] = ["expected", "tolerance"].map(|col| row[col].parse::<f64>().unwrap());
-    assert!((got - expected).abs() <= tolerance + 1e-9, "{id}: {got}, not {expected}");
-}
 
 /// Two siblings: for how long neither, the first, the second and both ran a thread, in thousandths of a percent.
 struct Pair {
@@ -116,7 +86,7 @@ fn mean(table: &Table, cols: &[&str]) -> f64 {
 fn cap_30_both_siblings_idle_and_both_active() {
     let mut means = Vec::new();
     for (name, end) in [("smt_siblings_8c16t", "8c16t"), ("smt_siblings_hybrid", "hybrid")] {
-        let Some(rows) = figures(name) else { return };
+        let Some(rows) = figures::table(name) else { return };
         let pair = |row: &BTreeMap<String, String>| {
             let (idle, both) = (thousandths(row, "both_idle_pct"), thousandths(row, "both_active_pct"));
             let cpus = [row["lp_a"].parse().unwrap(), row["lp_b"].parse().unwrap()];
@@ -137,7 +107,7 @@ fn cap_30_both_siblings_idle_and_both_active() {
 
 /// The pairs of a table of Linux-KI, or its row of totals.
 fn linuxki(name: &str, kind: &str) -> Option<Vec<Pair>> {
-    let rows = figures(name)?;
+    let rows = figures::table(name)?;
     let pair = |row: &BTreeMap<String, String>| Pair {
         cpus: [row["lp_a"].parse().unwrap_or(0), row["lp_b"].parse().unwrap_or(1)],
         idle: thousandths(row, "double_idle_pct"),
@@ -176,7 +146,7 @@ fn cap_31_busy_by_cpus_and_by_cores() {
 
 #[test]
 fn cap_34_one_thread_on_every_core_is_more_than_half() {
-    let Some(rows) = figures("perf_smt_on_off") else { return };
+    let Some(rows) = figures::table("perf_smt_on_off") else { return };
     for node in ["other", "same"] {
         let instructions = |smt: &str| -> f64 {
             let run = format!("{node}_node_smt_{smt}");

@@ -4,6 +4,7 @@
 use engine::{JoinedSource, Part, PassOptions, Session, Source, Target, import, open_source};
 use model::{Ns, Span, Table, Value};
 use std::path::{Path, PathBuf};
+use testkit::figures::agrees;
 
 const FIGURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/figures");
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures");
@@ -46,17 +47,6 @@ fn mean(values: &[f64]) -> f64 {
 
 fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.map(f64::abs).fold(0.0, f64::max)
-}
-
-/// Whether a recomputed figure is what `derived_expected.csv` says.
-fn agrees(id: &str, got: f64) {
-    let text = std::fs::read_to_string(Path::new(FIGURES).join("derived_expected.csv")).unwrap();
-    // The formula may have commas in quotes; what is wanted stands behind it.
-    let row = text.lines().find(|l| l.starts_with(&format!("{id},"))).unwrap();
-    let inputs = row.find("presentmon_rows").unwrap();
-    let cells: Vec<&str> = row[inputs..].split(',').collect();
-    let [expected, tolerance] = [1, 2].map(|at| cells[at].parse::<f64>().unwrap());
-    assert!((got - expected).abs() <= tolerance + 1e-9, "{id}: {got}, not {expected}");
 }
 
 /// The printed rows: what bound a frame changes within them.
@@ -150,6 +140,19 @@ fn a_folder_tells_what_the_file_does() {
         assert_eq!(ints(&table(&file, "frames", part), "frame")[0], Some(first), "{name}");
         assert_eq!(table(&file, "frames", Some(Span::new(Ns(0), Ns(1)))).rows.len(), 1, "{name}");
     }
+}
+
+/// PresentMon's `-multi_csv`: a log a program. They are on one clock, and the recording is from the first begin to the last end:
+/// from 0 in one to 148 ms in the other.
+#[test]
+fn logs_of_several_programs() {
+    let logs = ["present_mon/v2.csv", "present_mon/v1.csv"]
+        .map(|name| Part { source: open_source(&fixture(name)).unwrap(), offset: None });
+    let both = Session::of_source(Box::new(JoinedSource::new(logs.into()).unwrap()), PassOptions::default()).unwrap();
+    assert_eq!((both.summary().span_ns, both.summary().frames), (148_000_000, 12));
+    let frames = table(&both, "frames", None);
+    assert_eq!(ints(&frames, "start_ns")[..2], [Some(0), Some(10_000_000)]);
+    assert_eq!(ints(&frames, "start_ns")[7..9], [Some(100_000_000), Some(110_000_000)]);
 }
 
 /// Beside a recording of threads, a frame log moves neither its ends nor its sums.
