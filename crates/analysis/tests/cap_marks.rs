@@ -27,6 +27,27 @@ fn cap_62_a_task_is_running_ready_and_blocked() {
     assert_eq!(cols.map(of), [7, 3, 2, 2, 0]);
 }
 
+/// A folder tells a text by another number in each part of it.
+#[test]
+fn a_name_is_its_text() {
+    let mark = |at, name, edge| {
+        let mark = Mark { tid: Tid(1), pid: Pid::UNKNOWN, track: 0, name: NameId(name), edge };
+        Marked { at: Ns(at), mark }
+    };
+    let marks = [
+        mark(1, 1, MarkEdge::Begin),
+        mark(4, 0, MarkEdge::End),
+        mark(5, 2, MarkEdge::Begin),
+        mark(7, 0, MarkEdge::End),
+    ];
+    let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, Ns(10)));
+    let context = Context { machine: &machine, span, followed: &[], ready_known: true };
+    let mut running = Running::start(&["marks"], &context);
+    running.push(&Batch { marks: &marks, ..Batch::default() });
+    let table = running.finish(vec!["Frame".into(), "Frame".into()]).remove(0);
+    assert_eq!((table.rows.len(), table.int(0, "count"), table.int(0, "duration_ns")), (1, Some(2), Some(5)));
+}
+
 /// The printed tasks and domains, each on a thread of its own that ran for its CPU time; what the table does not tell of the rest
 /// is unknown here too.
 fn tasks(rows: &[Row]) -> Table {

@@ -11,6 +11,42 @@ const SLOWEST: usize = 10;
 /// So many more than are shown are held, so that sorting is seldom.
 const ROOM: usize = 1000;
 
+/// The rows of a table in which a time is longest.
+pub struct Slowest {
+    by: usize,
+    most: usize,
+    best: Vec<Vec<Value>>,
+}
+
+impl Slowest {
+    /// At most so many, and never more than fit on a page.
+    pub fn new(def: &TableDef, by: &str, most: usize) -> Self {
+        Self { by: def.col(by).unwrap_or(0), most: most.min(SLOWEST), best: Vec::new() }
+    }
+
+    /// More rows; those without that time are none.
+    pub fn add<'r>(&mut self, rows: impl Iterator<Item = &'r Vec<Value>>) {
+        self.best.extend(rows.filter(|row| matches!(row.get(self.by), Some(Value::Int(_)))).cloned());
+        if self.best.len() > self.most + ROOM {
+            self.sort_out();
+        }
+    }
+
+    /// The longest first.
+    pub fn finish(mut self) -> Vec<Vec<Value>> {
+        self.sort_out();
+        self.best
+    }
+
+    fn sort_out(&mut self) {
+        self.best.sort_by_key(|row| match row.get(self.by) {
+            Some(Value::Int(ns)) => std::cmp::Reverse(*ns),
+            _ => std::cmp::Reverse(i64::MIN),
+        });
+        self.best.truncate(self.most);
+    }
+}
+
 /// The first line of a report of frame logs alone.
 pub fn head(page: &mut Page, session: &Session) {
     let s = session.summary();
@@ -145,27 +181,14 @@ fn chains(page: &mut Page, sums: &mut Table, options: &Options) {
 /// The frames that took longest.
 fn slowest(page: &mut Page, session: &Session, options: &Options) -> Result<(), EngineError> {
     let def = &tables::FRAMES;
-    let most = SLOWEST.min(options.top);
     let at = |name: &str| def.col(name).unwrap_or(0);
-    let whole = at("frame_ns");
-    let length = |row: &Vec<Value>| match row.get(whole) {
-        Some(Value::Int(ns)) => *ns,
-        _ => i64::MIN,
-    };
-    let mut best: Vec<Vec<Value>> = Vec::new();
-    let sort_out = |best: &mut Vec<Vec<Value>>| {
-        best.sort_by_key(|row| std::cmp::Reverse(length(row)));
-        best.truncate(most);
-    };
+    let mut best = Slowest::new(def, "frame_ns", options.top);
     session.rows(def.name, &mut |rows| {
         let wanted = |row: &&Vec<Value>| options.process.as_ref().is_none_or(|process| is_of(process, def, row));
-        best.extend(rows.iter().filter(wanted).filter(|row| length(row) > i64::MIN).cloned());
-        if best.len() > most.saturating_add(ROOM) {
-            sort_out(&mut best);
-        }
+        best.add(rows.iter().filter(wanted));
         Ok(())
     })?;
-    sort_out(&mut best);
+    let best = best.finish();
     if best.is_empty() {
         return Ok(());
     }

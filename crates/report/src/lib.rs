@@ -11,6 +11,7 @@ mod gather;
 mod grid;
 mod head;
 mod json;
+mod marked;
 mod options;
 mod places;
 mod select;
@@ -42,6 +43,9 @@ pub fn text(session: &Session, options: &Options) -> Result<String, EngineError>
         }
     }
     frames::write(&mut page, session, options)?;
+    if let Some(name) = &options.frames_of {
+        marked::write(&mut page, session, name, options.top)?;
+    }
     head::write_limits(&mut page, session);
     head::write_next(&mut page, session, options);
     Ok(page.text)

@@ -34,6 +34,8 @@ pub struct Options {
     pub sort: Sort,
     /// Whether to show how many CPUs ran at once; of a file that was not imported, this reads all of it again.
     pub concurrency: bool,
+    /// Stretches that a program marked so (with `*` at the end: that begin so) are frames.
+    pub frames_of: Option<String>,
     /// Columns of the terminal.
     pub width: usize,
     /// Whether to use the terminal's colours.
@@ -42,6 +44,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { top: 20, process: None, sort: Sort::Running, concurrency: false, width: 100, color: false }
+        let (process, frames_of) = (None, None);
+        Self { top: 20, process, sort: Sort::Running, concurrency: false, frames_of, width: 100, color: false }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod concurrency;
 pub(crate) mod concurrency_bands;
 pub(crate) mod idle_periods;
+pub(crate) mod mark_stretches;
 pub(crate) mod marks;
 pub(crate) mod migration_matrix;
 pub(crate) mod migrations;

@@ -14,6 +14,7 @@ Examples:
   corewise report run.cw
   corewise report perf.data --process game --sort max-ready
   corewise report frames.csv --process game.exe
+  corewise report marks.pftrace --frames-of 'Frame *'
   corewise report run.cw --format json | jq '.threads[] | {name, running_ns}'
 
 States: running (on a CPU), ready (could run, but did not), blocked (waited for something), unknown (events are missing, so \
@@ -39,6 +40,10 @@ pub struct Args {
     /// How many CPUs ran at once, of a file too (folders show it anyway): reads the file once more
     #[arg(long)]
     concurrency: bool,
+    /// Frames are the stretches that a program marked so, or that begin so with * at the end: how long they took, and what
+    /// their threads did meanwhile
+    #[arg(long, value_name = "NAME")]
+    frames_of: Option<String>,
     /// For people or for scripts
     #[arg(long, default_value = "text")]
     format: Form,
@@ -88,6 +93,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         process: args.process.clone(),
         sort: args.sort.into(),
         concurrency: args.concurrency || session.is_folder(),
+        frames_of: args.frames_of.clone(),
         width: width(),
         color: global.color.wanted(),
     };

@@ -11,7 +11,7 @@ mod smt;
 mod wait;
 
 pub use frames::{FRAME_SUMS, FRAMES};
-pub use marks::MARKS;
+pub use marks::{MARK_STRETCHES, MARKS};
 pub use moves::{IDLE_PERIODS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
 pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION};
 
@@ -230,6 +230,7 @@ pub const ALL: &[&TableDef] = &[
     &SMT_BESIDE,
     &PLACEMENT,
     &MARKS,
+    &MARK_STRETCHES,
     &FRAME_SUMS,
     &FRAMES,
     &LOSS,
