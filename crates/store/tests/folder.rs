@@ -107,7 +107,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
         }),
         27 => What::Present(Present {
             frame: r.ns(),
-            swap_chain: r.one(&[0, i64::MIN, 0x2019_D777_7C0]),
+            swap_chain: r.one(&[0, i64::MIN, 0x0201_9D77_77C0]),
             pid: r.one(&[Pid::UNKNOWN, Pid(7)]),
             application: NameId(r.below(4) as u32),
             mode: NameId(r.below(4) as u32),

@@ -215,7 +215,9 @@ mod tests {
                     (FramePart::UntilRenderComplete, complete),
                     (FramePart::UntilDisplayed, shown),
                 ];
-                times.map(|(of, us)| tell(What::FrameTime(FrameTime { frame, of, took: Ns(us * 1_000) })));
+                for (of, us) in times {
+                    tell(What::FrameTime(FrameTime { frame, of, took: Ns(us * 1_000) }));
+                }
             }
         }
         let (mut fold, mut got) = (Frames::default(), Vec::new());

@@ -9,8 +9,8 @@
 
 use crate::text::Lines;
 use crate::text::csv::{cells, decimal, is_empty, median, time};
-use crate::text::frames::{Parts, Told, first_rows, skip};
-use ingest::{Facts, Fatal, Importer, Input, Ledger, Offer, Opened, Reach, Sniff, Stream, Tells, Trouble};
+use crate::text::frames::{FRAMES_ALONE, Parts, Told, first_rows, lines, skip};
+use ingest::{Facts, Fatal, Importer, Input, Ledger, Offer, Opened, Reach, Sniff, Stream, Trouble};
 use model::{Batch, FramePart, NameId, Ns, Pid, Present};
 
 /// Characters kept of what describes the machine.
@@ -27,26 +27,13 @@ impl Importer for MangoHud {
     fn offer(&self) -> Offer {
         Offer {
             made_by: "MangoHud (log_interval=0 logs every frame)",
-            switches: Tells::No,
-            waking: Tells::No,
-            wakeup: Tells::No,
-            processes: Tells::No,
-            priority: Tells::No,
-            idle: Tells::No,
-            frequency: Tells::No,
-            irq: Tells::No,
-            charges: Tells::No,
-            marks: Tells::No,
-            frames: Tells::Yes,
-            stacks: Tells::No,
-            losses: Tells::No,
-            topology: Tells::No,
             cannot: &[
                 "threads and CPUs: it has no scheduler events",
                 "what bound a frame: it has no times of the GPU",
                 "when a frame was shown",
                 "frames between two rows, where log_interval is not 0",
             ],
+            ..FRAMES_ALONE
         }
     }
 
@@ -58,11 +45,7 @@ impl Importer for MangoHud {
     }
 
     fn open<'a>(&self, from: Input<'a>) -> Result<Opened<'a>, Fatal> {
-        let mut lines = Lines::new(match from {
-            Input::File(file) => Box::new(file),
-            Input::Pipe(pipe) => pipe,
-            Input::Folder(_) => return Err(Fatal::new("a folder, not a frame log", 0)),
-        });
+        let mut lines = lines(from)?;
         let begin = lines.head()?;
         let head = Head::of(begin).ok_or_else(|| {
             Fatal::new(

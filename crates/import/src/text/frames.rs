@@ -2,7 +2,7 @@
 
 use super::{BATCH, Lines};
 use crate::tracepoint::Names;
-use ingest::Fatal;
+use ingest::{Fatal, Input, Offer, Tells};
 use model::{Batch, CpuId, Event, FramePart, FrameTime, NameId, Ns, Present, Tid, What};
 
 /// Rows at the begin of a log that tell what its head does not.
@@ -10,6 +10,35 @@ const FIRST_ROWS: usize = 4096;
 /// A row stands in a log when its frame was shown, so rows of several programs are not in the order of their begins. Where one
 /// comes later than this, all are sorted.
 const BEHIND: Ns = Ns(1_000_000_000);
+
+/// What frame logs tell: frames.
+pub(crate) const FRAMES_ALONE: Offer = Offer {
+    made_by: "",
+    switches: Tells::No,
+    waking: Tells::No,
+    wakeup: Tells::No,
+    processes: Tells::No,
+    priority: Tells::No,
+    idle: Tells::No,
+    frequency: Tells::No,
+    irq: Tells::No,
+    charges: Tells::No,
+    marks: Tells::No,
+    frames: Tells::Yes,
+    stacks: Tells::No,
+    losses: Tells::No,
+    topology: Tells::No,
+    cannot: &[],
+};
+
+/// A log's lines.
+pub(crate) fn lines<'a>(from: Input<'a>) -> Result<Lines<'a>, Fatal> {
+    match from {
+        Input::File(file) => Ok(Lines::new(Box::new(file))),
+        Input::Pipe(pipe) => Ok(Lines::new(pipe)),
+        Input::Folder(_) => Err(Fatal::new("a folder, not a frame log", 0)),
+    }
+}
 
 /// The times of a frame, in the order of [`FramePart::ALL`].
 pub(crate) type Parts = [Option<Ns>; FramePart::ALL.len()];

@@ -22,11 +22,10 @@ mod columns;
 mod rows;
 mod stream;
 
-use crate::text::Lines;
 use crate::text::csv::{cells, is_empty};
-use crate::text::frames::{first_rows, skip};
+use crate::text::frames::{FRAMES_ALONE, first_rows, lines, skip};
 use columns::{Columns, Field, Unit};
-use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
+use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff};
 use rows::Reader;
 use stream::Frames;
 
@@ -47,25 +46,12 @@ impl Importer for PresentMon {
     fn offer(&self) -> Offer {
         Offer {
             made_by: "PresentMon's CSV of all versions, also as CapFrameX and OCAT write it",
-            switches: Tells::No,
-            waking: Tells::No,
-            wakeup: Tells::No,
-            processes: Tells::No,
-            priority: Tells::No,
-            idle: Tells::No,
-            frequency: Tells::No,
-            irq: Tells::No,
-            charges: Tells::No,
-            marks: Tells::No,
-            frames: Tells::Yes,
-            stacks: Tells::No,
-            losses: Tells::No,
-            topology: Tells::No,
             cannot: &[
                 "threads and CPUs: it has no scheduler events",
                 "what bound a frame, where it has no columns of the GPU (as OCAT's, or with --no_track_gpu)",
                 "when the CPU began to work on a frame, before version 2",
             ],
+            ..FRAMES_ALONE
         }
     }
 
@@ -79,11 +65,7 @@ impl Importer for PresentMon {
     }
 
     fn open<'a>(&self, from: Input<'a>) -> Result<Opened<'a>, Fatal> {
-        let mut lines = Lines::new(match from {
-            Input::File(file) => Box::new(file),
-            Input::Pipe(pipe) => pipe,
-            Input::Folder(_) => return Err(Fatal::new("a folder, not a frame log", 0)),
-        });
+        let mut lines = lines(from)?;
         let begin = lines.head()?;
         let head = Head::of(begin).filter(|head| head.columns.are_of_frames()).ok_or_else(|| {
             let what = "no line names the columns Application, ProcessID and MsBetweenPresents (or FrameTime): not a log of \
