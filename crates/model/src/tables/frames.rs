@@ -12,7 +12,7 @@ pub const FRAMES: TableDef = TableDef {
     name: "frames",
     version: 1,
     doc: "Every frame that a frame log (PresentMon's, MangoHud's) tells of, in order of begin. What its log does not tell is null.",
-    key: &["frame", "start_ns"],
+    key: &["application", "pid", "swap_chain", "frame", "start_ns"],
     cols: &[
         int("frame", "", "Which row of the log, from 0."),
         APPLICATION,
