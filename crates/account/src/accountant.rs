@@ -50,6 +50,7 @@ pub struct Accountant {
     end: Ns,
     events: u64,
     wakes: u64,
+    frames: u64,
     /// Where something is to be inferred.
     pub(crate) watch: Option<Watch>,
 }
@@ -71,6 +72,7 @@ impl Accountant {
             end: Ns::ZERO,
             events: 0,
             wakes: 0,
+            frames: 0,
         }
     }
 
@@ -123,6 +125,7 @@ impl Accountant {
             ready_known: self.rules.has_wakes,
             events: self.events,
             wakes: self.wakes,
+            frames: self.frames,
             lossy_complete,
             inferred: self.watch.map(Watch::finish).unwrap_or_default(),
             filled: false,
@@ -177,6 +180,7 @@ impl Accountant {
                     sink.power(PowerChange { at: at.max(Ns::ZERO), ..change });
                 }
             }
+            What::Present(_) => self.frames += 1,
             _ => {}
         }
     }

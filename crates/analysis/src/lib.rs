@@ -11,9 +11,11 @@ mod by_thread;
 mod core_times;
 pub mod critical;
 mod edges;
+pub mod frames;
 mod free;
 mod lengths;
 mod lives;
+mod marked;
 mod tables;
 mod world;
 
@@ -84,7 +86,13 @@ pub trait Analysis {
         _ = (change, begins, world);
     }
 
-    /// The span is over; the table's rows. `world` is as it was until its end.
+    /// Hands on rows that will not change any more, and forgets them: for tables as long as the recording. `names`: all that were
+    /// told, the first is [`model::NameId`] 1.
+    fn drain(&mut self, names: &[Box<str>], out: &mut dyn Rows) {
+        _ = (names, out);
+    }
+
+    /// The span is over; the table's rows, but for those that were drained. `world` is as it was until its end.
     fn finish(&mut self, world: &World, out: &mut dyn Rows);
 }
 
@@ -109,6 +117,7 @@ pub struct Entry {
 pub const ANALYSES: &[Entry] = &[
     entry::<tables::concurrency::Concurrency>(&model::tables::CONCURRENCY),
     entry::<tables::marks::Marks>(&model::tables::MARKS),
+    entry::<tables::mark_stretches::MarkStretches>(&model::tables::MARK_STRETCHES),
     entry::<tables::migrations::Migrations>(&model::tables::MIGRATIONS),
     entry::<tables::migration_matrix::MigrationMatrix>(&model::tables::MIGRATION_MATRIX),
     entry::<tables::run_lengths::RunLengths>(&model::tables::RUN_LENGTHS),
@@ -239,6 +248,13 @@ impl Running {
         let begins = if span.start < self.span.start { Begins::Before } else { Begins::Here };
         let cut = Span { start: span.start.max(self.span.start), end: span.end.min(self.span.end) };
         (cut.start < cut.end).then_some((cut, begins))
+    }
+
+    /// Hands on rows that will not change any more, of the only one that runs; [`Self::finish`] then leaves them out.
+    pub fn drain(&mut self, names: &[Box<str>], out: &mut dyn Rows) {
+        if let [(_, analysis)] = self.analyses.as_mut_slice() {
+            analysis.drain(names, out);
+        }
     }
 
     /// Their tables. `names`: all that were told; the first is [`model::NameId`] 1.

@@ -132,6 +132,12 @@ impl World {
         self.names = names;
     }
 
+    /// All names that were told; the first is [`NameId`] 1.
+    #[must_use]
+    pub fn names(&self) -> &[Box<str>] {
+        &self.names
+    }
+
     pub(crate) fn thread(&mut self, stretch: &ThreadStretch) {
         if stretch.state == ThreadState::Running
             && let Some(place) = stretch.cpu.and_then(|c| self.place(c))

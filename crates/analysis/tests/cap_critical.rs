@@ -8,8 +8,8 @@ mod support;
 
 use analysis::{Batch, Context, Running};
 use model::{CpuId, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid};
-use support::figures::{Row, agrees, figures};
 use support::{Analysed, critical};
+use testkit::figures::{self, Row, agrees};
 use topology::Machine;
 
 /// A thread that was ready and then ran for so long, at one priority.
@@ -34,7 +34,7 @@ fn did(thread: i64, row: &Row) -> [ThreadStretch; 2] {
 
 /// `priority_residency` of the threads of a file, which did what its rows say.
 fn by_priority(name: &str) -> Option<Table> {
-    let rows = figures(name)?;
+    let rows = figures::table(name)?;
     let mut threads: Vec<ThreadStretch> = (1..).zip(&rows).flat_map(|(thread, row)| did(thread, row)).collect();
     threads.sort_by_key(|s| s.span.start);
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, Ns(100_000_000_000)));
@@ -160,7 +160,7 @@ fn cap_56_the_thread_that_the_fast_one_waits_for() {
 /// was behind whom, that each left at the end of its quantum, and that another core was idle.
 #[test]
 fn cap_57_quantum_after_quantum_on_one_cpu() {
-    let Some(rows) = figures("case3_switches") else { return };
+    let Some(rows) = figures::table("case3_switches") else { return };
     let ends = rows.iter().filter(|r| r["cpu"] == "16" && r["new_wait_reason"] == "WrQuantumEnd").count();
     let threads: Vec<char> = ('A'..).take(ends).collect();
     // As many switches, and the first thread comes again behind the others. A column is a millisecond.

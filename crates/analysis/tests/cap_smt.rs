@@ -1,5 +1,5 @@
 //! Capabilities 6, 20, 30, 31 and 34: what siblings and types of cores do to threads, held against printed figures.
-#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test fails by panicking, and says what it skips
+#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod support;
 
@@ -7,8 +7,8 @@ use account::Rules;
 use analysis::{Batch, Context, Running, capacity_used};
 use model::{CpuId, CpuState, CpuStretch, Ns, Span, Table, ThreadKey, Value};
 use std::collections::BTreeMap;
-use support::figures::{agrees, figures};
 use support::{Analysed, analyse};
+use testkit::figures::{self, agrees};
 use topology::Machine;
 
 /// Two siblings: for how long neither, the first, the second and both ran a thread, in thousandths of a percent.
@@ -86,7 +86,7 @@ fn mean(table: &Table, cols: &[&str]) -> f64 {
 fn cap_30_both_siblings_idle_and_both_active() {
     let mut means = Vec::new();
     for (name, end) in [("smt_siblings_8c16t", "8c16t"), ("smt_siblings_hybrid", "hybrid")] {
-        let Some(rows) = figures(name) else { return };
+        let Some(rows) = figures::table(name) else { return };
         let pair = |row: &BTreeMap<String, String>| {
             let (idle, both) = (thousandths(row, "both_idle_pct"), thousandths(row, "both_active_pct"));
             let cpus = [row["lp_a"].parse().unwrap(), row["lp_b"].parse().unwrap()];
@@ -107,7 +107,7 @@ fn cap_30_both_siblings_idle_and_both_active() {
 
 /// The pairs of a table of Linux-KI, or its row of totals.
 fn linuxki(name: &str, kind: &str) -> Option<Vec<Pair>> {
-    let rows = figures(name)?;
+    let rows = figures::table(name)?;
     let pair = |row: &BTreeMap<String, String>| Pair {
         cpus: [row["lp_a"].parse().unwrap_or(0), row["lp_b"].parse().unwrap_or(1)],
         idle: thousandths(row, "double_idle_pct"),
@@ -146,7 +146,7 @@ fn cap_31_busy_by_cpus_and_by_cores() {
 
 #[test]
 fn cap_34_one_thread_on_every_core_is_more_than_half() {
-    let Some(rows) = figures("perf_smt_on_off") else { return };
+    let Some(rows) = figures::table("perf_smt_on_off") else { return };
     for node in ["other", "same"] {
         let instructions = |smt: &str| -> f64 {
             let run = format!("{node}_node_smt_{smt}");

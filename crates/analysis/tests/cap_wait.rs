@@ -1,52 +1,12 @@
 //! Capabilities 16, 17, 18 and 22, by the figures that were printed for them.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)] // a test fails by panicking, and says what it skips
+#![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
 use analysis::{Batch, Context, Running};
 use model::{CpuId, CpuState, CpuStretch, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
+use testkit::figures::{self, Row, expected, number};
 use topology::Machine;
-
-type Row = BTreeMap<String, String>;
-
-/// A table of shared/figures, its cells by the names of their columns; says so where it is absent.
-fn figures(name: &str) -> Option<Vec<Row>> {
-    let path = format!("{}/../../../shared/figures/{name}", env!("CARGO_MANIFEST_DIR"));
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        println!("skipped: needs shared/figures/{name}");
-        return None;
-    };
-    let mut lines = text.lines().map(cells);
-    let head = lines.next()?;
-    Some(lines.map(|row| head.iter().cloned().zip(row).collect()).collect())
-}
-
-/// The cells of a line; in quotes, a comma is one.
-fn cells(line: &str) -> Vec<String> {
-    let (mut quoted, mut cells) = (false, vec![String::new()]);
-    for sign in line.chars() {
-        match sign {
-            '"' => quoted = !quoted,
-            ',' if !quoted => cells.push(String::new()),
-            _ => cells.last_mut().unwrap().push(sign),
-        }
-    }
-    cells
-}
-
-/// What derived_expected.csv expects under ids that begin so: the rest of the id, the value, and its tolerance.
-fn expected(prefix: &str) -> Vec<(String, f64, f64)> {
-    let rows = figures("derived_expected.csv").unwrap_or_default();
-    let of = |row: &Row| {
-        let id = row["id"].strip_prefix(prefix)?.to_owned();
-        Some((id, number(row, "expected"), number(row, "tolerance")))
-    };
-    rows.iter().filter_map(of).collect()
-}
-
-fn number(row: &Row, col: &str) -> f64 {
-    row[col].parse().unwrap()
-}
 
 fn ns(row: &Row, col: &str, unit: f64) -> i64 {
     (number(row, col) * unit).round() as i64
@@ -116,13 +76,13 @@ fn ready_wait(row: &Row) -> Table {
     tables(&["ready_wait"], &mut stretches(1, row), &[]).remove("ready_wait").unwrap()
 }
 
-const FILES: [&str; 2] = ["ready_wait_symmetric.csv", "ready_wait_hybrid.csv"];
+const FILES: [&str; 2] = ["ready_wait_symmetric", "ready_wait_hybrid"];
 
 /// A row's table each, by job (`worker_1`), of both files, symmetric first.
 static BY_JOB: LazyLock<Option<[BTreeMap<String, Table>; 2]>> = LazyLock::new(|| {
     let of = |name| {
         let job = |row: Row| (row["job"].to_lowercase().replace(' ', "_"), ready_wait(&row));
-        Some(figures(name)?.into_iter().map(job).collect())
+        Some(figures::table(name)?.into_iter().map(job).collect())
     };
     Some([of(FILES[0])?, of(FILES[1])?])
 });
@@ -131,7 +91,7 @@ static BY_JOB: LazyLock<Option<[BTreeMap<String, Table>; 2]>> = LazyLock::new(||
 fn cap_16_ready_and_wait() {
     let Some(tables) = &*BY_JOB else { return };
     for (name, tables) in FILES.into_iter().zip(tables) {
-        let rows = figures(name).unwrap();
+        let rows = figures::table(name).unwrap();
         assert_eq!(tables.len(), rows.len());
         for row in rows {
             let table = &tables[&row["job"].to_lowercase().replace(' ', "_")];
@@ -199,7 +159,7 @@ fn cap_18_time_is_conserved() {
 /// Case 3's switches: each new thread leaves its CPU for a reason; at the end of its quantum, for one of its own priority.
 #[test]
 fn cap_22_causes_of_switches() {
-    let Some(rows) = figures("case3_switches.csv") else { return };
+    let Some(rows) = figures::table("case3_switches") else { return };
     let (mut threads, mut cpus) = (Vec::new(), Vec::new());
     let mut stretch = |key: i64, tid: Tid, span, state, reason| {
         let (thread, cpu) = (ThreadKey(key), Some(CpuId(0)));

@@ -15,10 +15,11 @@ Examples:
   corewise record -o run.cw -- ./game      trace the whole machine while ./game runs
   corewise report run.cw                   where each thread ran, waited and was blocked
   corewise report perf.data                the same of a file that perf recorded
+  corewise report frames.csv               how long frames took, by PresentMon's or MangoHud's log
   corewise table run.cw threads --format csv
   corewise export run.cw --to perfetto -o run.pftrace
 
-A perf.data may stand wherever a trace folder may. `corewise COMMAND --help` says more.
+A file of another tool may stand wherever a trace folder may (`corewise formats`). `corewise COMMAND --help` says more.
 
 Exit codes:
   0  it worked

@@ -1,10 +1,13 @@
 //! Tables that analyses make of a trace's stretches, over all of it or a part.
 
+use crate::frames::is_of_frames;
 use crate::import::{followed, of_steps, stretches};
+use crate::rows::Batches;
 use crate::session::Kind;
 use crate::steps::{Read, followed_of, of_folder};
 use crate::{EngineError, Session, account_with};
 use account::Collector;
+use analysis::Running;
 use model::{Ns, Span, Table, TableDef, tables};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -37,7 +40,10 @@ impl Session {
     #[must_use]
     pub fn is_at_hand(&self, def: &TableDef) -> bool {
         let made = |def: &TableDef| self.made.tables().iter().any(|t| t.def.name == def.name);
-        !Self::is_large(def) && !Self::is_critical(def) && (!is_analysis(def) || self.is_stored(def) || made(def))
+        !Self::is_large(def)
+            && !Self::is_critical(def)
+            && !is_of_frames(def)
+            && (!is_analysis(def) || self.is_stored(def) || made(def))
     }
 
     /// Whether a table of an analysis lies in the folder, as it is asked for: of another machine, or with inferred time, it is
@@ -53,7 +59,9 @@ impl Session {
 
     /// One of them.
     pub(crate) fn analysed(&self, def: &TableDef, span: Option<Span>) -> Result<Table, EngineError> {
-        let every = || analysis::ANALYSES.iter().map(|a| a.table.name).collect::<Vec<_>>();
+        // Those as long as the recording are never held.
+        let held = analysis::ANALYSES.iter().map(|a| a.table).filter(|def| !Self::is_large(def));
+        let every = || held.clone().map(|def| def.name).collect::<Vec<_>>();
         if !is_analysis(def) {
             return Err(EngineError::Other(format!(
                 "{} holds sums of the whole recording; of a part there are thread_state, cpu_state, critical_path, critical_by_thread, {}",
@@ -111,6 +119,23 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub fn analyse(&self, names: &[&str], span: Option<Span>) -> Result<Vec<Table>, EngineError> {
+        self.run(names, span, |_, _| {})
+    }
+
+    /// One that is as long as the recording: its rows are handed on as they are made.
+    pub(crate) fn drained(&self, def: &TableDef, span: Option<Span>, out: &mut Batches<'_>) -> Result<(), EngineError> {
+        let rest = self.run(&[def.name], span, |analyses, names| analyses.drain(names, out))?;
+        rest.iter().for_each(|table| out.all(&table.rows));
+        Ok(())
+    }
+
+    /// Runs some; `between` steps, it may ask them for what they have.
+    fn run(
+        &self,
+        names: &[&str],
+        span: Option<Span>,
+        mut between: impl FnMut(&mut Running, &[Box<str>]),
+    ) -> Result<Vec<Table>, EngineError> {
         let (read, followed, end, ready_known) = match self.kind() {
             Kind::Folder(folder, filled) => {
                 let cpus = self.table(tables::CPUS.name)?;
@@ -132,9 +157,14 @@ impl Session {
         let whole = Span::new(Ns::ZERO, end);
         let span = span.map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
         let context = analysis::Context { machine: self.machine(), span, followed: &followed, ready_known };
-        let mut analyses = analysis::Running::start(names, &context);
+        let mut analyses = Running::start(names, &context);
         let Read { mut stretches, names } = read;
-        stretches.steps(|steps| analyses.push(&of_steps(steps))).map_err(EngineError::temporary)?;
+        stretches
+            .steps(|steps| {
+                analyses.push(&of_steps(steps));
+                between(&mut analyses, &names);
+            })
+            .map_err(EngineError::temporary)?;
         Ok(analyses.finish(names))
     }
 }

@@ -6,6 +6,7 @@ mod asked;
 mod critical;
 mod error;
 mod filled;
+mod frames;
 mod import;
 mod names;
 mod pass;

@@ -2,6 +2,7 @@
 
 use crate::analysed::{Made, is_analysis};
 use crate::filled::Filled;
+use crate::frames::is_of_frames;
 use crate::import::{OF_TOTALS, of_totals, stretches};
 use crate::names::Names;
 use crate::retype;
@@ -169,7 +170,9 @@ impl Session {
     /// Whether a table is as long as the recording, so that it is streamed ([`Self::rows`]) and never held.
     #[must_use]
     pub fn is_large(def: &TableDef) -> bool {
-        [tables::THREAD_STATE.name, tables::CPU_STATE.name, tables::CRITICAL_PATH.name].contains(&def.name)
+        let large =
+            [tables::THREAD_STATE, tables::CPU_STATE, tables::CRITICAL_PATH, tables::FRAMES, tables::MARK_STRETCHES];
+        large.iter().any(|d| d.name == def.name)
     }
 
     /// A table's definition by name.
@@ -288,6 +291,8 @@ impl Session {
         let mut out = Batches::new(each);
         match (&self.kind, Self::is_large(def)) {
             _ if Self::is_critical(def) => self.critical(def, span, &mut out)?,
+            _ if is_of_frames(def) => self.frame_rows(def, span, &mut out)?,
+            (_, true) if is_analysis(def) => self.drained(def, span, &mut out)?,
             (_, false) if span.is_some() => out.all(&self.analysed(def, span)?.rows),
             (Kind::Folder(folder, Some(filled)), true) if def.name == tables::THREAD_STATE.name => {
                 filled.threads(folder, span, |threads| self.thread_rows(threads, span, &mut out))?;

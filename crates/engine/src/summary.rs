@@ -40,6 +40,9 @@ pub struct Summary {
     pub switches: u64,
     /// Wakings and wakeups.
     pub wakes: u64,
+    /// Frames of frame logs.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub frames: u64,
     /// Lives of threads.
     pub threads: u64,
     /// CPUs.
@@ -90,6 +93,7 @@ impl Summary {
             events: totals.events,
             switches: totals.cpus.iter().map(|c| c.switches).sum(),
             wakes: totals.wakes,
+            frames: totals.frames,
             threads: totals.threads.len(),
             cpus: totals.cpus.len() as u64,
             busy_ns: sum(CpuState::Busy),
@@ -108,6 +112,12 @@ impl Summary {
         }
     }
 
+    /// Whether this is of frame logs alone, which tell nothing of threads and CPUs.
+    #[must_use]
+    pub fn is_of_frames(&self) -> bool {
+        self.frames > 0 && self.threads == 0 && self.cpus == 0
+    }
+
     /// Whether all exact laws hold.
     #[must_use]
     pub fn laws_hold(&self) -> bool {
@@ -119,6 +129,11 @@ impl Summary {
     pub fn cpu_time_ns(&self) -> i64 {
         self.busy_ns.saturating_add(self.idle_ns).saturating_add(self.unknown_ns)
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_none(frames: &u64) -> bool {
+    *frames == 0
 }
 
 impl From<&account::Law> for LawRow {

@@ -13,6 +13,8 @@ pub const FORMATS: &[&dyn Importer] = &[
     &formats::ctf::Ctf,
     &formats::perfetto::Perfetto,
     &formats::schedviz::SchedViz,
+    &formats::present_mon::PresentMon,
+    &formats::mango_hud::MangoHud,
     &formats::ftrace_text::FtraceText,
     &formats::perf_script::PerfScript,
 ];

@@ -267,7 +267,7 @@ impl<'a> Ordered<'a> {
         let at = self.queue_of(event.cpu);
         let queue = &mut self.queues[at];
         if event.at < self.left {
-            if event.is_sample() {
+            if event.is_dated() {
                 self.late += 1;
                 self.troubles.trouble("an event came after its time had passed", event.offset, Trouble::Lost);
                 return;
@@ -420,6 +420,10 @@ fn renumber(event: &mut Event, names: &[u32], stacks: &[u32]) {
         What::Mark(mark) => name(&mut mark.name),
         What::Value { name: n, .. } => name(n),
         What::Frame(frame) => name(&mut frame.layer),
+        What::Present(present) => {
+            name(&mut present.application);
+            name(&mut present.mode);
+        }
         _ => {}
     }
 }

@@ -4,7 +4,7 @@
 //! uses them and are named by [`NameId`]. 4 million events pass through here in a fraction of a second, so the layout
 //! matters: a test holds the size at 64 bytes.
 
-use crate::{CpuId, Ns, Pid, Tid};
+use crate::{CpuId, FrameTime, Ns, Pid, Present, Tid};
 use serde::{Deserialize, Serialize};
 
 /// A text of this stream; 0 is "not told". Ids count from 1 in the order of [`Batch::names`].
@@ -191,6 +191,10 @@ pub enum What {
     },
     /// A picture's way to the screen began or ended.
     Frame(Frame),
+    /// A program handed in a frame to be shown, as a frame log has it.
+    Present(Present),
+    /// What the log tells of that frame.
+    FrameTime(FrameTime),
     /// The source reports that it lost events.
     Loss(LossSpan),
     /// Any other sample: it only shows that the recording ran at this time.
@@ -198,15 +202,21 @@ pub enum What {
 }
 
 impl Event {
-    /// Whether the event shows that the recording ran: side-band records (names, forks told by perf itself, losses, and
-    /// what programs told and clocks showed without a CPU) do not move its ends.
+    /// Whether the event shows that the recording ran: side-band records (names, forks told by perf itself, losses,
+    /// frame logs, and what programs told and clocks showed without a CPU) do not move its ends.
     #[must_use]
     pub fn is_sample(&self) -> bool {
         match self.what {
-            What::Name { .. } | What::Loss(_) => false,
+            What::Name { .. } | What::Loss(_) | What::Present(_) | What::FrameTime(_) => false,
             What::Mark(_) | What::Value { .. } | What::Frame(_) | What::Clock { .. } => self.cpu != CpuId::UNKNOWN,
             _ => true,
         }
+    }
+
+    /// Whether it matters when exactly the event was. What is told of threads holds from whenever it is told on.
+    #[must_use]
+    pub fn is_dated(&self) -> bool {
+        self.is_sample() || matches!(self.what, What::Present(_) | What::FrameTime(_))
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod core_type;
 mod event;
+mod present;
 mod stretch;
 mod table;
 pub mod tables;
@@ -17,6 +18,7 @@ pub use event::{
     Batch, Clock, Event, Frame, FrameStretch, IrqKind, LossSpan, Mark, MarkEdge, NameId, Seen, SeenState, StackId,
     Switch, SwitchOut, Wake, WakeKind, What,
 };
+pub use present::{FramePart, FrameTime, Present};
 pub use stretch::{
     Basis, CpuState, CpuStretch, InferredStretch, Marked, Move, Power, PowerChange, Reason, ThreadState, ThreadStretch,
 };

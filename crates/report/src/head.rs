@@ -1,13 +1,33 @@
 //! What was recorded, how well, and at which cost; and at the end, what it cannot tell and where to go on.
 
-use crate::Options;
 use crate::page::Page;
 use crate::words::{TIE, bytes, grouped, percent, plain, plural, time};
+use crate::{Options, frames};
 use engine::{Session, Summary};
 use model::tables;
 
 /// The first lines.
 pub fn write(page: &mut Page, session: &Session) {
+    let s = session.summary();
+    if s.is_of_frames() {
+        frames::head(page, session);
+    } else {
+        what_was_recorded(page, session);
+    }
+    if let Some(stopped) = &s.stopped {
+        page.warn(&format!("reading stopped early: {}; everything before that is counted", plain(stopped)));
+    }
+    for t in s.troubles.iter().filter(|t| t.lost) {
+        page.warn(&format!("lost in reading: {} (x {}, first at byte {})", t.what, t.count, t.first_offset));
+    }
+    if !s.is_of_frames() {
+        page.words(&cost(session));
+        page.words(&laws(s));
+    }
+}
+
+/// How long, how much of it is known, and by whom it was recorded.
+fn what_was_recorded(page: &mut Page, session: &Session) {
     let s = session.summary();
     let cpu_time = s.cpu_time_ns();
     page.words(&format!(
@@ -23,14 +43,6 @@ pub fn write(page: &mut Page, session: &Session) {
         losses(s),
     ));
     page.words(&source(session));
-    if let Some(stopped) = &s.stopped {
-        page.warn(&format!("reading stopped early: {}; everything before that is counted", plain(stopped)));
-    }
-    for t in s.troubles.iter().filter(|t| t.lost) {
-        page.warn(&format!("lost in reading: {} (x {}, first at byte {})", t.what, t.count, t.first_offset));
-    }
-    page.words(&cost(session));
-    page.words(&laws(s));
 }
 
 fn losses(s: &Summary) -> String {
@@ -119,7 +131,7 @@ fn laws(s: &Summary) -> String {
 pub fn write_limits(page: &mut Page, session: &Session) {
     let (facts, s) = (session.facts(), session.summary());
     let mut limits: Vec<String> = facts.lacks.iter().map(|l| plain(l)).collect();
-    if !s.ready_known && !limits.iter().any(|l| l.contains("ready time")) {
+    if !s.ready_known && !s.is_of_frames() && !limits.iter().any(|l| l.contains("ready time")) {
         limits.push("It has no wakings, so ready time is not known.".to_owned());
     }
     if s.broken > 0 {
@@ -169,11 +181,16 @@ pub fn write_next(page: &mut Page, session: &Session, options: &Options, left_ou
         hints
             .push((format!("corewise report {path} --sections all"), "siblings, waiting, migrations, …: takes longer"));
     }
-    if session.is_folder() {
+    if session.summary().frames > 0 {
+        hints.push((format!("corewise table {path} frames --format csv"), "every frame"));
+    }
+    if session.summary().is_of_frames() && session.is_folder() {
+        // Its other tables are empty.
+    } else if session.is_folder() {
         hints.push((format!("corewise table {path} thread_state --format csv"), "every stretch of every thread"));
     } else {
         hints.push((format!("corewise import {path} -o run.cw"), "a folder of Parquet that opens at once"));
-        if !session.is_at_hand(&tables::CONCURRENCY) {
+        if !session.is_at_hand(&tables::CONCURRENCY) && !session.summary().is_of_frames() {
             hints.push((format!("corewise report {path} --concurrency"), "how many CPUs ran at once"));
         }
     }

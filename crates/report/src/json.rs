@@ -1,7 +1,7 @@
 //! The report as one object, for scripts. There may be more threads than fit in memory twice, so tables are written as they
 //! are read.
 
-use crate::{Options, select};
+use crate::{Options, frames, marked, select};
 use engine::{Asked, EngineError, Session};
 use model::{TableDef, Value, tables};
 use serde::ser::{Error as _, SerializeSeq as _};
@@ -16,7 +16,7 @@ use std::io::Write;
 /// The trace cannot be read, no thread is of the process that was asked for, or it cannot be written.
 pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result<(), EngineError> {
     let mut of: Option<HashSet<i64>> = None;
-    if options.process.is_some() {
+    if options.process.is_some() && !session.summary().is_of_frames() {
         let all = Options { top: usize::MAX, ..options.clone() };
         let groups = select::groups(session, &all)?;
         of = Some(groups.iter().flat_map(|g| g.shown.iter().map(|t| t.key)).collect());
@@ -30,9 +30,17 @@ pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result
         names.push(tables::CONCURRENCY.name);
     }
     names.extend(chosen.tables());
+    if session.summary().frames > 0 {
+        names.extend([tables::FRAME_SUMS.name, tables::FRAMES.name]);
+    }
+    if options.frames_of.is_some() {
+        names.extend([tables::MARKS.name, tables::MARK_STRETCHES.name]);
+    }
+    let (process, frames_of) = (options.process.as_deref(), options.frames_of.as_deref());
     for name in names {
         let asked = Asked::whole(name);
-        parts.insert(name, Part::Table(Table { session, asked, def: asked.definition(session)?, of: of.as_ref() }));
+        let def = asked.definition(session)?;
+        parts.insert(name, Part::Table(Table { session, asked, def, of: of.as_ref(), process, frames_of }));
     }
     let told = |e: serde_json::Error| {
         if e.is_io() { EngineError::Output(e.into()) } else { EngineError::Other(e.to_string()) }
@@ -75,21 +83,28 @@ enum Part<'a> {
     Table(Table<'a>),
 }
 
-/// The rows of a table, all or those of some threads.
+/// The rows of a table, all or those of some threads, of frames those of a process, of marks
+/// those of a name.
 struct Table<'a> {
     session: &'a Session,
     asked: Asked<'a>,
     def: &'static TableDef,
     of: Option<&'a HashSet<i64>>,
+    process: Option<&'a str>,
+    frames_of: Option<&'a str>,
 }
 
 impl Table<'_> {
     fn shows(&self, row: &[Value]) -> bool {
-        let thread = self.def.col("thread").and_then(|at| row.get(at));
-        match (self.of, thread) {
+        let cell = |col: &str| self.def.col(col).and_then(|at| row.get(at));
+        let of_threads = match (self.of, cell("thread")) {
             (Some(of), Some(Value::Int(thread))) => of.contains(thread),
             _ => true,
-        }
+        };
+        let of_process = |process| cell("application").is_none() || frames::is_of(process, self.def, row);
+        let of_marks = [tables::MARKS.name, tables::MARK_STRETCHES.name].contains(&self.def.name);
+        let of_name = |name| !of_marks || marked::is_named(name, self.def, row);
+        of_threads && self.process.is_none_or(of_process) && self.frames_of.is_none_or(of_name)
     }
 
     fn object(&self, row: &[Value]) -> BTreeMap<&'static str, Json> {

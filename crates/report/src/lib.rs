@@ -1,16 +1,18 @@
 //! What people keep of a trace: text for a terminal or a file, one page with pictures, and the same as one JSON object.
 //!
 //! All tell first what was recorded and how much of it is unknown or lost, then what recording cost, whether the accounts
-//! close, and only then what the threads and CPUs did. Each part says it once, and the two writers write that.
-//! All of it comes from a [`engine::Session`].
+//! close, and only then what the threads and CPUs did, and how long frames took. Each part says it once, and the two writers
+//! write that. All of it comes from a [`engine::Session`].
 
 mod concurrency;
 mod cpus;
+mod frames;
 mod gather;
 mod grid;
 mod head;
 mod html;
 mod json;
+mod marked;
 mod options;
 mod page;
 mod picture;
@@ -35,7 +37,7 @@ use sections::Chosen;
 /// The report as text.
 ///
 /// # Errors
-/// The trace cannot be read, or no thread is of the process that was asked for.
+/// The trace cannot be read, or no thread (of a frame log: no frame) is of the process that was asked for.
 pub fn text(session: &Session, options: &Options) -> Result<String, EngineError> {
     Ok(text::text(&told(session, options)?.blocks, options.width, options.color))
 }
@@ -51,25 +53,35 @@ pub fn html(session: &Session, options: &Options) -> Result<String, EngineError>
 
 /// All that it says.
 fn told(session: &Session, options: &Options) -> Result<Page, EngineError> {
-    let groups = select::groups(session, options)?;
     let mut page = Page::default();
     head::write(&mut page, session);
+    let left_out = if session.summary().is_of_frames() { false } else { scheduled(&mut page, session, options)? };
+    frames::write(&mut page, session, options)?;
+    if let Some(name) = &options.frames_of {
+        marked::write(&mut page, session, name, options.top)?;
+    }
+    head::write_limits(&mut page, session);
+    head::write_next(&mut page, session, options, left_out);
+    Ok(page)
+}
+
+/// What the scheduler's events tell; whether sections were left out because they would have taken long.
+fn scheduled(page: &mut Page, session: &Session, options: &Options) -> Result<bool, EngineError> {
+    let groups = select::groups(session, options)?;
     if options.pictures {
-        timeline::write(&mut page, session)?;
+        timeline::write(page, session)?;
     }
     for group in &groups {
-        threads::write(&mut page, session, group);
+        threads::write(page, session, group);
     }
-    places::write(&mut page, session, &groups)?;
-    cpus::write(&mut page, session, &session.table("cpus")?);
+    places::write(page, session, &groups)?;
+    cpus::write(page, session, &session.table("cpus")?);
     let chosen = prepared(session, options)?;
     if session.is_at_hand(&tables::CONCURRENCY) {
-        concurrency::write(&mut page, session, &session.table(tables::CONCURRENCY.name)?);
+        concurrency::write(page, session, &session.table(tables::CONCURRENCY.name)?);
     }
-    sections::write(&mut page, &chosen, session, options, &groups)?;
-    head::write_limits(&mut page, session);
-    head::write_next(&mut page, session, options, chosen.left_out);
-    Ok(page)
+    sections::write(page, &chosen, session, options, &groups)?;
+    Ok(chosen.left_out)
 }
 
 /// The sections that the report has, all tables for them made in one pass.

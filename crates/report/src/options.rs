@@ -40,6 +40,8 @@ pub struct Options {
     pub sections: Sections,
     /// Whether there is room for pictures, and for as many rows as are wanted.
     pub pictures: bool,
+    /// Stretches that a program marked so (with `*` at the end: that begin so) are frames.
+    pub frames_of: Option<String>,
     /// Columns of the terminal.
     pub width: usize,
     /// Whether to use the terminal's colours.
@@ -55,6 +57,7 @@ impl Default for Options {
             concurrency: false,
             sections: Sections::Quick,
             pictures: false,
+            frames_of: None,
             width: 100,
             color: false,
         }

@@ -49,6 +49,67 @@ fn one_process_on_unlike_cores() {
     kept("process.txt", &report::text(&session, &options).expect("a report"));
 }
 
+/// Capabilities 41 and 42: what bound the frames comes first, and a list of the slow ones to go on from.
+#[test]
+fn cap_41_42_a_frame_log() {
+    let path = Path::new("../import/fixtures/present_mon/v1.csv");
+    let session = Session::open(path, PassOptions::default()).expect("the fixture opens");
+    let options = Options { width: 120, ..Options::default() };
+    kept("frames.txt", &report::text(&session, &options).expect("a report"));
+    let one = Options { process: Some("40".to_owned()), ..options.clone() };
+    let text = report::text(&session, &one).expect("a report");
+    assert!(text.contains("dwm.exe") && !text.contains("game.exe"), "{text}");
+    let json = object(&session, &one);
+    let programs = |table: &str| -> Vec<&str> {
+        json[table].as_array().expect("rows").iter().map(|r| r["application"].as_str().expect("a name")).collect()
+    };
+    assert_eq!((programs("frame_sums"), programs("frames")), (vec!["dwm.exe"], vec!["dwm.exe"]));
+    let all = object(&session, &options);
+    let slow = all["frames"].as_array().expect("rows").iter().max_by_key(|r| r["frame_ns"].as_i64());
+    assert_eq!(slow.expect("a frame")["frame"], 5, "dwm's 16 ms");
+    let nobody = Options { process: Some("nobody".to_owned()), ..options };
+    let error = report::text(&session, &nobody).expect_err("an error").to_string();
+    assert!(error.contains("nobody") && error.contains("corewise report"), "{error}");
+}
+
+/// Two frames in milliseconds: 1 from 1 to 6, of which `other` takes 3 to 4 from it, and 2 from 7 to 13, in which it waits from 8 on,
+/// is woken at 10 and runs from 11 on.
+const MARKED: &str = "\
+# tracer: nop
+#
+          <idle>-0     [000] d..2.   100.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=game next_pid=10 next_prio=120
+            game-10    [000] .....   100.001000: tracing_mark_write: B|10|Frame 1
+            game-10    [000] d..2.   100.003000: sched_switch: prev_comm=game prev_pid=10 prev_prio=120 prev_state=R ==> next_comm=other next_pid=20 next_prio=120
+           other-20    [000] d..2.   100.004000: sched_switch: prev_comm=other prev_pid=20 prev_prio=120 prev_state=S ==> next_comm=game next_pid=10 next_prio=120
+            game-10    [000] .....   100.006000: tracing_mark_write: E|10
+            game-10    [000] .....   100.007000: tracing_mark_write: B|10|Frame 2
+            game-10    [000] d..2.   100.008000: sched_switch: prev_comm=game prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+          <idle>-0     [000] d..2.   100.010000: sched_waking: comm=game pid=10 prio=120 target_cpu=000
+          <idle>-0     [000] d..2.   100.011000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=game next_pid=10 next_prio=120
+            game-10    [000] .....   100.013000: tracing_mark_write: E|10
+            game-10    [000] d..2.   100.014000: sched_switch: prev_comm=game prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
+
+/// Capability 62: a task's time, split into running, ready and blocked, frame by frame.
+#[test]
+fn cap_62_frames_of_marks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("trace.txt");
+    std::fs::write(&path, MARKED).expect("the trace is written");
+    let session = Session::open(&path, PassOptions::default()).expect("a trace");
+    let with = |name: &str| Options { frames_of: Some(name.to_owned()), ..Options::default() };
+    let text = report::text(&session, &with("Frame *")).expect("a report");
+    let section = text.split("\nFrames: ").nth(1).and_then(|t| t.split("\n\nWhat").next()).expect("a section");
+    kept("marked.txt", &format!("Frames: {section}\n"));
+    let json = object(&session, &with("Frame 2"));
+    let [frame] = json["mark_stretches"].as_array().expect("rows").as_slice() else { panic!("{json}") };
+    let of = |col: &str| frame[col].as_i64().expect("an integer") / 1_000_000;
+    let cols = ["start_ns", "end_ns", "running_ns", "ready_ns", "blocked_ns", "unknown_ns"];
+    assert_eq!(cols.map(of), [7, 13, 3, 1, 2, 0]);
+    let error = report::text(&session, &with("Frame")).expect_err("an error").to_string();
+    assert!(error.contains("marked Frame") && error.contains("marks"), "{error}");
+}
+
 #[test]
 fn nobody_of_that_name() {
     let session = open("sched.data", PassOptions::default());

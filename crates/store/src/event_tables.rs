@@ -165,6 +165,21 @@ event_tables! {
         text("edge", "begin or end.") => Store::Word(edge_word),
         int("jank", "", "Why it was late, as the source's bits say; 0 where not told.") => Store::Int,
     ];
+    Present, PRESENT, "present", "A program handed in a frame to be shown.", [
+        int("frame", "", "Which row of the log, from 0.") => Store::Long,
+        int("swap_chain", "", "The swap chain's address, its bits as they are; 0 where not told.") => Store::Key,
+        int("pid", "", "The process.").or_null() => Store::Int,
+        text("application", "The program.").or_null() => Store::Text,
+        text("mode", "How it came to the screen, in the log's words.").or_null() => Store::Text,
+        text("displayed", "yes or no: whether it was shown; untold.") => Store::Word(displayed_word),
+    ];
+    FrameTime, FRAME_TIME, "frame_time", "What a frame log tells of a frame.", [
+        int("frame", "", "Which row of the log, from 0.") => Store::Long,
+        text("part", "whole, until_present, cpu_busy, in_present, between_presents, until_render_start, \
+            until_render_complete, gpu_busy, until_displayed, between_display_change or displayed_for.")
+            => Store::Word(w::frame_part_word),
+        ns("took_ns", "How long.") => Store::Long,
+    ];
     Loss, LOSS, "loss", "The source reports that it lost events.", [
         ns("from_ns", "The last event that the buffer delivered before.").or_null() => Store::Long,
         ns("to_ns", "The first event that it delivered after.").or_null() => Store::Long,
@@ -190,6 +205,10 @@ pub(crate) const STACK_STORES: &[Store] = &[Store::Long, Store::Int, Store::Key]
 
 pub(crate) fn edge_word(code: u8) -> String {
     if code == 0 { "begin" } else { "end" }.to_owned()
+}
+
+pub(crate) fn displayed_word(code: u8) -> String {
+    ["no", "yes", "untold"].get(usize::from(code)).copied().unwrap_or("?").to_owned()
 }
 
 pub(crate) fn counter_word(_: u8) -> String {

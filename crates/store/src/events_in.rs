@@ -7,7 +7,9 @@ use crate::folder::Folder;
 use crate::read::Reader;
 use crate::sheet::{Column, columns};
 use crate::words::{self as w, ThreadNote};
-use model::{CpuId, Event, Frame, LossSpan, Mark, NameId, Ns, Pid, Seen, StackId, Switch, Tid, Wake, What};
+use model::{
+    CpuId, Event, Frame, FrameTime, LossSpan, Mark, NameId, Ns, Pid, Present, Seen, StackId, Switch, Tid, Wake, What,
+};
 use rustc_hash::FxHashMap;
 
 /// So many events are handed out at once.
@@ -308,6 +310,17 @@ fn rare(kind: usize, c: &Cursor) -> Option<What> {
             begins: c.word(8) == 0,
             jank: c.int(9),
         }),
+        k if k == EventKind::Present as usize => What::Present(Present {
+            frame: c.long(3),
+            swap_chain: c.long(4),
+            pid: c.pid(5),
+            application: c.name(6),
+            mode: c.name(7),
+            displayed: [Some(false), Some(true), None].get(usize::from(c.word(8))).copied()?,
+        }),
+        k if k == EventKind::FrameTime as usize => {
+            What::FrameTime(FrameTime { frame: c.long(3), of: w::frame_part(c.word(4))?, took: Ns(c.long(5)) })
+        }
         k if k == EventKind::Loss as usize => What::Loss(LossSpan {
             from: Ns(c.long(3)),
             to: if c.long(4) == i64::MIN { Ns::MAX } else { Ns(c.long(4)) },

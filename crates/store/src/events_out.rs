@@ -181,6 +181,8 @@ impl EventSheets {
             What::Mark(_) => return EventKind::Mark,
             What::Value { .. } => return EventKind::Value,
             What::Frame(_) => return EventKind::Frame,
+            What::Present(_) => return EventKind::Present,
+            What::FrameTime(_) => return EventKind::FrameTime,
             What::Loss(_) => return EventKind::Loss,
             What::Sample => return EventKind::Sample,
             What::Fork { parent, tid, pid, name } => {
@@ -430,6 +432,19 @@ fn rare(to: &mut Sheet<File>, e: &Event) {
             word(to, 7, w::frame_stretch_code(f.stretch));
             word(to, 8, u8::from(!f.begins));
             int(to, 9, f.jank);
+        }
+        What::Present(p) => {
+            long(to, 3, p.frame);
+            long(to, 4, p.swap_chain);
+            int(to, 5, known(p.pid.0));
+            text(to, 6, p.application);
+            text(to, 7, p.mode);
+            word(to, 8, p.displayed.map_or(2, u8::from));
+        }
+        What::FrameTime(t) => {
+            long(to, 3, t.frame);
+            word(to, 4, w::frame_part_code(t.of));
+            long(to, 5, t.took.0);
         }
         What::Loss(l) => {
             long(to, 3, l.from.0);

@@ -2,7 +2,8 @@
 
 use crate::chunk::NO_WORD;
 use model::{
-    Clock, CoreType, CpuState, FrameStretch, IrqKind, MarkEdge, Reason, SeenState, SwitchOut, ThreadState, WakeKind,
+    Clock, CoreType, CpuState, FramePart, FrameStretch, IrqKind, MarkEdge, Reason, SeenState, SwitchOut, ThreadState,
+    WakeKind,
 };
 
 /// A list of values and the word of each; the place in the list is the code.
@@ -78,6 +79,13 @@ words!(MARK_EDGES: MarkEdge, mark_edge_word, mark_edge_code, mark_edge, [
 words!(FRAME_STRETCHES: FrameStretch, frame_stretch_word, frame_stretch_code, frame_stretch, [
     FrameStretch::ExpectedSurface => "expected_surface", FrameStretch::ActualSurface => "actual_surface",
     FrameStretch::ExpectedDisplay => "expected_display", FrameStretch::ActualDisplay => "actual_display",
+]);
+words!(FRAME_PARTS: FramePart, frame_part_word, frame_part_code, frame_part, [
+    FramePart::Whole => "whole", FramePart::UntilPresent => "until_present", FramePart::CpuBusy => "cpu_busy",
+    FramePart::InPresent => "in_present", FramePart::BetweenPresents => "between_presents",
+    FramePart::UntilRenderStart => "until_render_start", FramePart::UntilRenderComplete => "until_render_complete",
+    FramePart::GpuBusy => "gpu_busy", FramePart::UntilDisplayed => "until_displayed",
+    FramePart::BetweenDisplayChange => "between_display_change", FramePart::DisplayedFor => "displayed_for",
 ]);
 
 /// What a row of the table `thread` tells.

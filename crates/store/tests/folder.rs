@@ -3,9 +3,9 @@
 
 use ingest::Facts;
 use model::{
-    Clock, Col, CpuId, CpuState, CpuStretch, Event, Frame, FrameStretch, IrqKind, Kind, LossSpan, Mark, MarkEdge,
-    NameId, Ns, Pid, Reason, Seen, SeenState, Span, StackId, Switch, SwitchOut, Table, ThreadKey, ThreadState,
-    ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
+    Clock, Col, CpuId, CpuState, CpuStretch, Event, Frame, FramePart, FrameStretch, FrameTime, IrqKind, Kind, LossSpan,
+    Mark, MarkEdge, NameId, Ns, Pid, Present, Reason, Seen, SeenState, Span, StackId, Switch, SwitchOut, Table,
+    ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::ops::ControlFlow;
@@ -46,7 +46,7 @@ fn name(tid: Tid) -> NameId {
 
 fn what(r: &mut Rng, at: Ns) -> What {
     let (tid, pid) = (r.tid(), Pid(r.below(50) as i32 - 1));
-    match r.below(33) {
+    match r.below(35) {
         0 => What::Migrate { tid, from: r.cpu(), to: r.cpu() },
         1 => What::Fork { parent: r.tid(), tid, pid, name: name(tid) },
         2 => What::Exec { tid, pid, file: NameId(3) },
@@ -106,6 +106,15 @@ fn what(r: &mut Rng, at: Ns) -> What {
             begins: r.below(2) == 0,
             jank: r.below(9) as i32,
         }),
+        27 => What::Present(Present {
+            frame: r.ns(),
+            swap_chain: r.one(&[0, i64::MIN, 0x0201_9D77_77C0]),
+            pid: r.one(&[Pid::UNKNOWN, Pid(7)]),
+            application: NameId(r.below(4) as u32),
+            mode: NameId(r.below(4) as u32),
+            displayed: r.one(&[None, Some(false), Some(true)]),
+        }),
+        28 => What::FrameTime(FrameTime { frame: 5, of: r.one(&FramePart::ALL), took: Ns(-r.ns()) }),
         19..24 => What::Wake(Wake {
             tid,
             name: name(tid),
@@ -264,6 +273,10 @@ fn events_come_back_in_order_whole() {
                 What::Mark(m) => take(&mut m.name),
                 What::Value { name, .. } => take(name),
                 What::Frame(f) => take(&mut f.layer),
+                What::Present(p) => {
+                    take(&mut p.mode);
+                    take(&mut p.application);
+                }
                 _ => {}
             }
             (e, texts)

@@ -5,6 +5,7 @@
 //! - [`Random`] makes traces of a simulated scheduler, damages them, or makes events that make no sense at all;
 //! - [`drawn`] says how many of them a law is tried on;
 //! - [`perf_script`] renders events as the text that `shared/bin/oracle.py` reads, and [`referee`] asks it;
+//! - [`figures`] are printed tables, and what is expected of them;
 //! - [`cases`] runs the Markdown cases of a folder, and rewrites their expected blocks when `COREWISE_BLESS` is set.
 //!
 //! Only tests use this crate, so it panics where a test would.
@@ -12,6 +13,7 @@
 
 pub mod cases;
 pub mod drawing;
+pub mod figures;
 mod machine;
 pub mod perf_script;
 mod random;

@@ -1,7 +1,6 @@
 //! Traces through both stages of the accounting and every analysis.
 #![allow(dead_code, clippy::unwrap_used)] // each test uses its part
 
-pub mod figures;
 pub mod instants;
 
 use account::{Accountant, Collector, Rules, Totals};

@@ -22,7 +22,7 @@ but does not count.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A trace folder or a perf.data; - is standard input
+    /// A trace folder, or a file of another tool (see `corewise formats`); - is standard input
     trace: PathBuf,
     /// For people or for scripts
     #[arg(long, default_value = "text")]
@@ -81,6 +81,9 @@ fn as_json(s: &Summary) -> Value {
     if let Some(inferred) = s.inferred_ns {
         all["inferred_ns"] = inferred.into();
     }
+    if s.frames > 0 {
+        all["frames"] = s.frames.into();
+    }
     all
 }
 
@@ -91,6 +94,10 @@ fn as_text(s: &Summary) -> String {
         let _ = writeln!(out, "{:>11}  {}{note}", law.residual_ns, law.law);
     }
     let _ = writeln!(out, "\n{:>11}  events", s.events);
+    if s.frames > 0 {
+        let _ =
+            writeln!(out, "{:>11}  frames of frame logs; what does not hold between their columns is odd", s.frames);
+    }
     let _ = writeln!(out, "{:>11}  broken: switches that do not link to the one before on their CPU", s.broken);
     let _ = writeln!(out, "{:>11}  unwoken: blocked threads switched in without a waking seen", s.unwoken);
     let _ = writeln!(out, "{:>11}  losses that the source reports ({} events)", s.losses, s.lost_events);

@@ -52,8 +52,9 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     }
     let (totals, seconds) = (&accounted.totals, accounted.totals.end.0 as f64 / 1e9);
     let dir = dir.display();
+    let frames = if totals.frames > 0 { format!("{} frames, ", totals.frames) } else { String::new() };
     print(&format!(
-        "{dir}: {} events, {seconds:.3} s, {} threads on {} CPUs, from {}\nnext: corewise report {dir}\n",
+        "{dir}: {} events, {seconds:.3} s, {frames}{} threads on {} CPUs, from {}\nnext: corewise report {dir}\n",
         totals.events,
         totals.threads.len(),
         totals.cpus.len(),

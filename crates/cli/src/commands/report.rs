@@ -16,17 +16,20 @@ Examples:
   corewise report perf.data --process game --sort max-ready
   corewise report run.cw --sections smt,waiting
   corewise report run.cw --html run.html
+  corewise report frames.csv --process game.exe
+  corewise report marks.pftrace --frames-of 'Frame *'
   corewise report run.cw --format json | jq '.threads[] | {name, running_ns}'
 
 States: running (on a CPU), ready (could run, but did not), blocked (waited for something), unknown (events are missing, so \
 nobody can say). A thread's states sum to its life, CPUs' busy time to threads' running time. Where a recording was made for \
-one process, that process stands first.";
+one process, that process stands first. Of a frame log (PresentMon, CapFrameX, OCAT, MangoHud) it tells how long frames took, \
+what bound them, and the slowest.";
 
-/// Tell where each thread ran, and how long it was ready or blocked
+/// Tell where each thread ran, and how long it was ready or blocked; of a frame log, how long frames took
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A trace folder or a perf.data; - is standard input
+    /// A trace folder, or a file of another tool (see `corewise formats`); - is standard input
     trace: PathBuf,
     /// One process only, by number or by name; or threads of this name
     #[arg(short, long, value_name = "NAME|PID")]
@@ -44,6 +47,10 @@ pub struct Args {
     /// all of a recording of at most 500 000 events, and with --html]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = section_names())]
     sections: Vec<String>,
+    /// Frames are the stretches that a program marked so, or that begin so with * at the end: how long they took, and what
+    /// their threads did meanwhile
+    #[arg(long, value_name = "NAME")]
+    frames_of: Option<String>,
     /// For people or for scripts
     #[arg(long, default_value = "text")]
     format: Form,
@@ -104,6 +111,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         concurrency: args.concurrency || session.is_folder(),
         sections: sections(args),
         pictures: args.html.is_some(),
+        frames_of: args.frames_of.clone(),
         width: width(),
         color: global.color.wanted(),
     };

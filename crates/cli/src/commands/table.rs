@@ -15,6 +15,7 @@ Examples:
   corewise table run.cw threads --format csv -o threads.csv
   corewise table run.cw concurrency --range 1.5s..2s
   corewise table run.cw critical_by_thread --thread 4321 --range 1.5s..1.516s
+  corewise table frames.csv frames --format csv
   corewise table perf.data thread_state --format parquet -o states.parquet
 
 `corewise tables` lists the tables and explains their columns. Behind each column that holds keys of threads stands their \
@@ -27,7 +28,7 @@ end of that time: --thread says which; without it, the one that runs there, of s
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A trace folder or a perf.data; - is standard input
+    /// A trace folder, or a file of another tool (see `corewise formats`); - is standard input
     trace: PathBuf,
     /// Which table
     #[arg(value_name = "NAME")]

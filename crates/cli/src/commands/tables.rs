@@ -19,7 +19,7 @@ Every table has the column `trace` first, the trace's id, so that the tables of 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A trace folder or a perf.data: tells the rows of its tables too
+    /// A trace folder, or a file of another tool: tells the rows of its tables too
     trace: Option<PathBuf>,
 }
 

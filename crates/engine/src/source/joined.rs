@@ -48,6 +48,7 @@ impl Groups {
             What::Frequency { .. } => Self::FREQUENCY,
             What::Irq { .. } => Self::IRQ,
             What::Mark(_) | What::Value { .. } | What::Frame(_) | What::Name { .. } => Self::ALL_PARTS,
+            What::Present(_) | What::FrameTime(_) => Self::ALL_PARTS,
             _ => Self::THREADS,
         }
     }
@@ -92,6 +93,10 @@ impl JoinedSource {
             taken.push(Groups(has & !given | Groups::ALL_PARTS));
             given |= has;
         }
+        // Of frame logs alone, each tells how long it was.
+        if given & Groups::THREADS == 0 {
+            taken.iter_mut().for_each(|groups| groups.0 |= Groups::THREADS);
+        }
         Ok(self.taken.get_or_init(|| taken))
     }
 }
@@ -129,6 +134,7 @@ impl Source for JoinedSource {
 
     fn open(&self) -> Result<Opened<'static>, Fatal> {
         let taken = self.groups()?;
+        let together = taken.iter().all(|groups| groups.0 & Groups::THREADS != 0);
         let mut all: Option<Opened<'static>> = None;
         for (at, ((source, offset), groups)) in self.parts.iter().zip(taken).enumerate() {
             let mut opened = source.open()?;
@@ -144,7 +150,9 @@ impl Source for JoinedSource {
                 }
                 Some(all) => {
                     all.streams.extend(streams);
+                    let first = all.facts.begin.filter(|_| together);
                     self.join_facts(&mut all.facts, opened.facts, *groups, *offset, at);
+                    all.facts.begin = all.facts.begin.into_iter().chain(first).min();
                 }
             }
         }

@@ -2,8 +2,10 @@
 
 pub mod ctf;
 pub mod ftrace_text;
+pub mod mango_hud;
 pub mod perf_data;
 pub mod perf_script;
 pub mod perfetto;
+pub mod present_mon;
 pub mod schedviz;
 pub mod trace_dat;

@@ -1,6 +1,8 @@
-//! What the importers of text share: lines of a bounded length, numbers read exactly, and what is known of threads and
-//! losses while lines become events.
+//! What the importers of text share: lines of a bounded length, cells between commas, numbers read exactly, and what is
+//! known of threads, losses and frames while lines become events.
 
+pub(crate) mod csv;
+pub(crate) mod frames;
 mod lines;
 pub(crate) mod scan;
 mod told;

@@ -5,6 +5,7 @@
 
 mod columns;
 mod critical;
+mod frames;
 mod marks;
 mod moves;
 mod named;
@@ -13,7 +14,8 @@ mod smt;
 mod wait;
 
 pub use critical::{CRITICAL_BY_THREAD, CRITICAL_PATH};
-pub use marks::MARKS;
+pub use frames::{FRAME_SUMS, FRAMES};
+pub use marks::{MARK_STRETCHES, MARKS};
 pub use moves::{IDLE_PERIODS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
 pub use named::named;
 pub use power::{FREQUENCY_RESIDENCY, IDLE_RESIDENCY, THREAD_BY_FREQUENCY};
@@ -238,6 +240,9 @@ pub const ALL: &[&TableDef] = &[
     &MARKS,
     &CRITICAL_BY_THREAD,
     &CRITICAL_PATH,
+    &MARK_STRETCHES,
+    &FRAME_SUMS,
+    &FRAMES,
     &LOSS,
     &THREAD_STATE,
     &CPU_STATE,

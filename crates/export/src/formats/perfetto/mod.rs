@@ -91,12 +91,12 @@ impl Exporter for Perfetto {
         Offer {
             read_by: "ui.perfetto.dev, trace_processor, corewise import",
             carries: &[
-                "Every event: switches, wakings, migrations, idle, frequencies, interrupts, lives, marks, values, frames.",
+                "Every event: switches, wakings, migrations, idle, frequencies, interrupts, lives, marks, values, frames of Android's timeline.",
                 "What Perfetto does not know (snapshots, charges, losses, the machine), so that importing it again gives \
                  the same states.",
             ],
             cannot: &[
-                "Callchains and sums; unknown time is not drawn by Perfetto's viewer, which shows the last state on.",
+                "Callchains, frame logs and sums; unknown time is not drawn by Perfetto's viewer, which shows the last state on.",
             ],
         }
     }

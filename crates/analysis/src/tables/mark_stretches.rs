@@ -1,0 +1,52 @@
+//! Every marked stretch, and what its thread did meanwhile: a frame each, where a program marks its frames.
+
+use crate::marked::{Stretch, Tracks, meanwhile, whose};
+use crate::{Analysis, Begins, Context, World};
+use model::{Marked, NameId, Rows, ThreadKey, ThreadStretch, Value};
+
+pub(crate) struct MarkStretches {
+    ready_known: bool,
+    tracks: Tracks,
+    /// Those that are over and were not handed on yet.
+    over: Vec<Stretch>,
+}
+
+impl Analysis for MarkStretches {
+    fn new(context: &Context<'_>) -> Self {
+        Self { ready_known: context.ready_known, tracks: Tracks::default(), over: Vec::new() }
+    }
+
+    fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
+        self.tracks.thread(stretch, world);
+    }
+
+    fn marked(&mut self, marked: &Marked, thread: ThreadKey, begins: Begins, world: &World) {
+        self.over.extend(self.tracks.marked(marked, thread, begins, world));
+    }
+
+    fn drain(&mut self, names: &[Box<str>], out: &mut dyn Rows) {
+        let name = |id: NameId| (id.0 as usize).checked_sub(1).and_then(|at| names.get(at)).map(|n| &**n);
+        for stretch in self.over.drain(..) {
+            let [thread, pid] = whose(stretch.thread, stretch.pid);
+            let [running, ready, blocked, unknown] = meanwhile(stretch.thread, &stretch.clocks, self.ready_known);
+            out.row(&[
+                thread,
+                pid,
+                name(stretch.name).into(),
+                stretch.start.into(),
+                stretch.end.into(),
+                Value::Bool(stretch.ended),
+                (stretch.end - stretch.start).into(),
+                running,
+                ready,
+                blocked,
+                unknown,
+            ]);
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        self.over.extend(self.tracks.rest(world));
+        self.drain(world.names(), out);
+    }
+}

@@ -1,0 +1,106 @@
+//! Capabilities 61 and 62: what a marked task took, and what its thread did meanwhile.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod support;
+
+use account::Rules;
+use analysis::{Batch, Context, Running};
+use model::{
+    CpuId, Mark, MarkEdge, Marked, NameId, Ns, Pid, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid,
+};
+use support::analyse;
+use testkit::figures::{self, Row, agrees, number};
+use topology::Machine;
+
+/// A drawn task of 7 ms, from 1 to 8: it runs 1–2 and 4–6, is ready 2–4 behind B, and blocked 6–8. What its thread does before and
+/// after is no part of it.
+#[test]
+fn cap_62_a_task_is_running_ready_and_blocked() {
+    let text = "cpu0    A A B B A As .  .  A  A As
+                waking  . . . . . .  .  .  A  . .
+                mark    . A( . . . . .  .  A) . .";
+    let drawn = testkit::trace(text);
+    let rules = Rules { has_waking: true, has_wakes: true, ..Rules::default() };
+    let marks = &analyse(drawn.opened(), Machine::default(), rules, |whole| whole).tables["marks"];
+    let of = |col| marks.int(0, col).unwrap() / 1_000_000;
+    let cols = ["duration_ns", "running_ns", "ready_ns", "blocked_ns", "unknown_ns"];
+    assert_eq!(cols.map(of), [7, 3, 2, 2, 0]);
+}
+
+/// A folder tells a text by another number in each part of it.
+#[test]
+fn a_name_is_its_text() {
+    let mark = |at, name, edge| {
+        let mark = Mark { tid: Tid(1), pid: Pid::UNKNOWN, track: 0, name: NameId(name), edge };
+        Marked { at: Ns(at), mark }
+    };
+    let marks = [
+        mark(1, 1, MarkEdge::Begin),
+        mark(4, 0, MarkEdge::End),
+        mark(5, 2, MarkEdge::Begin),
+        mark(7, 0, MarkEdge::End),
+    ];
+    let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, Ns(10)));
+    let context = Context { machine: &machine, span, followed: &[], ready_known: true };
+    let mut running = Running::start(&["marks"], &context);
+    running.push(&Batch { marks: &marks, ..Batch::default() });
+    let table = running.finish(vec!["Frame".into(), "Frame".into()]).remove(0);
+    assert_eq!((table.rows.len(), table.int(0, "count"), table.int(0, "duration_ns")), (1, Some(2), Some(5)));
+}
+
+/// The printed tasks and domains, each on a thread of its own that ran for its CPU time; what the table does not tell of the rest
+/// is unknown here too.
+fn tasks(rows: &[Row]) -> Table {
+    let seconds = |row: &Row, col: &str| Ns((number(row, col) * 1e9).round() as i64);
+    let (mut threads, mut marks, mut names) = (Vec::new(), Vec::new(), Vec::<Box<str>>::new());
+    for (row, key) in rows.iter().zip(1_i32..) {
+        let (ran, all) = (seconds(row, "cpu_s"), seconds(row, "task_s"));
+        names.push(row["name"].as_str().into());
+        let (tid, thread) = (Tid(key), ThreadKey(i64::from(key)));
+        let stretch = |start, end, state| ThreadStretch {
+            span: Span::new(start, end),
+            thread,
+            tid,
+            state,
+            reason: Reason::None,
+            cpu: Some(CpuId(0)),
+            waker: Tid::UNKNOWN,
+            waker_thread: ThreadKey::UNKNOWN,
+            exec: Ns::MIN,
+            prio: 120,
+        };
+        threads.extend([stretch(Ns::ZERO, ran, ThreadState::Running), stretch(ran, all, ThreadState::Unknown)]);
+        for (at, edge) in [(Ns::ZERO, MarkEdge::Begin), (all, MarkEdge::End)] {
+            let name = if edge == MarkEdge::Begin { NameId(key.cast_unsigned()) } else { NameId::NONE };
+            marks.push(Marked { at, mark: Mark { tid, pid: Pid::UNKNOWN, track: 0, name, edge } });
+        }
+    }
+    threads.sort_by_key(|s| s.span.start);
+    marks.sort_by_key(|m| m.at);
+    let end = marks.last().unwrap().at + Ns(1);
+    let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, end));
+    let context = Context { machine: &machine, span, followed: &[CpuId(0)], ready_known: true };
+    let mut running = Running::start(&["marks"], &context);
+    running.push(&Batch { threads: &threads, marks: &marks, ..Batch::default() });
+    running.finish(names).remove(0)
+}
+
+#[test]
+fn cap_61_62_printed_tasks() {
+    let Some(rows) = figures::table("frames_markers") else { return };
+    let marks = tasks(&rows);
+    assert_eq!(marks.rows.len(), 37);
+    for (row, printed) in rows.iter().enumerate() {
+        assert_eq!(marks.text(row, "name"), Some(printed["name"].as_str()));
+        let of = |col| marks.int(row, col).unwrap() as f64 / 1e9;
+        assert!((of("duration_ns") - number(printed, "task_s")).abs() < 1e-9, "{printed:?}");
+        assert!((of("running_ns") - number(printed, "cpu_s")).abs() < 1e-9, "{printed:?}");
+        let off_cpu = of("duration_ns") - of("running_ns");
+        assert!((off_cpu - of("ready_ns") - of("blocked_ns") - of("unknown_ns")).abs() < 1e-9, "{printed:?}");
+        match printed["name"].as_str() {
+            "FDeferredShadingSceneRenderer_Render" => agrees("62.off_cpu.render_task", off_cpu),
+            "UE4Domain" => agrees("62.off_cpu.domain", off_cpu),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Tables of frames, made of the events of a frame log as they come.
+
+use crate::rows::Batches;
+use crate::{EngineError, Session};
+use analysis::frames::{Frame, FrameSums, Frames};
+use model::{Rows as _, Span, TableDef, tables};
+
+/// Whether it is one of them.
+pub(crate) fn is_of_frames(def: &TableDef) -> bool {
+    [tables::FRAMES.name, tables::FRAME_SUMS.name].contains(&def.name)
+}
+
+impl Session {
+    /// The rows of one of them; of a part, of the frames that overlap it.
+    pub(crate) fn frame_rows(
+        &self,
+        def: &TableDef,
+        span: Option<Span>,
+        out: &mut Batches<'_>,
+    ) -> Result<(), EngineError> {
+        if self.summary().frames == 0 {
+            return Ok(());
+        }
+        let within = |of: Span| span.is_none_or(|s| of.start < s.end && of.end > s.start);
+        if def.name == tables::FRAMES.name {
+            return self.frames(&mut |frame| {
+                if within(frame.span()) {
+                    out.row(&frame.row());
+                }
+            });
+        }
+        let mut sums = FrameSums::default();
+        self.frames(&mut |frame| {
+            if within(frame.span()) {
+                sums.push(frame);
+            }
+        })?;
+        sums.finish(out);
+        Ok(())
+    }
+
+    /// Every frame, in order of begin.
+    fn frames(&self, each: &mut dyn FnMut(&Frame<'_>)) -> Result<(), EngineError> {
+        let mut frames = Frames::default();
+        let mut names: Vec<Box<str>> = Vec::new();
+        self.events(&mut |events, told| {
+            frames.push(events, told, each);
+            names.extend(told.iter().skip(names.len()).cloned());
+            Ok(())
+        })?;
+        frames.finish(&names, each);
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Which column of a log holds what. The columns have had three sets of names, and spellings that differ in `ms` before a
+//! name and in case.
+
+/// What a column holds. Times but for those of points in time are milliseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Field {
+    Application,
+    ProcessId,
+    SwapChain,
+    PresentMode,
+    Dropped,
+    /// When Present was called.
+    PresentTime(Unit),
+    /// When the CPU began to work on the frame.
+    StartTime(Unit),
+    FrameTime,
+    CpuBusy,
+    CpuWait,
+    InPresent,
+    BetweenPresents,
+    UntilRenderStart,
+    UntilRenderComplete,
+    GpuActive,
+    GpuLatency,
+    GpuTime,
+    GpuBusy,
+    UntilDisplayed,
+    DisplayLatency,
+    BetweenDisplayChange,
+    DisplayedTime,
+}
+
+/// How points in time are told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unit {
+    Seconds,
+    Milliseconds,
+    /// Ticks of QueryPerformanceCounter; their rate is not in the log.
+    Ticks,
+    /// The local date and time.
+    Date,
+    /// Not told by the name: versions differ.
+    Unsure,
+}
+
+/// Names in lower case, without `ms` before them.
+const NAMES: &[(&str, Field)] = &[
+    ("application", Field::Application),
+    ("processid", Field::ProcessId),
+    ("swapchainaddress", Field::SwapChain),
+    ("presentmode", Field::PresentMode),
+    ("dropped", Field::Dropped),
+    // PresentMon 1, and from 2.3 on.
+    ("timeinseconds", Field::PresentTime(Unit::Seconds)),
+    ("timeinms", Field::PresentTime(Unit::Milliseconds)),
+    ("timeindatetime", Field::PresentTime(Unit::Date)),
+    ("timeinqpc", Field::PresentTime(Unit::Ticks)),
+    ("qpctime", Field::PresentTime(Unit::Unsure)),
+    ("inpresentapi", Field::InPresent),
+    ("betweenpresents", Field::BetweenPresents),
+    ("untilrenderstart", Field::UntilRenderStart),
+    ("untilrendercomplete", Field::UntilRenderComplete),
+    ("renderpresentlatency", Field::UntilRenderComplete),
+    ("gpuactive", Field::GpuActive),
+    ("untildisplayed", Field::UntilDisplayed),
+    ("betweendisplaychange", Field::BetweenDisplayChange),
+    // PresentMon 2.
+    ("cpustarttime", Field::StartTime(Unit::Unsure)),
+    ("cpustarttimeinseconds", Field::StartTime(Unit::Seconds)),
+    ("cpustarttimeinms", Field::StartTime(Unit::Milliseconds)),
+    ("cpustartqpctime", Field::StartTime(Unit::Milliseconds)),
+    ("cpustartqpctimeinms", Field::StartTime(Unit::Milliseconds)),
+    ("cpustartdatetime", Field::StartTime(Unit::Date)),
+    ("cpustartqpc", Field::StartTime(Unit::Ticks)),
+    ("frametime", Field::FrameTime),
+    ("betweenappstart", Field::FrameTime),
+    ("cpubusy", Field::CpuBusy),
+    ("cpuwait", Field::CpuWait),
+    ("gpulatency", Field::GpuLatency),
+    ("gputime", Field::GpuTime),
+    ("gpubusy", Field::GpuBusy),
+    ("displaylatency", Field::DisplayLatency),
+    ("displayedtime", Field::DisplayedTime),
+];
+
+/// The columns of a log.
+#[derive(Clone, Debug)]
+pub(super) struct Columns {
+    known: Vec<(Field, usize)>,
+    /// The columns of which nothing is read, as the log calls them.
+    pub(super) others: Vec<(String, usize)>,
+    pub(super) count: usize,
+}
+
+impl Columns {
+    /// From the cells of the head.
+    pub(super) fn of(head: &[&[u8]]) -> Self {
+        let (mut known, mut others): (Vec<(Field, usize)>, _) = (Vec::new(), Vec::new());
+        for (at, cell) in head.iter().enumerate() {
+            let name = String::from_utf8_lossy(cell).to_ascii_lowercase();
+            let plain = name.strip_prefix("ms").unwrap_or(&name);
+            let field = NAMES.iter().find(|(known, _)| *known == plain).map(|(_, field)| *field);
+            // Of two that hold the same, the first counts.
+            match field.filter(|f| known.iter().all(|(k, _)| k != f)) {
+                Some(field) => known.push((field, at)),
+                None => others.push((String::from_utf8_lossy(cell).into_owned(), at)),
+            }
+        }
+        Self { known, others, count: head.len() }
+    }
+
+    /// Where a column stands.
+    pub(super) fn at(&self, field: Field) -> Option<usize> {
+        self.known.iter().find(|(known, _)| *known == field).map(|(_, at)| *at)
+    }
+
+    pub(super) fn has(&self, field: Field) -> bool {
+        self.at(field).is_some()
+    }
+
+    /// The column that tells when Present was called.
+    pub(super) fn present_time(&self) -> Option<(Unit, usize)> {
+        self.known.iter().find_map(|(field, at)| match field {
+            Field::PresentTime(unit) => Some((*unit, *at)),
+            _ => None,
+        })
+    }
+
+    /// The column that tells when the CPU began.
+    pub(super) fn start_time(&self) -> Option<(Unit, usize)> {
+        self.known.iter().find_map(|(field, at)| match field {
+            Field::StartTime(unit) => Some((*unit, *at)),
+            _ => None,
+        })
+    }
+
+    /// Whether these are the columns of a frame log, whatever it lacks.
+    pub(super) fn are_of_frames(&self) -> bool {
+        let times = [Field::BetweenPresents, Field::FrameTime];
+        self.has(Field::Application) && self.has(Field::ProcessId) && times.iter().any(|f| self.has(*f))
+    }
+}

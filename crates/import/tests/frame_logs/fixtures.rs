@@ -1,0 +1,113 @@
+//! Logs that we wrote, and those of others.
+
+use crate::{Read, file, read};
+use ingest::{Input, Trouble};
+use std::fmt::Write;
+use std::path::Path;
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
+const OF_OTHERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces/presentmon-csv");
+
+/// What our logs tell: see the `*.md` beside them, whose `trace` blocks name them.
+#[test]
+fn ours() {
+    for folder in ["present_mon", "mango_hud"] {
+        let folder = Path::new(FIXTURES).join(folder);
+        testkit::cases::run(&folder, |name| summary(&file(&std::fs::read(folder.join(name.trim())).unwrap()).unwrap()));
+    }
+}
+
+fn summary(read: &Read) -> String {
+    let (mut text, f) = (String::new(), &read.facts);
+    let _ = writeln!(text, "{}; clock: {}; begins at {} us", read.format, f.clock, f.begin.unwrap().0 / 1_000);
+    for (name, value) in &f.about {
+        let _ = writeln!(text, "{name}: {value}");
+    }
+    for lack in f.lacks.iter().filter(|l| !l.starts_with("A frame log has no scheduler events")) {
+        let _ = writeln!(text, "lacks: {lack}");
+    }
+    for (what, t) in &read.troubles.0 {
+        let kind = if t.what == Trouble::Lost { "lost" } else { "odd" };
+        let _ = writeln!(text, "{kind}: {what} (x {}, first at byte {})", t.count, t.first_offset);
+    }
+    for line in read.words() {
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+/// A pipe tells what a file does.
+#[test]
+fn a_pipe_tells_the_same() {
+    for name in ["present_mon/v1.csv", "mango_hud/versioned.csv"] {
+        let bytes = std::fs::read(Path::new(FIXTURES).join(name)).unwrap();
+        let format = import::detect(&bytes).unwrap();
+        let pipe = read(format, Input::Pipe(Box::new(bytes.as_slice())), false).unwrap();
+        assert_eq!(summary(&pipe), summary(&file(&bytes).unwrap()), "{name}");
+    }
+}
+
+/// Every row of every good log of others is a frame, and what must hold between its columns holds; the one without the
+/// column of time is refused by that column's name.
+#[test]
+fn cap_40_logs_of_others_are_read_row_by_row() {
+    let Ok(logs) = std::fs::read_dir(OF_OTHERS) else {
+        return eprintln!("skipped: {OF_OTHERS} is not here");
+    };
+    let mut rows_in_all = 0;
+    for path in logs.map(|e| e.unwrap().path()) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let bytes = std::fs::read(&path).unwrap();
+        if name.contains("InvalidColumnFile") {
+            let why = file(&bytes).err().unwrap();
+            assert!(why.what.contains("TimeInSeconds") && why.offset == 0, "{why}");
+            continue;
+        }
+        let read = file(&bytes).unwrap();
+        let heads = |line: &&[u8]| line.starts_with(b"//") || line.trim_ascii().is_empty();
+        let rows = bytes.split(|b| *b == b'\n').filter(|l| !heads(l)).count() - 1;
+        assert_eq!(read.frames(), rows, "{name}");
+        assert!(read.troubles.0.is_empty(), "{name}: {:?}", read.troubles.0);
+        assert_eq!(read.events.iter().filter(|e| e.at.0 < 0).count(), 0, "{name}: frames before the begin");
+        rows_in_all += rows;
+    }
+    assert_eq!(rows_in_all, 11_308, "the rows that wc and head count");
+}
+
+/// A unit that only the frames' own times tell, and dates.
+#[test]
+fn points_in_time_in_every_unit() {
+    let text = |head: &str, times: [&str; 3]| {
+        let rows = times.map(|t| format!("a.exe,1,0x1,{t},20.0,19.0\n")).concat();
+        format!("Application,ProcessID,SwapChainAddress,{head},FrameTime,CPUBusy\n{rows}")
+    };
+    for (head, times) in [
+        ("CPUStartTime", ["1.000", "1.020", "1.040"]),
+        ("CPUStartTime", ["1000.0", "1020.0", "1040.0"]),
+        ("CPUStartTimeInMs", ["1000.0", "1020.0", "1040.0"]),
+        ("CPUStartTimeInSeconds", ["1.000", "1.020", "1.040"]),
+        ("CPUStartQPC", ["10000000", "10200000", "10400000"]),
+        ("CPUStartDateTime", ["2024-2-29 23:59:59.990", "2024-3-1 0:00:00.010000000", "2024-3-1 0:00:00.03"]),
+    ] {
+        let read = file(text(head, times).as_bytes()).unwrap();
+        let begins: Vec<i64> = read.events.iter().filter(|e| e.what != model::What::Sample).map(|e| e.at.0).collect();
+        assert_eq!(
+            begins.chunk_by(|a, b| a == b).map(|c| c[0]).collect::<Vec<_>>(),
+            [0, 20_000_000, 40_000_000],
+            "{head}"
+        );
+        assert!(read.troubles.0.is_empty(), "{head}: {:?}", read.troubles.0);
+    }
+}
+
+/// What is no frame log is not taken for one, and what is one without its time is refused with words.
+#[test]
+fn others_are_left_alone() {
+    for text in ["", "a,b,c\n1,2,3\n", "Application,ProcessID\na.exe,1\n", "fps,elapsed\n60,1\n", "//not=a log\n"] {
+        assert!(import::detect(text.as_bytes()).is_none(), "{text}");
+    }
+    let mango = "fps,cpu_load,gpu_load,elapsed\n60,1,2,3\n";
+    assert!(file(mango.as_bytes()).is_err_and(|why| why.what.contains("frametime")));
+    let cut = "//GameName=a\n//OS=b\n";
+    assert!(file(cut.as_bytes()).is_err_and(|why| why.what.contains("MsBetweenPresents")));
+}
