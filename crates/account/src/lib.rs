@@ -39,7 +39,7 @@ pub use tables::{cpus, inferred_state, loss, thread_by_core_type, thread_by_cpu,
 pub use threads::{Filing, Threads};
 pub use totals::{CpuTotals, ThreadTotals, Totals};
 
-use model::{CpuStretch, Marked, Move, ThreadStretch};
+use model::{Allowed, CpuStretch, Marked, Move, ThreadStretch};
 
 /// Takes finished stretches. Stretches begin in the order of time; each is told when it ends, with the place that was asked
 /// for when it began.
@@ -56,6 +56,8 @@ pub trait Sink {
     fn moved(&mut self, moved: Move);
     /// A program marked something; told in the order of time.
     fn marked(&mut self, mark: Marked);
+    /// A thread is allowed on other CPUs from now on; told in the order of time.
+    fn allowed(&mut self, allowed: Allowed);
 }
 
 /// Where only the sums are wanted.
@@ -76,4 +78,6 @@ impl Sink for () {
     fn moved(&mut self, _: Move) {}
     #[inline]
     fn marked(&mut self, _: Marked) {}
+    #[inline]
+    fn allowed(&mut self, _: Allowed) {}
 }

@@ -2,10 +2,12 @@
 
 use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Row, Rows};
-use crate::steps::{Kinds, MarkRow, MoveRow, Steps, Together};
+use crate::steps::{AllowedRow, Kinds, MarkRow, MoveRow, Steps, Together};
 use crate::{InferredIndex, LossIndex, Sink};
 use bytemuck::{Pod, Zeroable};
-use model::{CpuId, CpuState, CpuStretch, Marked, Move, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
+use model::{
+    Allowed, CpuId, CpuState, CpuStretch, Marked, Move, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid,
+};
 
 /// Collects finished stretches, in bounded memory.
 pub struct Collector {
@@ -13,6 +15,7 @@ pub struct Collector {
     cpus: Rows<CpuRow>,
     moves: Rows<MoveRow>,
     marks: Rows<MarkRow>,
+    allowed: Rows<AllowedRow>,
 }
 
 /// All stretches of a recording, in order of start.
@@ -21,12 +24,13 @@ pub struct Stretches {
     cpus: Rows<CpuRow>,
     moves: Rows<MoveRow>,
     marks: Rows<MarkRow>,
+    allowed: Rows<AllowedRow>,
     knife: Knife,
 }
 
 impl Default for Collector {
     fn default() -> Self {
-        Self { threads: Rows::new(), cpus: Rows::new(), moves: Rows::new(), marks: Rows::new() }
+        Self { threads: Rows::new(), cpus: Rows::new(), moves: Rows::new(), marks: Rows::new(), allowed: Rows::new() }
     }
 }
 
@@ -39,6 +43,7 @@ impl Collector {
             cpus: self.cpus,
             moves: self.moves,
             marks: self.marks,
+            allowed: self.allowed,
             knife: Knife::default(),
         }
     }
@@ -70,6 +75,11 @@ impl Sink for Collector {
     fn marked(&mut self, mark: Marked) {
         let place = self.marks.reserve();
         self.marks.fill(place, MarkRow::of(&mark));
+    }
+    #[inline]
+    fn allowed(&mut self, allowed: Allowed) {
+        let place = self.allowed.reserve();
+        self.allowed.fill(place, AllowedRow::of(&allowed));
     }
 }
 
@@ -103,6 +113,7 @@ impl Stretches {
             cpus: Steps::cut(&mut self.cpus, &self.knife, CpuRow::stretch),
             moves: Steps::whole(&mut self.moves, MoveRow::moved),
             marks: Steps::whole(&mut self.marks, MarkRow::marked),
+            allowed: Steps::whole(&mut self.allowed, AllowedRow::allowed),
         };
         kinds.together(each)
     }

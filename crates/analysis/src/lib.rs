@@ -7,7 +7,9 @@
 //! order, and finds in the [`World`] what everybody did until then. A life that ends in the instant at which its number's next
 //! one begins is told of by an empty stretch.
 
+mod allowed;
 mod by_thread;
+mod clocks;
 mod core_times;
 mod edges;
 mod free;
@@ -16,14 +18,15 @@ mod lives;
 mod tables;
 mod world;
 
+pub use allowed::SetId;
 pub use core_times::capacity_used;
 pub use world::{CoreNow, CpuNow, World};
 
-use model::{CpuId, CpuStretch, Marked, Move, Ns, Rows, Span, Table, TableDef, ThreadKey, ThreadStretch};
+use model::{Allowed, CpuId, CpuStretch, Marked, Move, Ns, Rows, Span, Table, TableDef, ThreadKey, ThreadStretch};
 use topology::Machine;
 
 /// Some stretches, each kind in order of start; all kinds up to the same time. Analyses are told of those that begin at one
-/// instant in this order: CPUs', threads', then moves and marks.
+/// instant in this order: CPUs', threads', then moves, marks, and where threads are allowed.
 #[derive(Clone, Copy, Default)]
 pub struct Batch<'a> {
     /// Of threads.
@@ -34,6 +37,8 @@ pub struct Batch<'a> {
     pub moves: &'a [Move],
     /// What programs marked.
     pub marks: &'a [Marked],
+    /// Where threads are allowed from now on.
+    pub allowed: &'a [Allowed],
 }
 
 /// What an analysis may know beforehand.
@@ -74,6 +79,11 @@ pub trait Analysis {
     /// A program marked something; also before the span, since what it marked there may last into it. `thread`: who did.
     fn marked(&mut self, mark: &Marked, thread: ThreadKey, begins: Begins, world: &World) {
         _ = (mark, thread, begins, world);
+    }
+
+    /// A thread is allowed on the CPUs of another set from now on. `world` tells the one before.
+    fn allowed(&mut self, thread: ThreadKey, set: SetId, world: &World) {
+        _ = (thread, set, world);
     }
 
     /// The span is over; the table's rows. `world` is as it was until its end.
@@ -131,13 +141,15 @@ pub struct Running {
 }
 
 impl Running {
-    /// Begins those that make one of the named tables.
+    /// Begins those that make one of these tables. `names`: all that the source tells; the first is [`model::NameId`] 1.
     #[must_use]
-    pub fn start(names: &[&str], context: &Context<'_>) -> Self {
-        let wanted = ANALYSES.iter().filter(|e| names.contains(&e.table.name));
+    pub fn start(tables: &[&str], context: &Context<'_>, names: Vec<Box<str>>) -> Self {
+        let wanted = ANALYSES.iter().filter(|e| tables.contains(&e.table.name));
+        let mut world = World::new(context);
+        world.told(names);
         Self {
             span: context.span,
-            world: World::new(context),
+            world,
             lives: lives::Lives::new(),
             analyses: wanted.map(|e| (e.table, (e.start)(context))).collect(),
         }
@@ -145,21 +157,26 @@ impl Running {
 
     /// Feeds all of them.
     pub fn push(&mut self, batch: &Batch<'_>) {
-        let Batch { mut threads, mut cpus, mut moves, mut marks } = *batch;
+        let Batch { mut threads, mut cpus, mut moves, mut marks, mut allowed } = *batch;
         loop {
             let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
             let moved = moves.first().map_or(Ns::MAX, |m| m.at);
             let marked = marks.first().map_or(Ns::MAX, |m| m.at);
+            let told = allowed.first().map_or(Ns::MAX, |a| a.at);
             // Who is moved at the instant at which it becomes ready is ready first; who marks, runs first.
-            if moved < thread && moved < cpu && moved <= marked {
+            if moved < thread && moved < cpu && moved <= marked && moved <= told {
                 let Some((first, rest)) = moves.split_first() else { return };
                 moves = rest;
                 self.moved(first);
-            } else if marked < thread && marked < cpu {
+            } else if marked < thread && marked < cpu && marked <= told {
                 let Some((first, rest)) = marks.split_first() else { return };
                 marks = rest;
                 self.marked(first);
+            } else if told < thread && told < cpu {
+                let Some((first, rest)) = allowed.split_first() else { return };
+                allowed = rest;
+                self.told(first);
             } else if cpu <= thread {
                 let Some((first, rest)) = cpus.split_first() else { return };
                 cpus = rest;
@@ -174,6 +191,9 @@ impl Running {
 
     fn thread(&mut self, stretch: &ThreadStretch) {
         let over = self.lives.over(stretch).filter(|o| o.span.start >= self.span.start);
+        if let Some(set) = self.world.permissions.begins(stretch) {
+            self.allow(stretch.thread, set, stretch.span.start);
+        }
         let Some((span, begins)) = self.clip(stretch.span) else { return };
         let stretch = ThreadStretch { span, ..*stretch };
         self.world.now = span.start;
@@ -210,18 +230,34 @@ impl Running {
         }
     }
 
+    fn told(&mut self, allowed: &Allowed) {
+        let set = self.world.set_of(allowed.cpus);
+        match self.lives.alive(allowed.tid) {
+            Some(thread) => self.allow(thread, set, allowed.at),
+            None => self.world.permissions.next(allowed.tid, set),
+        }
+    }
+
+    /// Also before the span: where a thread is allowed when that begins.
+    fn allow(&mut self, thread: ThreadKey, set: SetId, at: Ns) {
+        if at < self.span.end && set != self.world.allowed(thread) {
+            self.world.now = self.world.now.max(at);
+            self.analyses.iter_mut().for_each(|(_, a)| a.allowed(thread, set, &self.world));
+            self.world.permissions.put(thread, set);
+        }
+    }
+
     fn clip(&self, span: Span) -> Option<(Span, Begins)> {
         let begins = if span.start < self.span.start { Begins::Before } else { Begins::Here };
         let cut = Span { start: span.start.max(self.span.start), end: span.end.min(self.span.end) };
         (cut.start < cut.end).then_some((cut, begins))
     }
 
-    /// Their tables. `names`: all that were told; the first is [`model::NameId`] 1.
+    /// Their tables.
     #[must_use]
-    pub fn finish(self, names: Vec<Box<str>>) -> Vec<Table> {
+    pub fn finish(self) -> Vec<Table> {
         let Self { span, mut world, analyses, .. } = self;
         world.now = span.end;
-        world.told(names);
         let table = |(def, mut analysis): (_, Box<dyn Analysis>)| {
             let mut table = Table::new(def);
             analysis.finish(&world, &mut table);

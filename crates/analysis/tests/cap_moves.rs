@@ -40,9 +40,9 @@ fn table(name: &str, machine: &Machine, end: i64, threads: &[ThreadStretch], cpu
     let followed: Vec<CpuId> = machine.cpus.iter().map(|c| c.id).collect();
     let span = Span::new(Ns::ZERO, Ns(end));
     let context = Context { machine, span, followed: &followed, ready_known: true };
-    let mut running = Running::start(&[name], &context);
+    let mut running = Running::start(&[name], &context, Vec::new());
     running.push(&Batch { threads, cpus, ..Batch::default() });
-    running.finish(Vec::new()).remove(0)
+    running.finish().remove(0)
 }
 
 fn ints(table: &Table, col: &str) -> Vec<i64> {

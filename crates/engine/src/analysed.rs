@@ -80,9 +80,9 @@ impl Session {
         let whole = Span::new(Ns::ZERO, end);
         let span = span.map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
         let context = analysis::Context { machine: self.machine(), span, followed: &followed, ready_known };
-        let mut analyses = analysis::Running::start(names, &context);
-        let Read { mut stretches, names } = read;
+        let Read { mut stretches, names: told } = read;
+        let mut analyses = analysis::Running::start(names, &context, told);
         stretches.steps(|steps| analyses.push(&of_steps(steps))).map_err(EngineError::temporary)?;
-        Ok(analyses.finish(names))
+        Ok(analyses.finish())
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
 use account::{Collector, InferredIndex, Sink, Stretches, Totals};
-use model::{Batch, CpuId, CpuStretch, Marked, Move, Ns, Rows, Span, Table, TableDef, ThreadStretch, tables};
+use model::{Allowed, Batch, CpuId, CpuStretch, Marked, Move, Ns, Rows, Span, Table, TableDef, ThreadStretch, tables};
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
 use topology::Machine;
@@ -90,6 +90,10 @@ impl Sink for Writing {
     fn marked(&mut self, mark: Marked) {
         self.collector.marked(mark);
     }
+    #[inline]
+    fn allowed(&mut self, allowed: Allowed) {
+        self.collector.allowed(allowed);
+    }
 }
 
 fn read(
@@ -134,7 +138,8 @@ fn stage_two(
     let followed = followed(&accounted.totals);
     // The others are made when they are asked for: together they would take longer than all the rest of an import.
     let tables = [tables::CONCURRENCY.name];
-    let mut analyses = analysis::Running::start(&tables, &context(&accounted.totals, &followed, &accounted.machine));
+    let mut analyses =
+        analysis::Running::start(&tables, &context(&accounted.totals, &followed, &accounted.machine), names);
     let mut write = |written: Result<(), store::Error>| {
         if failed.is_ok() {
             failed = written;
@@ -148,11 +153,12 @@ fn stage_two(
         })
         .map_err(EngineError::temporary)?;
     failed?;
-    Ok(analyses.finish(names))
+    Ok(analyses.finish())
 }
 
 pub(crate) fn of_steps<'a>(steps: &account::Together<'a>) -> analysis::Batch<'a> {
-    analysis::Batch { threads: steps.threads, cpus: steps.cpus, moves: steps.moves, marks: steps.marks }
+    let account::Together { threads, cpus, moves, marks, allowed } = *steps;
+    analysis::Batch { threads, cpus, moves, marks, allowed }
 }
 
 /// What a collector collected, as the options want it.

@@ -17,6 +17,8 @@ pub use event::{
     Batch, Clock, Event, Frame, FrameStretch, IrqKind, LossSpan, Mark, MarkEdge, NameId, Seen, SeenState, StackId,
     Switch, SwitchOut, Wake, WakeKind, What,
 };
-pub use stretch::{Basis, CpuState, CpuStretch, InferredStretch, Marked, Move, Reason, ThreadState, ThreadStretch};
+pub use stretch::{
+    Allowed, Basis, CpuState, CpuStretch, InferredStretch, Marked, Move, Reason, ThreadState, ThreadStretch,
+};
 pub use table::{Col, Kind, Rows, Table, TableDef, Value};
 pub use units::{CpuId, Ns, Pid, ProcessKey, Span, ThreadKey, Tid};

@@ -1,12 +1,13 @@
 //! Traces through both stages of the accounting and every analysis.
 #![allow(dead_code, clippy::unwrap_used)] // each test uses its part
 
+pub mod allowed;
 pub mod instants;
 
 use account::{Accountant, Collector, Rules, Totals};
 use analysis::{Batch, Context, Running};
 use ingest::{Limits, Opened};
-use model::{CpuId, CpuStretch, Move, Ns, Span, Table, ThreadStretch, Value};
+use model::{Allowed, CpuId, CpuStretch, Move, Ns, Span, Table, ThreadStretch, Value};
 use std::collections::BTreeMap;
 use topology::Machine;
 
@@ -18,6 +19,9 @@ pub struct Analysed {
     pub threads: Vec<ThreadStretch>,
     pub cpus: Vec<CpuStretch>,
     pub moves: Vec<Move>,
+    pub allowed: Vec<Allowed>,
+    /// The first is number 1.
+    pub names: Vec<Box<str>>,
     pub tables: BTreeMap<&'static str, Table>,
 }
 
@@ -44,19 +48,20 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let span = span(Span::new(Ns::ZERO, totals.end));
     let context = Context { machine: &machine, span, followed: &followed, ready_known: totals.ready_known };
     let every: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
-    let mut running = Running::start(&every, &context);
-    let (mut threads, mut cpus, mut moves) = (Vec::new(), Vec::new(), Vec::new());
+    let mut running = Running::start(&every, &context, names.clone());
+    let (mut threads, mut cpus, mut moves, mut allowed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut stretches = collector.finish();
     let each = |steps: &account::Together<'_>| {
-        let account::Together { threads: t, cpus: c, moves: m, marks } = *steps;
-        running.push(&Batch { threads: t, cpus: c, moves: m, marks });
+        let account::Together { threads: t, cpus: c, moves: m, marks, allowed: a } = *steps;
+        running.push(&Batch { threads: t, cpus: c, moves: m, marks, allowed: a });
         threads.extend_from_slice(t);
         cpus.extend_from_slice(c);
         moves.extend_from_slice(m);
+        allowed.extend_from_slice(a);
     };
     stretches.steps(each).unwrap();
-    let tables = running.finish(names).into_iter().map(|t| (t.def.name, t)).collect();
-    Analysed { totals, machine, span, threads, cpus, moves, tables }
+    let tables = running.finish().into_iter().map(|t| (t.def.name, t)).collect();
+    Analysed { totals, machine, span, threads, cpus, moves, allowed, names, tables }
 }
 
 pub fn text(value: &Value) -> String {
