@@ -123,20 +123,20 @@ pub const PLACEMENT: TableDef = TableDef {
         TID,
         ns("running_ns", "On a CPU."),
         ns("in_order_ns", "No core before its own was idle where it was allowed."),
-        ns("slower_core_lower_ns", "On a core while a whole one of a faster class was idle and known to be allowed."),
-        ns("slower_core_upper_ns", "The same, allowed or not."),
+        ns("slower_core_lower_ns", "On a core while a whole one of a faster class was idle where it is known to be allowed."),
+        ns("slower_core_upper_ns", "The same, and while nobody told where it was allowed."),
         ns(
             "busy_sibling_lower_ns",
-            "Beside a busy sibling while no core of a faster class was known to be idle, but a whole one of its own class \
-             was, known to be allowed.",
+            "Beside a busy sibling while, of the cores where it is known to be allowed, none of a faster class was known to be \
+             idle, but a whole one of its own class was.",
         ),
-        ns("busy_sibling_upper_ns", "The same, allowed or not."),
+        ns("busy_sibling_upper_ns", "The same, and while nobody told where it was allowed."),
         ns(
             "skipped_slower_lower_ns",
-            "Beside a busy sibling while no core of its class or a faster one was known to be idle, but a whole one of a \
-             slower class was, known to be allowed.",
+            "Beside a busy sibling while, of the cores where it is known to be allowed, none of its class or a faster one was \
+             known to be idle, but a whole one of a slower class was.",
         ),
-        ns("skipped_slower_upper_ns", "The same, allowed or not."),
+        ns("skipped_slower_upper_ns", "The same, and while nobody told where it was allowed."),
         ns("unknown_ns", "Nobody can say, of its own core or of others, whether it was one of these."),
         ns(
             "cost_lower_ns",

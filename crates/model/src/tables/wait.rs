@@ -57,7 +57,8 @@ pub const READY_WAIT: TableDef = TableDef {
         ns(
             "permission_unknown_ns",
             "Of ready_ns, while nobody told on which CPUs the thread was allowed: recordings by corewise tell it of every thread \
-             from their snapshot on, traces of other tools do not.",
+             from their snapshot on (of changes within a second where they say that they look for them), traces of other \
+             tools do not.",
         )
         .or_null(),
         ns("blocked_ns", "Waited for something."),
