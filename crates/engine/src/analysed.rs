@@ -26,7 +26,7 @@ impl Session {
     #[must_use]
     pub fn is_at_hand(&self, def: &TableDef) -> bool {
         let stored = |def: &TableDef| match self.kind() {
-            Kind::Folder(folder, _) => folder.tables().iter().any(|t| t.name == def.name),
+            Kind::Folder(folder, _) => folder.has(def),
             Kind::Source(..) => false,
         };
         !Self::is_large(def) && (!is_analysis(def) || stored(def))

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
 use engine::{EngineError, Facts, Fatal, Identity, Opened, PassOptions, Session, Source, Target, import};
-use model::{Batch, What};
+use model::{Batch, Table, TableDef, What, tables};
 use proptest::prelude::*;
 use std::path::Path;
 use testkit::{Mode, Random, Replay};
@@ -30,6 +30,25 @@ impl Source for Drawn {
     fn identity(&self) -> Result<Identity, EngineError> {
         Ok(Identity { trace: 7, files: Vec::new() })
     }
+}
+
+/// As an older corewise kept it.
+const OLDER: TableDef = TableDef { version: 0, ..tables::READY_WAIT };
+
+#[test]
+fn a_kept_analysis_of_another_version_is_made_anew() {
+    let source = || Drawn(Random { mode: Mode::Whole, seed: 1, steps: 200 }.batch());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.cw");
+    import(&source(), Target::New(&path), &PassOptions::default(), &mut |_| ()).map(|_| ()).unwrap();
+    let kept = || store::Folder::open(&path).unwrap();
+    kept().write_table(&Table::new(&OLDER)).unwrap();
+    assert!(!kept().has(&tables::READY_WAIT));
+    let of_source = Session::of_source(Box::new(source()), PassOptions::default()).unwrap();
+    let rows = Session::open(&path, PassOptions::default()).unwrap().table("ready_wait").unwrap().rows;
+    assert!(!rows.is_empty());
+    assert_eq!(rows, of_source.table("ready_wait").unwrap().rows);
+    assert!(kept().has(&tables::READY_WAIT));
 }
 
 proptest! {
