@@ -6,8 +6,8 @@ use crate::processor::{Processor, Runs};
 use crate::watch::Watch;
 use crate::{LossIndex, Sink, Totals};
 use model::{
-    Batch, CpuId, CpuState, CpuStretch, Event, LossSpan, Marked, Move, NameId, Ns, Pid, PowerChange, Reason, Seen,
-    SeenState, Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Tid, Wake, WakeKind, What,
+    Allowed, Batch, CpuId, CpuState, CpuStretch, Event, LossSpan, Marked, Move, NameId, Ns, Pid, PowerChange, Reason,
+    Seen, SeenState, Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Tid, Wake, WakeKind, What,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -174,6 +174,9 @@ impl Accountant {
             What::Seen(seen) => self.seen(at, seen, sink),
             What::Current { tid } => self.current(at, event.cpu, *tid, sink),
             What::Mark(mark) if at >= Ns::ZERO => sink.marked(Marked { at, mark: *mark }),
+            What::Affinity { tid, cpus } if tid.0 > 0 => {
+                sink.allowed(Allowed { at: at.max(Ns::ZERO), tid: *tid, cpus: *cpus });
+            }
             What::Loss(loss) => self.losses.push(*loss),
             What::Idle { .. } | What::Frequency { .. } => {
                 if let Some(change) = PowerChange::of(event) {

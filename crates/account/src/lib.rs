@@ -39,7 +39,7 @@ pub use tables::{cpus, inferred_state, loss, thread_by_core_type, thread_by_cpu,
 pub use threads::{Filing, Threads};
 pub use totals::{CpuTotals, ThreadTotals, Totals};
 
-use model::{CpuStretch, Marked, Move, PowerChange, ThreadStretch};
+use model::{Allowed, CpuStretch, Marked, Move, PowerChange, ThreadStretch};
 
 /// Takes finished stretches. Stretches begin in the order of time; each is told when it ends, with the place that was asked
 /// for when it began.
@@ -58,6 +58,8 @@ pub trait Sink {
     fn marked(&mut self, mark: Marked);
     /// A CPU's idle state or frequency changed; told in the order of time.
     fn power(&mut self, change: PowerChange);
+    /// A thread is allowed on other CPUs from now on; told in the order of time.
+    fn allowed(&mut self, allowed: Allowed);
 }
 
 /// Where only the sums are wanted.
@@ -79,4 +81,6 @@ impl Sink for () {
     #[inline]
     fn marked(&mut self, _: Marked) {}
     fn power(&mut self, _: PowerChange) {}
+    #[inline]
+    fn allowed(&mut self, _: Allowed) {}
 }

@@ -4,7 +4,8 @@ use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Cursor, Row, Rows};
 use bytemuck::{Pod, Zeroable};
 use model::{
-    CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power, PowerChange, ThreadKey, ThreadStretch, Tid,
+    Allowed, CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power, PowerChange, ThreadKey,
+    ThreadStretch, Tid,
 };
 use std::io::Result;
 
@@ -122,6 +123,34 @@ impl PowerRow {
     }
 }
 
+/// Where a thread is allowed from now on, in 16 bytes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct AllowedRow {
+    at: i64,
+    tid: i32,
+    cpus: u32,
+}
+
+impl Row for AllowedRow {
+    fn is_filled(&self) -> bool {
+        self.tid != 0
+    }
+    fn is_first(&self) -> bool {
+        false
+    }
+}
+
+impl AllowedRow {
+    pub(crate) fn of(a: &Allowed) -> Self {
+        Self { at: a.at.0, tid: a.tid.0, cpus: a.cpus.0 }
+    }
+
+    pub(crate) fn allowed(&self) -> Allowed {
+        Allowed { at: Ns(self.at), tid: Tid(self.tid), cpus: NameId(self.cpus) }
+    }
+}
+
 /// Something that begins at a time.
 pub(crate) trait Timed {
     fn begin(&self) -> Ns;
@@ -152,6 +181,12 @@ impl Timed for Marked {
 }
 
 impl Timed for PowerChange {
+    fn begin(&self) -> Ns {
+        self.at
+    }
+}
+
+impl Timed for Allowed {
     fn begin(&self) -> Ns {
         self.at
     }
@@ -228,8 +263,8 @@ impl<'a, S: Timed + 'a> Steps<'a, S> {
     }
 }
 
-/// What began up to the same time, of all kinds. Of what falls into one instant, moves, marks and power never come in an earlier part
-/// than stretches; else no order is kept.
+/// What began up to the same time, of all kinds. Of what falls into one instant, stretches never come in a later part than
+/// the rest; else no order is kept.
 #[derive(Clone, Copy, Default)]
 pub struct Together<'a> {
     /// Threads' stretches.
@@ -242,6 +277,8 @@ pub struct Together<'a> {
     pub marks: &'a [Marked],
     /// CPUs' idle states and frequencies.
     pub power: &'a [PowerChange],
+    /// Where threads are allowed from now on.
+    pub allowed: &'a [Allowed],
 }
 
 /// Every kind of rows, each in order.
@@ -251,6 +288,7 @@ pub(crate) struct Kinds<'a> {
     pub(crate) moves: Steps<'a, Move>,
     pub(crate) marks: Steps<'a, Marked>,
     pub(crate) power: Steps<'a, PowerChange>,
+    pub(crate) allowed: Steps<'a, Allowed>,
 }
 
 impl Kinds<'_> {
@@ -265,21 +303,24 @@ impl Kinds<'_> {
                 self.moves.before(until)?,
                 self.marks.before(until)?,
                 self.power.before(until)?,
+                self.allowed.before(until)?,
             ];
-            let [threads, cpus, moves, marks, power] = counts;
-            if counts != [0; 5] {
+            let [threads, cpus, moves, marks, power, allowed] = counts;
+            if counts != [0; 6] {
                 each(&Together {
                     threads: &self.threads.waiting[..threads],
                     cpus: &self.cpus.waiting[..cpus],
                     moves: &self.moves.waiting[..moves],
                     marks: &self.marks.waiting[..marks],
                     power: &self.power.waiting[..power],
+                    allowed: &self.allowed.waiting[..allowed],
                 });
                 self.threads.waiting.drain(..threads);
                 self.cpus.waiting.drain(..cpus);
                 self.moves.waiting.drain(..moves);
                 self.marks.waiting.drain(..marks);
                 self.power.waiting.drain(..power);
+                self.allowed.waiting.drain(..allowed);
             }
             if until == Ns::MAX {
                 return Ok(());

@@ -2,12 +2,12 @@
 
 use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Row, Rows};
-use crate::steps::{Kinds, MarkRow, MoveRow, PowerRow, Steps, Together};
+use crate::steps::{AllowedRow, Kinds, MarkRow, MoveRow, PowerRow, Steps, Together};
 use crate::{InferredIndex, LossIndex, Sink};
 use bytemuck::{Pod, Zeroable};
 use model::{
-    CpuId, CpuState, CpuStretch, Marked, Move, Ns, PowerChange, Reason, Span, ThreadKey, ThreadState, ThreadStretch,
-    Tid,
+    Allowed, CpuId, CpuState, CpuStretch, Marked, Move, Ns, PowerChange, Reason, Span, ThreadKey, ThreadState,
+    ThreadStretch, Tid,
 };
 use std::ops::ControlFlow;
 
@@ -18,6 +18,7 @@ pub struct Collector {
     moves: Rows<MoveRow>,
     marks: Rows<MarkRow>,
     power: Rows<PowerRow>,
+    allowed: Rows<AllowedRow>,
 }
 
 /// All stretches of a recording, in order of start.
@@ -27,12 +28,20 @@ pub struct Stretches {
     moves: Rows<MoveRow>,
     marks: Rows<MarkRow>,
     power: Rows<PowerRow>,
+    allowed: Rows<AllowedRow>,
     knife: Knife,
 }
 
 impl Default for Collector {
     fn default() -> Self {
-        Self { threads: Rows::new(), cpus: Rows::new(), moves: Rows::new(), marks: Rows::new(), power: Rows::new() }
+        Self {
+            threads: Rows::new(),
+            cpus: Rows::new(),
+            moves: Rows::new(),
+            marks: Rows::new(),
+            power: Rows::new(),
+            allowed: Rows::new(),
+        }
     }
 }
 
@@ -46,6 +55,7 @@ impl Collector {
             moves: self.moves,
             marks: self.marks,
             power: self.power,
+            allowed: self.allowed,
             knife: Knife::default(),
         }
     }
@@ -82,6 +92,11 @@ impl Sink for Collector {
     fn power(&mut self, change: PowerChange) {
         let place = self.power.reserve();
         self.power.fill(place, PowerRow::of(&change));
+    }
+    #[inline]
+    fn allowed(&mut self, allowed: Allowed) {
+        let place = self.allowed.reserve();
+        self.allowed.fill(place, AllowedRow::of(&allowed));
     }
 }
 
@@ -122,6 +137,7 @@ impl Stretches {
             moves: Steps::whole(&mut self.moves, MoveRow::moved),
             marks: Steps::whole(&mut self.marks, MarkRow::marked),
             power: Steps::whole(&mut self.power, PowerRow::change),
+            allowed: Steps::whole(&mut self.allowed, AllowedRow::allowed),
         };
         kinds.together(each)
     }

@@ -4,6 +4,7 @@ use crate::Begins;
 use model::{Ns, Reason, ThreadKey, ThreadState, ThreadStretch, Tid};
 
 /// Something of each thread, at the place that its key says.
+#[derive(Clone, Debug)]
 pub(crate) struct ByThread<T>(Vec<T>);
 
 impl<T: Clone + Default> ByThread<T> {

@@ -1,8 +1,9 @@
 //! What was free while a thread was ready, without looking at the thread meanwhile.
 //!
-//! Of each class of cores, clocks tell for how long its threads found nothing free, a CPU of another class, one of the
-//! same, or nobody can say. A ready thread's share is the difference of what they show at its begin and at its end. Whether
-//! the very CPU on whose queue it is was idle is told by that CPU's own clocks.
+//! Of each class of cores and set of CPUs, a clock tells for how long a thread that is allowed on those, and on the queue of a
+//! CPU of that class, finds nothing free, a CPU of another class, one of the same, only those where it is not allowed, or
+//! nobody can say. A ready thread's share is the difference of what it shows at the thread's begin and at its end. Whether the
+//! very CPU on whose queue it is was idle is told by that CPU's own clocks.
 //!
 //! ```text
 //!   a class's clock    │ same │ other │ nothing │ same │          one at a time runs
@@ -10,7 +11,8 @@
 //!   thread                ├── ready ──────────────┤
 //! ```
 
-use crate::{Context, World};
+use crate::clocks::{Bits, Clocks};
+use crate::{Context, SetId, World};
 use model::{CpuState, Ns};
 use std::ops::{Add, Sub};
 
@@ -18,44 +20,69 @@ use std::ops::{Add, Sub};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Finds {
     Nothing,
+    NotAllowed,
     Other,
     Same,
     Unknown,
 }
 
-struct Class {
-    idle: usize,
-    unknown: usize,
+/// Of a class and a set.
+struct Clock {
     finds: Finds,
-    /// For how long it found what.
-    found: [Ns; 4],
+    since: Ns,
+    /// For how long it found what until `since`.
+    found: [Ns; 5],
+}
+
+/// For how long a CPU was unknown while another of its class and of some set was idle: it may have been idle or not, whatever
+/// that one was.
+struct Doubt {
+    /// Until `same_since`.
+    ns: Ns,
+    /// What the set's clock of the same class showed when the CPU began or ceased to be unknown.
+    same_since: Ns,
 }
 
 struct Cpu {
-    class: usize,
+    class: u32,
     state: CpuState,
     since: Ns,
     /// How long it was idle until `since`.
     idle: Ns,
-    /// How long it was unknown until `since` while another CPU of its class was idle.
-    unknown: Ns,
-    /// What its class's clock of the same type showed at `since`.
-    same_since: Ns,
+    doubts: Clocks<SetId, Doubt>,
+}
+
+/// The CPUs that run no thread, by their places in [`World::cpus`].
+struct Now {
+    idle: Bits,
+    unknown: Bits,
+    /// Of each class.
+    classes: Vec<Bits>,
 }
 
 /// The clocks.
 pub(crate) struct Free {
-    at: Ns,
-    classes: Vec<Class>,
-    /// By their places in [`World::cpus`].
+    now: Now,
     cpus: Vec<Cpu>,
+    clocks: Clocks<(SetId, u32), Clock>,
 }
 
-/// What they show, or the difference: how long what was free.
+/// A place to wait for a CPU.
+#[derive(Clone, Copy)]
+pub(crate) struct Queue {
+    /// The place of its CPU; `None`: nobody knows which.
+    pub(crate) place: Option<usize>,
+    /// On which CPUs the thread is allowed.
+    pub(crate) set: SetId,
+}
+
+/// What the clocks show, or the difference: how long what was free.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Found {
     /// Every CPU ran a thread.
     pub(crate) nothing: Ns,
+    /// None where it is allowed was idle, one of the rest was.
+    pub(crate) not_allowed: Ns,
     /// None of the same class was idle, one of another was.
     pub(crate) other_class: Ns,
     /// One of the same class was idle, and its own busy.
@@ -70,6 +97,7 @@ impl Found {
     fn each(self, other: Self, of: fn(Ns, Ns) -> Ns) -> Self {
         Self {
             nothing: of(self.nothing, other.nothing),
+            not_allowed: of(self.not_allowed, other.not_allowed),
             other_class: of(self.other_class, other.other_class),
             same_class: of(self.same_class, other.same_class),
             own: of(self.own, other.own),
@@ -92,97 +120,135 @@ impl Sub for Found {
     }
 }
 
+impl Clock {
+    fn show(&self, what: Finds, now: Ns) -> Ns {
+        let running = if self.finds == what { now - self.since } else { Ns::ZERO };
+        self.found[what as usize] + running
+    }
+
+    fn find(&mut self, finds: Finds, now: Ns) {
+        if finds != self.finds {
+            self.found[self.finds as usize] = self.show(self.finds, now);
+            (self.finds, self.since) = (finds, now);
+        }
+    }
+}
+
+impl Doubt {
+    fn show(&self, state: CpuState, same: Ns) -> Ns {
+        self.ns + if state == CpuState::Unknown { same - self.same_since } else { Ns::ZERO }
+    }
+}
+
+impl Cpu {
+    fn idle_until(&self, now: Ns) -> Ns {
+        self.idle + if self.state == CpuState::Idle { now - self.since } else { Ns::ZERO }
+    }
+}
+
+impl Now {
+    fn finds(&self, set: &Bits, class: u32) -> Finds {
+        let of_class = &self.classes[class as usize];
+        let mut seen = [0; 6];
+        let states = self.idle.words().zip(self.unknown.words());
+        for ((set, same), (idle, unknown)) in set.words().zip(of_class.words()).zip(states) {
+            let here = [set & same & idle, set & same & unknown, set & idle, set & unknown, idle, unknown];
+            seen.iter_mut().zip(here).for_each(|(seen, here)| *seen |= here);
+        }
+        match seen.map(|of| of != 0) {
+            [true, ..] => Finds::Same,
+            [_, true, ..] => Finds::Unknown,
+            [_, _, true, ..] => Finds::Other,
+            [_, _, _, true, ..] => Finds::Unknown,
+            [.., true, _] => Finds::NotAllowed,
+            [.., true] => Finds::Unknown,
+            _ => Finds::Nothing,
+        }
+    }
+}
+
 impl Free {
     pub(crate) fn new(context: &Context<'_>) -> Self {
         let world = World::new(context);
+        let many = world.cpus.len();
         let mut numbers: Vec<u32> = world.cpus.iter().map(|c| c.class).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let class = |_| Class { idle: 0, unknown: 0, finds: Finds::Unknown, found: [Ns::ZERO; 4] };
-        let mut classes: Vec<Class> = numbers.iter().map(class).collect();
-        let cpu = |class: usize| Cpu {
-            class,
-            state: CpuState::Unknown,
-            since: world.now,
-            idle: Ns::ZERO,
-            unknown: Ns::ZERO,
-            same_since: Ns::ZERO,
-        };
-        let class_of = |number| numbers.binary_search(&number).unwrap_or(0);
+        let cpu =
+            |class| Cpu { class, state: CpuState::Unknown, since: world.now, idle: Ns::ZERO, doubts: Clocks::new() };
+        let class_of = |number| numbers.binary_search(&number).unwrap_or(0) as u32;
         let cpus: Vec<Cpu> = world.cpus.iter().map(|c| cpu(class_of(c.class))).collect();
-        for cpu in &cpus {
-            classes[cpu.class].unknown += 1;
-        }
-        Self { at: world.now, classes, cpus }
+        let of = |class| Bits::of((0..many).filter(|place| cpus[*place].class == class), many);
+        let classes = (0..numbers.len() as u32).map(of).collect();
+        let now = Now { idle: Bits::none(many), unknown: Bits::of(0..many, many), classes };
+        Self { now, cpus, clocks: Clocks::new() }
     }
 
     /// A CPU changes.
-    pub(crate) fn change(&mut self, place: usize, state: CpuState, now: Ns) {
-        self.advance(now);
-        let cpu = &mut self.cpus[place];
-        let class = &mut self.classes[cpu.class];
-        let same = class.found[Finds::Same as usize];
-        match cpu.state {
-            CpuState::Busy => {}
-            CpuState::Idle => {
-                cpu.idle = cpu.idle + (now - cpu.since);
-                class.idle -= 1;
-            }
-            CpuState::Unknown => {
-                cpu.unknown = cpu.unknown + (same - cpu.same_since);
-                class.unknown -= 1;
+    pub(crate) fn change(&mut self, place: usize, state: CpuState, world: &World) {
+        let (cpu, now) = (&mut self.cpus[place], world.now);
+        if cpu.state == state {
+            return;
+        }
+        cpu.idle = cpu.idle_until(now);
+        if cpu.state == CpuState::Unknown || state == CpuState::Unknown {
+            for (set, doubt) in cpu.doubts.iter_mut() {
+                let same = self.clocks.get((set, cpu.class)).map_or(Ns::ZERO, |c| c.show(Finds::Same, now));
+                doubt.ns = doubt.show(cpu.state, same);
+                doubt.same_since = same;
             }
         }
-        match state {
-            CpuState::Busy => {}
-            CpuState::Idle => class.idle += 1,
-            CpuState::Unknown => class.unknown += 1,
+        (cpu.state, cpu.since) = (state, now);
+        self.now.idle.put(place, state == CpuState::Idle);
+        self.now.unknown.put(place, state == CpuState::Unknown);
+        for ((set, class), clock) in self.clocks.iter_mut() {
+            clock.find(self.now.finds(&world.set(set).cpus, class), now);
         }
-        (cpu.state, cpu.since, cpu.same_since) = (state, now, same);
-        self.find();
     }
 
-    /// What the clocks show to a thread on the run queue of the CPU at this place; on nobody knows which, if none.
-    pub(crate) fn show(&mut self, place: Option<usize>, now: Ns) -> Found {
-        self.advance(now);
-        let Some(cpu) = place.and_then(|p| self.cpus.get(p)) else {
-            return Found { unknown: now, ..Found::default() };
+    /// A thread comes: what the clocks show to it.
+    pub(crate) fn enter(&mut self, queue: Queue, world: &World) -> Found {
+        if let Some(place) = queue.place {
+            let (class, now) = (self.cpus[place].class, world.now);
+            let finds = self.now.finds(&world.set(queue.set).cpus, class);
+            let clock = self.clocks.enter((queue.set, class), || Clock { finds, since: now, found: [Ns::ZERO; 5] });
+            let same_since = clock.show(Finds::Same, now);
+            self.cpus[place].doubts.enter(queue.set, || Doubt { ns: Ns::ZERO, same_since });
+        }
+        self.show(queue, world)
+    }
+
+    /// It leaves: what they show now.
+    pub(crate) fn leave(&mut self, queue: Queue, world: &World) -> Found {
+        let found = self.show(queue, world);
+        if let Some(place) = queue.place {
+            self.clocks.leave((queue.set, self.cpus[place].class));
+            self.cpus[place].doubts.leave(queue.set);
+        }
+        found
+    }
+
+    fn show(&self, queue: Queue, world: &World) -> Found {
+        let (set, now) = (queue.set, world.now);
+        let nobody_knows = Found { unknown: now, ..Found::default() };
+        let Some(place) = queue.place else { return nobody_knows };
+        let cpu = &self.cpus[place];
+        let Some((clock, doubt)) = self.clocks.get((set, cpu.class)).zip(cpu.doubts.get(set)) else {
+            return nobody_knows;
         };
-        let found = &self.classes[cpu.class].found;
-        let same = found[Finds::Same as usize];
-        let own = cpu.idle + if cpu.state == CpuState::Idle { now - cpu.since } else { Ns::ZERO };
-        // Where it is unknown itself, it may be idle or not, whatever others are.
-        let unknown = cpu.unknown + if cpu.state == CpuState::Unknown { same - cpu.same_since } else { Ns::ZERO };
+        let same = clock.show(Finds::Same, now);
+        let (mut own, mut doubt) = (cpu.idle_until(now), doubt.show(cpu.state, same));
+        if !world.set(set).cpus.has(place) {
+            // Its queue's CPU is to the thread as any other where it is not allowed.
+            (own, doubt) = (Ns::ZERO, Ns::ZERO);
+        }
         Found {
-            nothing: found[Finds::Nothing as usize],
-            other_class: found[Finds::Other as usize],
-            same_class: same - own - unknown,
+            nothing: clock.show(Finds::Nothing, now),
+            not_allowed: clock.show(Finds::NotAllowed, now),
+            other_class: clock.show(Finds::Other, now),
+            same_class: same - own - doubt,
             own,
-            unknown: found[Finds::Unknown as usize] + unknown,
-        }
-    }
-
-    fn advance(&mut self, now: Ns) {
-        if now > self.at {
-            for class in &mut self.classes {
-                let found = &mut class.found[class.finds as usize];
-                *found = *found + (now - self.at);
-            }
-            self.at = now;
-        }
-    }
-
-    fn find(&mut self) {
-        let idle: usize = self.classes.iter().map(|c| c.idle).sum();
-        let unknown: usize = self.classes.iter().map(|c| c.unknown).sum();
-        for class in &mut self.classes {
-            class.finds = match (class.idle > 0, class.unknown > 0) {
-                (true, _) => Finds::Same,
-                (false, true) => Finds::Unknown,
-                (false, false) if idle > 0 => Finds::Other,
-                (false, false) if unknown > 0 => Finds::Unknown,
-                (false, false) => Finds::Nothing,
-            };
+            unknown: clock.show(Finds::Unknown, now) + doubt,
         }
     }
 }

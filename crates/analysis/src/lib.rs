@@ -7,7 +7,9 @@
 //! order, and finds in the [`World`] what everybody did until then. A life that ends in the instant at which its number's next
 //! one begins is told of by an empty stretch.
 
+mod allowed;
 mod by_thread;
+mod clocks;
 mod core_times;
 pub mod critical;
 mod edges;
@@ -19,14 +21,17 @@ mod marked;
 mod tables;
 mod world;
 
+pub use allowed::SetId;
 pub use core_times::capacity_used;
 pub use world::{CoreNow, CpuNow, World};
 
-use model::{CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadKey, ThreadStretch};
+use model::{
+    Allowed, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadKey, ThreadStretch,
+};
 use topology::Machine;
 
 /// Some stretches, each kind in order of start; all kinds up to the same time. Analyses are told of those that begin at one
-/// instant in this order: CPUs', threads', then moves, marks and power.
+/// instant in this order: CPUs', threads', then moves, marks, power, and where threads are allowed.
 #[derive(Clone, Copy, Default)]
 pub struct Batch<'a> {
     /// Of threads.
@@ -39,6 +44,8 @@ pub struct Batch<'a> {
     pub marks: &'a [Marked],
     /// CPUs' idle states and frequencies.
     pub power: &'a [PowerChange],
+    /// Where threads are allowed from now on.
+    pub allowed: &'a [Allowed],
 }
 
 /// What an analysis may know beforehand.
@@ -86,10 +93,14 @@ pub trait Analysis {
         _ = (change, begins, world);
     }
 
-    /// Hands on rows that will not change any more, and forgets them: for tables as long as the recording. `names`: all that were
-    /// told, the first is [`model::NameId`] 1.
-    fn drain(&mut self, names: &[Box<str>], out: &mut dyn Rows) {
-        _ = (names, out);
+    /// A thread is allowed on the CPUs of another set from now on. `world` tells the one before.
+    fn allowed(&mut self, thread: ThreadKey, set: SetId, world: &World) {
+        _ = (thread, set, world);
+    }
+
+    /// Hands on rows that will not change any more, and forgets them: for tables as long as the recording.
+    fn drain(&mut self, world: &World, out: &mut dyn Rows) {
+        _ = (world, out);
     }
 
     /// The span is over; the table's rows, but for those that were drained. `world` is as it was until its end.
@@ -151,13 +162,15 @@ pub struct Running {
 }
 
 impl Running {
-    /// Begins those that make one of the named tables.
+    /// Begins those that make one of these tables. `names`: all that the source tells; the first is [`model::NameId`] 1.
     #[must_use]
-    pub fn start(names: &[&str], context: &Context<'_>) -> Self {
-        let wanted = ANALYSES.iter().filter(|e| names.contains(&e.table.name));
+    pub fn start(tables: &[&str], context: &Context<'_>, names: Vec<Box<str>>) -> Self {
+        let wanted = ANALYSES.iter().filter(|e| tables.contains(&e.table.name));
+        let mut world = World::new(context);
+        world.told(names);
         Self {
             span: context.span,
-            world: World::new(context),
+            world,
             lives: lives::Lives::new(),
             analyses: wanted.map(|e| (e.table, (e.start)(context))).collect(),
         }
@@ -165,26 +178,34 @@ impl Running {
 
     /// Feeds all of them.
     pub fn push(&mut self, batch: &Batch<'_>) {
-        let Batch { mut threads, mut cpus, mut moves, mut marks, mut power } = *batch;
+        let Batch { mut threads, mut cpus, mut moves, mut marks, mut power, mut allowed } = *batch;
         loop {
             let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
             let moved = moves.first().map_or(Ns::MAX, |m| m.at);
             let marked = marks.first().map_or(Ns::MAX, |m| m.at);
             let powered = power.first().map_or(Ns::MAX, |p| p.at);
+            let told = allowed.first().map_or(Ns::MAX, |a| a.at);
+            let next = moved.min(marked).min(powered).min(told);
             // Who is moved at the instant at which it becomes ready is ready first; who marks, runs first.
-            if moved < thread && moved < cpu && moved <= marked && moved <= powered {
-                let Some((first, rest)) = moves.split_first() else { return };
-                moves = rest;
-                self.moved(first);
-            } else if marked < thread && marked < cpu && marked <= powered {
-                let Some((first, rest)) = marks.split_first() else { return };
-                marks = rest;
-                self.marked(first);
-            } else if powered < thread && powered < cpu {
-                let Some((first, rest)) = power.split_first() else { return };
-                power = rest;
-                self.power(first);
+            if next < thread && next < cpu {
+                if moved == next {
+                    let Some((first, rest)) = moves.split_first() else { return };
+                    moves = rest;
+                    self.moved(first);
+                } else if marked == next {
+                    let Some((first, rest)) = marks.split_first() else { return };
+                    marks = rest;
+                    self.marked(first);
+                } else if powered == next {
+                    let Some((first, rest)) = power.split_first() else { return };
+                    power = rest;
+                    self.power(first);
+                } else {
+                    let Some((first, rest)) = allowed.split_first() else { return };
+                    allowed = rest;
+                    self.told(first);
+                }
             } else if cpu <= thread {
                 let Some((first, rest)) = cpus.split_first() else { return };
                 cpus = rest;
@@ -199,6 +220,9 @@ impl Running {
 
     fn thread(&mut self, stretch: &ThreadStretch) {
         let over = self.lives.over(stretch).filter(|o| o.span.start >= self.span.start);
+        if let Some(set) = self.world.permissions.begins(stretch) {
+            self.allow(stretch.thread, set, stretch.span.start);
+        }
         let Some((span, begins)) = self.clip(stretch.span) else { return };
         let stretch = ThreadStretch { span, ..*stretch };
         self.world.now = span.start;
@@ -244,6 +268,23 @@ impl Running {
         }
     }
 
+    fn told(&mut self, allowed: &Allowed) {
+        let set = self.world.set_of(allowed.cpus);
+        match self.lives.alive(allowed.tid) {
+            Some(thread) => self.allow(thread, set, allowed.at),
+            None => self.world.permissions.next(allowed.tid, set),
+        }
+    }
+
+    /// Also before the span: where a thread is allowed when that begins.
+    fn allow(&mut self, thread: ThreadKey, set: SetId, at: Ns) {
+        if at < self.span.end && set != self.world.allowed(thread) {
+            self.world.now = self.world.now.max(at);
+            self.analyses.iter_mut().for_each(|(_, a)| a.allowed(thread, set, &self.world));
+            self.world.permissions.put(thread, set);
+        }
+    }
+
     fn clip(&self, span: Span) -> Option<(Span, Begins)> {
         let begins = if span.start < self.span.start { Begins::Before } else { Begins::Here };
         let cut = Span { start: span.start.max(self.span.start), end: span.end.min(self.span.end) };
@@ -251,18 +292,17 @@ impl Running {
     }
 
     /// Hands on rows that will not change any more, of the only one that runs; [`Self::finish`] then leaves them out.
-    pub fn drain(&mut self, names: &[Box<str>], out: &mut dyn Rows) {
+    pub fn drain(&mut self, out: &mut dyn Rows) {
         if let [(_, analysis)] = self.analyses.as_mut_slice() {
-            analysis.drain(names, out);
+            analysis.drain(&self.world, out);
         }
     }
 
-    /// Their tables. `names`: all that were told; the first is [`model::NameId`] 1.
+    /// Their tables.
     #[must_use]
-    pub fn finish(self, names: Vec<Box<str>>) -> Vec<Table> {
+    pub fn finish(self) -> Vec<Table> {
         let Self { span, mut world, analyses, .. } = self;
         world.now = span.end;
-        world.told(names);
         let table = |(def, mut analysis): (_, Box<dyn Analysis>)| {
             let mut table = Table::new(def);
             analysis.finish(&world, &mut table);

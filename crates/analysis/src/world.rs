@@ -1,9 +1,12 @@
 //! What every CPU and core does at one instant, kept for all analyses.
 
 use crate::Context;
+use crate::allowed::{CpuSet, Permissions, SetId};
+use crate::clocks::Bits;
 use model::{
     CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, PowerChange, ThreadKey, ThreadState, ThreadStretch,
 };
+use topology::cpulist;
 
 /// What a CPU does.
 #[derive(Clone, Debug)]
@@ -53,10 +56,11 @@ pub struct World {
     pub cpus: Vec<CpuNow>,
     /// By the number of their first CPU. A CPU whose siblings nobody told is a core of its own.
     pub cores: Vec<CoreNow>,
-    /// All names told; the first is [`NameId`] 1. Complete when the span is over.
+    /// All names told; the first is [`NameId`] 1.
     names: Vec<Box<str>>,
     /// Place of a CPU number in `cpus`; `usize::MAX`: none.
     places: Vec<usize>,
+    pub(crate) permissions: Permissions,
 }
 
 impl World {
@@ -99,7 +103,9 @@ impl World {
                 khz: None,
             });
         }
-        Self { now: context.span.start, cpus, cores, names: Vec::new(), places }
+        let all = CpuSet { cpus: Bits::of(0..cpus.len(), cpus.len()), cores: Bits::of(0..cores.len(), cores.len()) };
+        let permissions = Permissions::new(all);
+        Self { now: context.span.start, cpus, cores, names: Vec::new(), places, permissions }
     }
 
     /// The place of a CPU in [`Self::cpus`].
@@ -128,14 +134,33 @@ impl World {
         (id.0 as usize).checked_sub(1).and_then(|at| self.names.get(at)).map(|n| &**n)
     }
 
-    pub(crate) fn told(&mut self, names: Vec<Box<str>>) {
-        self.names = names;
+    /// The set of CPUs on which a thread is allowed.
+    #[must_use]
+    #[inline]
+    pub fn allowed(&self, thread: ThreadKey) -> SetId {
+        self.permissions.of(thread)
     }
 
-    /// All names that were told; the first is [`NameId`] 1.
-    #[must_use]
-    pub fn names(&self) -> &[Box<str>] {
-        &self.names
+    /// The CPUs and cores of a set.
+    pub(crate) fn set(&self, set: SetId) -> &CpuSet {
+        self.permissions.set(set)
+    }
+
+    /// The set that a name tells as a CPU list. One without any of these CPUs tells nothing: where else could its thread be?
+    pub(crate) fn set_of(&mut self, name: NameId) -> SetId {
+        let Self { cpus, cores, names, places, permissions, .. } = self;
+        let text = (name.0 as usize).checked_sub(1).and_then(|at| names.get(at));
+        permissions.named(name, || {
+            let listed = cpulist::parse(text?).ok()?;
+            let places = listed.iter().filter_map(|c| places.get(c.0 as usize).copied().filter(|p| *p != usize::MAX));
+            let set = Bits::of(places, cpus.len());
+            let cores = Bits::of((0..cpus.len()).filter(|p| set.has(*p)).map(|p| cpus[p].core), cores.len());
+            (!set.is_empty()).then_some(CpuSet { cpus: set, cores })
+        })
+    }
+
+    pub(crate) fn told(&mut self, names: Vec<Box<str>>) {
+        self.names = names;
     }
 
     pub(crate) fn thread(&mut self, stretch: &ThreadStretch) {

@@ -41,9 +41,10 @@ fn by_priority(name: &str) -> Option<Table> {
     let mut running = Running::start(
         &["priority_residency"],
         &Context { machine: &machine, span, followed: &[CpuId(0)], ready_known: true },
+        Vec::new(),
     );
     running.push(&Batch { threads: &threads, ..Batch::default() });
-    running.finish(Vec::new()).pop()
+    running.finish().pop()
 }
 
 /// The cells of a column in milliseconds, of the rows that are wanted.

@@ -42,9 +42,9 @@ fn a_name_is_its_text() {
     ];
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, Ns(10)));
     let context = Context { machine: &machine, span, followed: &[], ready_known: true };
-    let mut running = Running::start(&["marks"], &context);
+    let mut running = Running::start(&["marks"], &context, vec!["Frame".into(), "Frame".into()]);
     running.push(&Batch { marks: &marks, ..Batch::default() });
-    let table = running.finish(vec!["Frame".into(), "Frame".into()]).remove(0);
+    let table = running.finish().remove(0);
     assert_eq!((table.rows.len(), table.int(0, "count"), table.int(0, "duration_ns")), (1, Some(2), Some(5)));
 }
 
@@ -80,9 +80,9 @@ fn tasks(rows: &[Row]) -> Table {
     let end = marks.last().unwrap().at + Ns(1);
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, end));
     let context = Context { machine: &machine, span, followed: &[CpuId(0)], ready_known: true };
-    let mut running = Running::start(&["marks"], &context);
+    let mut running = Running::start(&["marks"], &context, names);
     running.push(&Batch { threads: &threads, marks: &marks, ..Batch::default() });
-    running.finish(names).remove(0)
+    running.finish().remove(0)
 }
 
 #[test]

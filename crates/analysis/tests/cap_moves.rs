@@ -43,9 +43,9 @@ fn table(name: &str, machine: &Machine, end: i64, threads: &[ThreadStretch], cpu
     let followed: Vec<CpuId> = machine.cpus.iter().map(|c| c.id).collect();
     let span = Span::new(Ns::ZERO, Ns(end));
     let context = Context { machine, span, followed: &followed, ready_known: true };
-    let mut running = Running::start(&[name], &context);
+    let mut running = Running::start(&[name], &context, Vec::new());
     running.push(&Batch { threads, cpus, ..Batch::default() });
-    running.finish(Vec::new()).remove(0)
+    running.finish().remove(0)
 }
 
 fn ints(table: &Table, col: &str) -> Vec<i64> {
@@ -239,9 +239,9 @@ fn cap_68_idle_periods_against_target_residencies() {
         power(731, Power::Awake),
     ];
     let context = Context { machine: &machine, span: idle.span, followed: &[CpuId(0)], ready_known: true };
-    let mut running = Running::start(&["idle_residency"], &context);
+    let mut running = Running::start(&["idle_residency"], &context, Vec::new());
     running.push(&Batch { cpus: &[idle], power: &power, ..Batch::default() });
-    let table = running.finish(Vec::new()).remove(0);
+    let table = running.finish().remove(0);
     let of = |col: &str| -> Vec<Option<i64>> { (0..4).map(|row| table.int(row, col)).collect() };
     assert_eq!(of("state"), [None, Some(0), Some(1), Some(2)]);
     assert_eq!(of("target_residency_ns"), [None, Some(0), Some(4_000), Some(500_000)]);

@@ -59,10 +59,10 @@ fn table_of(name: &str, pairs: &[Pair]) -> Table {
     cpus.sort_by_key(|s| (s.span.start, s.cpu));
     let followed: Vec<CpuId> = machine.cpus.iter().map(|c| c.id).collect();
     let span = Span::new(Ns::ZERO, Ns(end));
-    let mut running =
-        Running::start(&[name], &Context { machine: &machine, span, followed: &followed, ready_known: false });
+    let context = Context { machine: &machine, span, followed: &followed, ready_known: false };
+    let mut running = Running::start(&[name], &context, Vec::new());
     running.push(&Batch { cpus: &cpus, ..Batch::default() });
-    running.finish(Vec::new()).remove(0)
+    running.finish().remove(0)
 }
 
 fn ints(table: &Table, col: &str) -> Vec<i64> {
@@ -192,8 +192,8 @@ fn cap_20_bands_of_a_hybrid_machine() {
 #[test]
 fn cap_6_what_breaks_the_order_and_what_it_may_cost() {
     // A on a slower core for three milliseconds, while a core of twice the capacity idles for two.
-    let text = "cpu0  B . . B
-                cpu1  A A A .";
+    let drawing = "cpu0  B . . B
+                   cpu1  A A A .";
     let machine = |fast: u32| {
         let cpus = format!(
             "siblings = [\"0\", \"1\"]
@@ -207,11 +207,22 @@ fn cap_6_what_breaks_the_order_and_what_it_may_cost() {
         let row = a.ints("placement", "tid").iter().position(|tid| *tid == 1).unwrap();
         a.tables["placement"].int(row, col)
     };
-    for (fast, cost) in [(1024, Some(1_000_000)), (0, None), (512, None)] {
-        let a = drawn(text, machine(fast));
+    let ms = Some(1_000_000);
+    for (fast, cost) in [(1024, ms), (0, None), (512, None)] {
+        let a = drawn(drawing, machine(fast));
         assert_eq!(of_a(&a, "slower_core_lower_ns"), Some(0));
         assert_eq!(of_a(&a, "slower_core_upper_ns"), Some(2_000_000));
-        assert_eq!(of_a(&a, "in_order_ns"), Some(1_000_000));
+        assert_eq!(of_a(&a, "in_order_ns"), ms);
+        assert_eq!(of_a(&a, "cost_lower_ns"), Some(0));
         assert_eq!(of_a(&a, "cost_upper_ns"), cost, "capacity {fast}");
+    }
+    // Where it is told when A is allowed on the faster core, both ends are one: for all of the two milliseconds, for the second
+    // of them, and never.
+    let told = [("A=0-1 .", 2_000_000, 1_000_000), ("A=1 . A=0", 1_000_000, 500_000), ("A=1 .", 0, 0)];
+    for (allowed, slower, cost) in told {
+        let a = drawn(&format!("{drawing}\n allowed {allowed}"), machine(1024));
+        let range = ["slower_core_lower_ns", "slower_core_upper_ns", "cost_lower_ns", "cost_upper_ns"];
+        let range = range.map(|col| of_a(&a, col).unwrap());
+        assert_eq!(range, [slower, slower, cost, cost], "{allowed}");
     }
 }

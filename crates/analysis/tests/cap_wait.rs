@@ -66,9 +66,9 @@ fn tables(names: &[&str], threads: &mut [ThreadStretch], cpus: &[CpuStretch]) ->
     let machine = Machine::default();
     let span = Span::new(Ns::ZERO, end);
     let context = Context { machine: &machine, span, followed: &[CpuId(0)], ready_known: true };
-    let mut running = Running::start(names, &context);
+    let mut running = Running::start(names, &context, Vec::new());
     running.push(&Batch { threads, cpus, ..Batch::default() });
-    running.finish(Vec::new()).into_iter().map(|t| (t.def.name, t)).collect()
+    running.finish().into_iter().map(|t| (t.def.name, t)).collect()
 }
 
 /// `ready_wait` of a thread that did what a row says.

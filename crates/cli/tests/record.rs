@@ -149,6 +149,64 @@ fn the_demonstration_shows_its_threads() {
     }
 }
 
+/// Two threads that want the CPU on which this thread is; their numbers, and whether there is another CPU to be idle.
+fn spin(on: &'static std::sync::atomic::AtomicBool) -> (Vec<i64>, bool) {
+    let (tell, told) = std::sync::mpsc::channel();
+    // SAFETY: no memory is involved.
+    let cpu = unsafe { libc::sched_getcpu() } as usize;
+    for _ in 0..2 {
+        let tell = tell.clone();
+        std::thread::spawn(move || {
+            // SAFETY: a valid mask of one CPU, of this thread.
+            let tid = unsafe {
+                let mut one: libc::cpu_set_t = std::mem::zeroed();
+                libc::CPU_SET(cpu, &mut one);
+                libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one);
+                libc::gettid()
+            };
+            tell.send(i64::from(tid)).unwrap();
+            while on.load(std::sync::atomic::Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+    }
+    // SAFETY: no memory is involved.
+    (told.iter().take(2).collect(), unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) } > 1)
+}
+
+#[test]
+fn an_idle_cpu_is_not_free_for_threads_that_are_pinned_elsewhere() {
+    static ON: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
+    if !may("pinned threads") {
+        return;
+    }
+    let (tids, others) = spin(&ON);
+    if !others {
+        println!("pinned threads: skipped: this machine has one CPU");
+        return;
+    }
+    let folder = Folder::new();
+    let dir = folder.name("run.cw");
+    let ran = run(["record", "-o", &dir, "--duration", "500ms"]);
+    ON.store(false, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let table = |name: &str| -> Vec<Value> {
+        serde_json::from_str(&good(["table", &dir, name, "--format", "json"])).expect("JSON")
+    };
+    let waits: Vec<Value> =
+        table("ready_wait").into_iter().filter(|r| tids.contains(&r["tid"].as_i64().unwrap())).collect();
+    assert_eq!(waits.len(), 2, "{waits:?}");
+    let sum = |col: &str| waits.iter().map(|r| r[col].as_i64().unwrap_or(0)).sum::<i64>();
+    // What came before the snapshot is not known.
+    let unknown = sum("permission_unknown_ns") + sum("unknown_ns") + sum("free_unknown_ns");
+    assert!(sum("free_same_type_ns") + sum("free_other_type_ns") <= sum("permission_unknown_ns"), "{waits:?}");
+    // One of the two is always ready; so every other CPU's idle time was there for it to see, and not for it to use.
+    let idle = table("cpus").iter().map(|r| r["idle_ns"].as_i64().unwrap()).max().unwrap();
+    assert!(sum("free_not_allowed_ns") >= idle - unknown, "{idle} ns idle: {waits:?}");
+    let span = check(&dir)["span_ns"].as_i64().unwrap();
+    assert!(unknown < span, "in {span} ns nothing was told of {waits:?}");
+}
+
 #[test]
 fn without_rights_one_error_says_what_to_do() {
     // SAFETY: no memory is involved.

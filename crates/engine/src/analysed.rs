@@ -50,9 +50,7 @@ impl Session {
     /// another table.
     pub(crate) fn is_stored(&self, def: &TableDef) -> bool {
         match self.kind() {
-            Kind::Folder(folder, None) if self.options().machine.is_none() => {
-                folder.tables().iter().any(|t| t.name == def.name)
-            }
+            Kind::Folder(folder, None) if self.options().machine.is_none() => folder.has(def),
             _ => false,
         }
     }
@@ -119,12 +117,12 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub fn analyse(&self, names: &[&str], span: Option<Span>) -> Result<Vec<Table>, EngineError> {
-        self.run(names, span, |_, _| {})
+        self.run(names, span, |_| {})
     }
 
     /// One that is as long as the recording: its rows are handed on as they are made.
     pub(crate) fn drained(&self, def: &TableDef, span: Option<Span>, out: &mut Batches<'_>) -> Result<(), EngineError> {
-        let rest = self.run(&[def.name], span, |analyses, names| analyses.drain(names, out))?;
+        let rest = self.run(&[def.name], span, |analyses| analyses.drain(out))?;
         rest.iter().for_each(|table| out.all(&table.rows));
         Ok(())
     }
@@ -134,7 +132,7 @@ impl Session {
         &self,
         names: &[&str],
         span: Option<Span>,
-        mut between: impl FnMut(&mut Running, &[Box<str>]),
+        mut between: impl FnMut(&mut Running),
     ) -> Result<Vec<Table>, EngineError> {
         let (read, followed, end, ready_known) = match self.kind() {
             Kind::Folder(folder, filled) => {
@@ -157,14 +155,14 @@ impl Session {
         let whole = Span::new(Ns::ZERO, end);
         let span = span.map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
         let context = analysis::Context { machine: self.machine(), span, followed: &followed, ready_known };
-        let mut analyses = Running::start(names, &context);
-        let Read { mut stretches, names } = read;
+        let Read { mut stretches, names: told } = read;
+        let mut analyses = Running::start(names, &context, told);
         stretches
             .steps(|steps| {
                 analyses.push(&of_steps(steps));
-                between(&mut analyses, &names);
+                between(&mut analyses);
             })
             .map_err(EngineError::temporary)?;
-        Ok(analyses.finish(names))
+        Ok(analyses.finish())
     }
 }

@@ -3,7 +3,8 @@
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
 use account::{Collector, InferredIndex, Sink, Stretches, Totals};
 use model::{
-    Batch, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadStretch, tables,
+    Allowed, Batch, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadStretch,
+    tables,
 };
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
@@ -96,6 +97,10 @@ impl Sink for Writing {
     fn power(&mut self, change: PowerChange) {
         self.collector.power(change);
     }
+    #[inline]
+    fn allowed(&mut self, allowed: Allowed) {
+        self.collector.allowed(allowed);
+    }
 }
 
 fn read(
@@ -140,7 +145,8 @@ fn stage_two(
     let followed = followed(&accounted.totals);
     // The others are made when they are asked for: together they would take longer than all the rest of an import.
     let tables = [tables::CONCURRENCY.name];
-    let mut analyses = analysis::Running::start(&tables, &context(&accounted.totals, &followed, &accounted.machine));
+    let mut analyses =
+        analysis::Running::start(&tables, &context(&accounted.totals, &followed, &accounted.machine), names);
     let mut write = |written: Result<(), store::Error>| {
         if failed.is_ok() {
             failed = written;
@@ -154,17 +160,12 @@ fn stage_two(
         })
         .map_err(EngineError::temporary)?;
     failed?;
-    Ok(analyses.finish(names))
+    Ok(analyses.finish())
 }
 
 pub(crate) fn of_steps<'a>(steps: &account::Together<'a>) -> analysis::Batch<'a> {
-    analysis::Batch {
-        threads: steps.threads,
-        cpus: steps.cpus,
-        moves: steps.moves,
-        marks: steps.marks,
-        power: steps.power,
-    }
+    let account::Together { threads, cpus, moves, marks, power, allowed } = *steps;
+    analysis::Batch { threads, cpus, moves, marks, power, allowed }
 }
 
 /// What a collector collected, as the options want it.

@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use account::{Collector, Knife, Sink as _, Stretches};
-use model::{CpuId, Event, Marked, Move, Ns, PowerChange, Table, ThreadKey, ThreadState, Tid, What};
+use model::{Allowed, CpuId, Event, Marked, Move, Ns, PowerChange, Table, ThreadKey, ThreadState, Tid, What};
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, sync_channel};
 use store::Folder;
@@ -57,7 +57,8 @@ pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Read, EngineErr
 
 /// Events that analyses follow beside stretches.
 fn is_beside(event: &Event) -> bool {
-    matches!(event.what, What::Migrate { .. } | What::Mark(_)) || PowerChange::of(event).is_some()
+    matches!(event.what, What::Migrate { .. } | What::Mark(_) | What::Affinity { .. })
+        || PowerChange::of(event).is_some()
 }
 
 /// Such events in order, and what each thread did until then.
@@ -89,6 +90,9 @@ impl Beside {
                 if let Some((thread, ThreadState::Ready)) = self.lives.get(&tid) {
                     collector.moved(Move { at: at.max(Ns::ZERO), thread: *thread, to });
                 }
+            }
+            What::Affinity { tid, cpus } if tid.0 > 0 => {
+                collector.allowed(Allowed { at: at.max(Ns::ZERO), tid, cpus });
             }
             What::Mark(mark) if at >= Ns::ZERO => collector.marked(Marked { at, mark }),
             _ => {

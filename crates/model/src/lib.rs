@@ -20,7 +20,8 @@ pub use event::{
 };
 pub use present::{FramePart, FrameTime, Present};
 pub use stretch::{
-    Basis, CpuState, CpuStretch, InferredStretch, Marked, Move, Power, PowerChange, Reason, ThreadState, ThreadStretch,
+    Allowed, Basis, CpuState, CpuStretch, InferredStretch, Marked, Move, Power, PowerChange, Reason, ThreadState,
+    ThreadStretch,
 };
 pub use table::{Col, Kind, Rows, Table, TableDef, Value};
 pub use units::{CpuId, Ns, Pid, ProcessKey, Span, ThreadKey, Tid};

@@ -1,6 +1,6 @@
 //! What threads and CPUs did: finished stretches of time, each in one state.
 
-use crate::{CpuId, Event, Mark, Ns, Span, ThreadKey, Tid, What};
+use crate::{CpuId, Event, Mark, NameId, Ns, Span, ThreadKey, Tid, What};
 use serde::{Deserialize, Serialize};
 
 /// What a thread does. The definitions are those of ACCOUNTING.md.
@@ -176,6 +176,17 @@ pub struct Move {
     pub thread: ThreadKey,
     /// Whose run queue it is on from now on.
     pub to: CpuId,
+}
+
+/// A thread may use these CPUs from now on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Allowed {
+    /// When.
+    pub at: Ns,
+    /// Who; of a number whose life is over, its next one.
+    pub tid: Tid,
+    /// As a kernel CPU list ("0-3,8"); none: nobody can say which.
+    pub cpus: NameId,
 }
 
 /// What a program marked.

@@ -88,7 +88,7 @@ impl Folder {
             return Ok(false);
         }
         // Which version it is must be known before its columns are asked for.
-        if Reader::open(&path, &[], None, RECOMPUTE)?.about("corewise.version") != Some(def.version.to_string()) {
+        if !is_of_version(&path, def)? {
             return Ok(false);
         }
         let stores = small::stores(def);
@@ -110,6 +110,13 @@ impl Folder {
             let has = self.tables().iter().map(|d| d.name).collect::<Vec<_>>().join(", ");
             Error::NoTable { path: self.path.clone(), name: name.to_owned(), has }
         })
+    }
+
+    /// Whether a small table is there as this version defines it.
+    #[must_use]
+    pub fn has(&self, def: &TableDef) -> bool {
+        let path = self.table_path(def.name);
+        path.exists() && is_of_version(&path, def).unwrap_or(false)
     }
 
     /// Keeps a table that was computed later; one that is there is replaced.
@@ -307,6 +314,11 @@ impl Groups {
         });
         each(rows, &cols).ok_or_else(|| reader.damaged("a word that this corewise does not know"))
     }
+}
+
+fn is_of_version(path: &Path, def: &TableDef) -> Result<bool, Error> {
+    let version = Reader::open(path, &[], None, RECOMPUTE)?.about("corewise.version");
+    Ok(version == Some(def.version.to_string()))
 }
 
 /// Keeps the rows wanted, by start, end and place.

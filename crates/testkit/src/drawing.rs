@@ -31,6 +31,7 @@
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
 //! | `named` | `A@1`: an event on CPU 1, behind the switches of its instant, tells that A was current; `.@1` the idle task |
 //! | `lost`, `lost0` | `x`: lost events are reported, of any CPU or of CPU 0, from the first x of a run to the end of its last |
+//! | `allowed` | `A=0-1+3`: from here on A is allowed on CPUs 0, 1 and 3; `A=`: nobody can say where |
 //! | `begin` | `x`: the recording begins here, what comes before only tells the states at its begin |
 //!
 //! **`source`** and words: `no_waking` (only wakeups are recorded), `no_wakes`, `one_sided` (each side of a switch is an
@@ -95,6 +96,9 @@ pub fn trace(text: &str) -> Drawn {
     pen.finish()
 }
 
+/// Of threads.
+const LETTERS: std::ops::RangeInclusive<char> = 'A'..='Z';
+
 /// Order of events of one instant: what a switch sums up, wakings, switches, the rest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Phase {
@@ -114,6 +118,8 @@ struct Pen {
     charged: Vec<(usize, Tid, Ns)>,
     /// Dynamic priorities: from which column on whose.
     prios: Vec<(usize, Tid, i16)>,
+    /// Lists of CPUs; their names follow the threads'.
+    lists: Vec<String>,
 }
 
 /// A thread in a cell, with what stands behind it.
@@ -236,7 +242,21 @@ impl Pen {
         }
     }
 
+    fn allowed(&mut self, column: usize, word: &str) {
+        let (thread, list) = word.split_once('=').unwrap_or_else(|| panic!("allowed where? {word}"));
+        let cpus = if list.is_empty() {
+            NameId::NONE
+        } else {
+            self.lists.push(list.replace('+', ","));
+            NameId(LETTERS.count() as u32 + self.lists.len() as u32)
+        };
+        self.push(Phase::After, ms(column as i64), cpu(0), What::Affinity { tid: Cell::read(thread).tid, cpus });
+    }
+
     fn happens(&mut self, row: &str, column: usize, word: &str) {
+        if row == "allowed" {
+            return self.allowed(column, word);
+        }
         let (word, late) = word.strip_suffix('!').map_or((word, false), |w| (w, true));
         let (word, place) = word.split_once('@').map_or((word, None), |(w, n)| (w, Some(cpu(n.parse().unwrap()))));
         if row == "cstate" {
@@ -316,7 +336,8 @@ impl Pen {
         self.events.sort_by_key(|(phase, event)| (event.at, *phase, event.cpu));
         let mut drawn = self.drawn;
         drawn.batch.events = self.events.into_iter().map(|(_, event)| event).collect();
-        drawn.batch.names = ('A'..='Z').map(|c| c.to_string().into()).collect();
+        drawn.batch.names =
+            LETTERS.map(|c| c.to_string().into()).chain(self.lists.into_iter().map(Into::into)).collect();
         let wakes = !drawn.says("no_wakes") && !drawn.says("one_sided");
         drawn.facts.has_waking = Some(wakes && !drawn.says("no_waking"));
         drawn.facts.has_wakeup = Some(wakes);

@@ -49,6 +49,9 @@ fn line(event: &Event, batch: &Batch) -> Option<String> {
         What::Migrate { tid, from, to } => {
             format!("sched:sched_migrate_task: comm=x pid={} prio=120 orig_cpu={} dest_cpu={}", tid.0, from.0, to.0)
         }
+        What::Affinity { tid, .. } => {
+            format!("syscalls:sys_enter_sched_setaffinity: pid: {}, len: 0x00000008, user_mask_ptr: 0x00000000", tid.0)
+        }
         What::Sample => format!("power:cpu_idle: state=1 cpu_id={}", event.cpu.0),
         _ => return None,
     })

@@ -94,8 +94,7 @@ impl Random {
         let all = named(scheduled(&mut rng, self.steps), &mut rng);
         let rarity = 2 + rng.below(8);
         let left = all.iter().copied().filter(|e| !matches!(e.what, What::Switch(_)) || !rng.one_in(rarity));
-        let names: Vec<Box<str>> = (1..=32).map(|n| format!("thread {n}").into()).collect();
-        let batch = |events| Batch { events, names: names.clone(), stacks: Vec::new() };
+        let batch = |events| Batch { events, names: names(), stacks: Vec::new() };
         let left = batch(left.collect());
         (batch(all), left)
     }
@@ -118,7 +117,7 @@ impl Random {
         for (offset, event) in (0..).zip(&mut events) {
             event.offset = offset;
         }
-        Batch { events, names: (1..=32).map(|n| format!("thread {n}").into()).collect(), stacks: Vec::new() }
+        Batch { events, names: names(), stacks: Vec::new() }
     }
 }
 
@@ -209,6 +208,11 @@ impl Scheduler {
                 let (from, to) = (self.any_cpu(), self.any_cpu());
                 self.push(from, What::Migrate { tid: number(thread), from: CpuId(from as u32), to: CpuId(to as u32) });
             }
+            (5, _) if self.rng.one_in(2) => {
+                // Told of any number, on any CPU: of those that are gone, it is their next life's.
+                let (cpu, cpus) = (self.any_cpu(), list(&mut self.rng));
+                self.push(cpu, What::Affinity { tid: number(thread), cpus });
+            }
             (4, _) if self.rng.one_in(4) => {
                 let cpu = self.any_cpu();
                 self.push(cpu, What::Sample);
@@ -275,6 +279,18 @@ fn number(thread: usize) -> Tid {
     Tid(thread as i32 + 1)
 }
 
+/// Of CPUs. Some name none that a trace has, one is no list.
+const LISTS: [&str; 8] = ["0", "1", "0-1", "0,2-3", "3-7", "0-4095", "4000", "all"];
+
+/// Those of threads, and the lists.
+fn names() -> Vec<Box<str>> {
+    (1..=32).map(|n| format!("thread {n}").into()).chain(LISTS.map(Into::into)).collect()
+}
+
+fn list(rng: &mut Rng) -> NameId {
+    if rng.one_in(9) { NameId::NONE } else { NameId(33 + rng.below(LISTS.len()) as u32) }
+}
+
 fn name(tid: Tid) -> NameId {
     NameId(u32::try_from(tid.0).unwrap_or(0).min(32))
 }
@@ -327,7 +343,7 @@ fn garbage(rng: &mut Rng) -> Event {
     let kinds = [WakeKind::Waking, WakeKind::Wakeup, WakeKind::New, WakeKind::WakeupTold];
     let states = [SeenState::Running, SeenState::Ready, SeenState::Blocked, SeenState::Exited];
     let at = time(rng);
-    let what = match rng.below(16) {
+    let what = match rng.below(17) {
         0..=5 => {
             let (prev, next, out) = (tid(rng), tid(rng), outs[rng.below(5)]);
             let mut switch = switch(prev, next, out);
@@ -356,6 +372,7 @@ fn garbage(rng: &mut Rng) -> Event {
         }),
         13 => What::Name { tid: tid(rng), pid: Pid(7), name: NameId(rng.below(40) as u32) },
         14 => What::Migrate { tid: tid(rng), from: cpu(rng), to: cpu(rng) },
+        15 => What::Affinity { tid: tid(rng), cpus: list(rng) },
         _ => What::Sample,
     };
     // Switches that contradict what events name would end all inferring.

@@ -55,7 +55,7 @@ fn concurrency(totals: &Totals, cpus: &[CpuStretch]) -> Table {
     let followed: Vec<CpuId> = totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect();
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, totals.end));
     let context = Context { machine: &machine, span, followed: &followed, ready_known: totals.ready_known };
-    let mut running = Running::start(&["concurrency"], &context);
+    let mut running = Running::start(&["concurrency"], &context, Vec::new());
     running.push(&Stretches { cpus, ..Stretches::default() });
-    running.finish(Vec::new()).remove(0)
+    running.finish().remove(0)
 }

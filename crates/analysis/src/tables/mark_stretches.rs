@@ -2,7 +2,7 @@
 
 use crate::marked::{Stretch, Tracks, meanwhile, whose};
 use crate::{Analysis, Begins, Context, World};
-use model::{Marked, NameId, Rows, ThreadKey, ThreadStretch, Value};
+use model::{Marked, Rows, ThreadKey, ThreadStretch, Value};
 
 pub(crate) struct MarkStretches {
     ready_known: bool,
@@ -24,15 +24,14 @@ impl Analysis for MarkStretches {
         self.over.extend(self.tracks.marked(marked, thread, begins, world));
     }
 
-    fn drain(&mut self, names: &[Box<str>], out: &mut dyn Rows) {
-        let name = |id: NameId| (id.0 as usize).checked_sub(1).and_then(|at| names.get(at)).map(|n| &**n);
+    fn drain(&mut self, world: &World, out: &mut dyn Rows) {
         for stretch in self.over.drain(..) {
             let [thread, pid] = whose(stretch.thread, stretch.pid);
             let [running, ready, blocked, unknown] = meanwhile(stretch.thread, &stretch.clocks, self.ready_known);
             out.row(&[
                 thread,
                 pid,
-                name(stretch.name).into(),
+                world.name(stretch.name).into(),
                 stretch.start.into(),
                 stretch.end.into(),
                 Value::Bool(stretch.ended),
@@ -47,6 +46,6 @@ impl Analysis for MarkStretches {
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         self.over.extend(self.tracks.rest(world));
-        self.drain(world.names(), out);
+        self.drain(world, out);
     }
 }

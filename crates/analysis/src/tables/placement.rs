@@ -1,25 +1,45 @@
 //! How long each thread ran where it should not have, by the order whole fast cores, whole slower cores, busy cores' siblings.
 //!
-//! What is said of a running thread depends on its core's class and on its siblings, and on which classes have an idle core:
-//! for all threads of one [`Rank`] it is the same at every instant. So each rank has clocks, one for each verdict, and a
-//! thread gets what they advanced while it was of that rank.
+//! What is said of a running thread depends on its core's class and on its siblings, and on which classes have an idle core
+//! where it is allowed: for all threads of one [`Rank`] and set of CPUs it is the same at every instant. So these have clocks,
+//! one for each verdict, and a thread gets what they advanced while it was of that rank and set.
 
 use crate::by_thread::ByThread;
-use crate::{Analysis, Begins, Context, World};
-use model::{CpuState, CpuStretch, Ns, Rows, ThreadState, ThreadStretch, Tid, Value};
+use crate::clocks::{Bits, Clocks};
+use crate::{Analysis, Begins, Context, SetId, World};
+use model::{CpuState, CpuStretch, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 use topology::Machine;
 
 pub(crate) struct Placement {
-    at: Ns,
     cores: Vec<Core>,
     free: Free,
-    /// By rank.
-    clocks: Vec<Clock>,
-    threads: ByThread<(Tid, Times)>,
+    clocks: Clocks<(SetId, Rank), Clock>,
+    /// What runs, by the CPU's place.
+    runs: Vec<Option<Run>>,
+    threads: ByThread<Thread>,
+}
+
+#[derive(Clone, Default)]
+struct Thread {
+    tid: Option<Tid>,
+    /// The place of the CPU on which it runs.
+    on: Option<usize>,
+    /// While it was known where it is allowed, and while not.
+    known: Times,
+    unknown: Times,
+}
+
+/// A thread on a CPU, since it last changed what is asked about it.
+struct Run {
+    thread: ThreadKey,
+    set: SetId,
+    rank: Rank,
+    /// What the clock showed then.
+    since: Times,
 }
 
 /// What is said of the place of a running thread.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Verdict {
     InOrder,
     SlowerCore,
@@ -37,24 +57,24 @@ struct Times {
     not_costed: Ns,
 }
 
-/// The times of a rank so far, and how they advance.
-#[derive(Clone, Copy)]
+/// The times of a rank and set until some instant, and how they advance from there.
 struct Clock {
     times: Times,
+    since: Ns,
     verdict: Verdict,
     /// The part that the fastest idle class would save; `None` where the capacities do not tell.
     saved: Option<f64>,
 }
 
 /// A core's class and what its siblings do.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Rank {
     /// `None` where nobody told.
     class: Option<usize>,
     shares: Shares,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Shares {
     No,
     Yes,
@@ -68,8 +88,6 @@ struct Core {
     whole: bool,
     is: Is,
     rank: Rank,
-    /// The clocks of `rank` when it became that.
-    since: Times,
 }
 
 /// What a core is to threads that run elsewhere.
@@ -80,26 +98,36 @@ enum Is {
     PerhapsIdle,
 }
 
-/// The cores that run no thread, by class.
+/// The cores that run no thread by class, as places in [`World::cores`].
 struct Free {
-    idle: Vec<usize>,
-    perhaps: Vec<usize>,
+    idle: Vec<Bits>,
+    perhaps: Vec<Bits>,
     /// Those of no class that is told.
-    unclassed: usize,
+    unclassed: Bits,
     capacities: Vec<Option<u32>>,
 }
 
-impl Times {
-    fn advance(&mut self, clock: &Clock, elapsed: Ns) {
-        let sum = &mut self.by[clock.verdict as usize];
+impl Clock {
+    fn show(&self, now: Ns) -> Times {
+        let (mut times, elapsed) = (self.times, now - self.since);
+        let sum = &mut times.by[self.verdict as usize];
         *sum = *sum + elapsed;
-        match (clock.verdict, clock.saved) {
-            (Verdict::SlowerCore, Some(saved)) => self.cost += elapsed.0 as f64 * saved,
-            (Verdict::SlowerCore, None) => self.not_costed = self.not_costed + elapsed,
+        match (self.verdict, self.saved) {
+            (Verdict::SlowerCore, Some(saved)) => times.cost += elapsed.0 as f64 * saved,
+            (Verdict::SlowerCore, None) => times.not_costed = times.not_costed + elapsed,
             _ => {}
         }
+        times
     }
 
+    fn judge(&mut self, (verdict, saved): (Verdict, Option<f64>), now: Ns) {
+        if (verdict, saved) != (self.verdict, self.saved) {
+            *self = Self { times: self.show(now), since: now, verdict, saved };
+        }
+    }
+}
+
+impl Times {
     /// Adds what a clock advanced.
     fn add(&mut self, since: &Self, now: &Self) {
         for (sum, (since, now)) in self.by.iter_mut().zip(since.by.iter().zip(&now.by)) {
@@ -107,20 +135,6 @@ impl Times {
         }
         self.cost += now.cost - since.cost;
         self.not_costed = self.not_costed + (now.not_costed - since.not_costed);
-    }
-}
-
-impl Rank {
-    const SHARES: [Shares; 3] = [Shares::No, Shares::Yes, Shares::Perhaps];
-
-    /// Its place among the ranks.
-    fn place(self) -> usize {
-        self.class.map_or(0, |c| c + 1) * Self::SHARES.len() + self.shares as usize
-    }
-
-    fn of_place(place: usize) -> Self {
-        let (class, shares) = (place / Self::SHARES.len(), place % Self::SHARES.len());
-        Self { class: class.checked_sub(1), shares: Self::SHARES[shares] }
     }
 }
 
@@ -144,31 +158,34 @@ impl Core {
 }
 
 impl Free {
-    /// Counts a core in or out; says whether that can change a verdict.
-    fn count(&mut self, class: Option<usize>, is: Is, by: isize) -> bool {
-        let slot = match (class, is) {
-            (_, Is::Busy) => return false,
-            (None, _) => &mut self.unclassed,
-            (Some(class), Is::Idle) => &mut self.idle[class],
-            (Some(class), Is::PerhapsIdle) => &mut self.perhaps[class],
-        };
-        let before = *slot;
-        *slot = slot.saturating_add_signed(by);
-        (before == 0) != (*slot == 0)
+    /// A core becomes or ceases to be that.
+    fn put(&mut self, place: usize, class: Option<usize>, is: Is, is_in: bool) {
+        match (class, is) {
+            (_, Is::Busy) => {}
+            (None, _) => self.unclassed.put(place, is_in),
+            (Some(class), Is::Idle) => self.idle[class].put(place, is_in),
+            (Some(class), Is::PerhapsIdle) => self.perhaps[class].put(place, is_in),
+        }
     }
 
-    fn verdict(&self, rank: Rank) -> Verdict {
-        let any = |of: &[usize]| of.iter().any(|n| *n > 0);
-        let perhaps_any = self.unclassed > 0 || any(&self.perhaps);
+    /// What is said of a thread that is allowed on these cores, and what part of its time it would save.
+    fn judge(&self, rank: Rank, allowed: &Bits) -> (Verdict, Option<f64>) {
+        (self.verdict(rank, allowed), self.saved(rank.class, allowed))
+    }
+
+    fn verdict(&self, rank: Rank, allowed: &Bits) -> Verdict {
+        let any = |of: &[Bits]| of.iter().any(|cores| cores.meets(allowed));
+        let unclassed = self.unclassed.meets(allowed);
+        let perhaps_any = unclassed || any(&self.perhaps);
         let Some(class) = rank.class else {
             return if perhaps_any || any(&self.idle) { Verdict::Unknown } else { Verdict::InOrder };
         };
         let (slower, faster) = (&self.idle[..class], &self.idle[class + 1..]);
         match rank.shares {
             _ if any(faster) => Verdict::SlowerCore,
-            Shares::Yes if self.idle[class] > 0 => Verdict::BusySibling,
+            Shares::Yes if self.idle[class].meets(allowed) => Verdict::BusySibling,
             Shares::Yes if any(slower) => Verdict::SkippedSlower,
-            Shares::No if self.unclassed > 0 || any(&self.perhaps[class + 1..]) => Verdict::Unknown,
+            Shares::No if unclassed || any(&self.perhaps[class + 1..]) => Verdict::Unknown,
             Shares::Yes if perhaps_any => Verdict::Unknown,
             Shares::Perhaps if perhaps_any || any(&self.idle) => Verdict::Unknown,
             _ => Verdict::InOrder,
@@ -176,8 +193,8 @@ impl Free {
     }
 
     /// The part of its time that a thread of a class would save on the fastest idle one.
-    fn saved(&self, class: Option<usize>) -> Option<f64> {
-        let fastest = self.idle.iter().rposition(|n| *n > 0)?;
+    fn saved(&self, class: Option<usize>, allowed: &Bits) -> Option<f64> {
+        let fastest = self.idle.iter().rposition(|cores| cores.meets(allowed))?;
         let (here, there) = (self.capacities[class?]?, self.capacities[fastest]?);
         // Equal capacities of unequal classes are those of a kernel that does not know the classes.
         (here < there).then(|| f64::from(there - here) / f64::from(there))
@@ -185,31 +202,45 @@ impl Free {
 }
 
 impl Placement {
-    /// Judges every rank anew.
-    fn judge(&mut self) {
-        for (place, clock) in self.clocks.iter_mut().enumerate() {
-            let rank = Rank::of_place(place);
-            (clock.verdict, clock.saved) = (self.free.verdict(rank), self.free.saved(rank.class));
-        }
+    fn enter(&mut self, place: usize, thread: ThreadKey, set: SetId, world: &World) {
+        let rank = self.cores[world.cpus[place].core].rank;
+        let clock = || {
+            let (verdict, saved) = self.free.judge(rank, &world.set(set).cores);
+            Clock { times: Times::default(), since: world.now, verdict, saved }
+        };
+        let since = self.clocks.enter((set, rank), clock).show(world.now);
+        self.runs[place] = Some(Run { thread, set, rank, since });
+        self.threads.of(thread).on = Some(place);
     }
 
-    fn advance(&mut self, to: Ns) {
-        let elapsed = to - self.at;
-        if elapsed > Ns::ZERO {
-            self.at = to;
-            for clock in &mut self.clocks {
-                let now = *clock;
-                clock.times.advance(&now, elapsed);
+    /// Gives the thread on a CPU what its clock advanced, and says who that is.
+    fn leave(&mut self, place: usize, world: &World) -> Option<ThreadKey> {
+        let Run { thread, set, rank, since } = self.runs[place].take()?;
+        let now = self.clocks.get((set, rank)).map_or(since, |clock| clock.show(world.now));
+        self.clocks.leave((set, rank));
+        let of = self.threads.of(thread);
+        // It may have come to another CPU at this instant.
+        of.on = of.on.filter(|on| *on != place);
+        let times = if set.is_known() { &mut of.known } else { &mut of.unknown };
+        times.add(&since, &now);
+        Some(thread)
+    }
+
+    /// A core runs so many threads now, and so many of which nobody can say.
+    fn change(&mut self, place: usize, busy: usize, unknown: usize, world: &World) {
+        let core = &mut self.cores[place];
+        core.rank = core.rank(busy, unknown);
+        let (class, was) = (core.class, core.is);
+        core.is = core.is(busy, unknown);
+        if was != core.is {
+            self.free.put(place, class, was, false);
+            self.free.put(place, class, core.is, true);
+            for ((set, rank), clock) in self.clocks.iter_mut() {
+                let allowed = &world.set(set).cores;
+                if allowed.has(place) {
+                    clock.judge(self.free.judge(rank, allowed), world.now);
+                }
             }
-        }
-    }
-
-    /// Gives the threads on a core what its rank's clocks advanced.
-    fn settle(&mut self, core: usize, world: &World) {
-        let Core { rank, since, .. } = &self.cores[core];
-        let now = &self.clocks[rank.place()].times;
-        for cpu in world.cores[core].cpus.iter().map(|c| &world.cpus[*c]).filter(|c| c.state == CpuState::Busy) {
-            self.threads.of(cpu.thread).1.add(since, now);
         }
     }
 }
@@ -233,78 +264,74 @@ impl Analysis for Placement {
             let class = (listed.is_some() || classes == 1).then(|| machine.core_class(first) as usize);
             let whole = listed.is_some_and(|c| !c.siblings.is_empty());
             let class = class.filter(|c| *c < classes);
-            let rank = Rank { class, shares: Shares::Perhaps };
-            Core { class, whole, is: Is::PerhapsIdle, rank, since: Times::default() }
+            Core { class, whole, is: Is::PerhapsIdle, rank: Rank { class, shares: Shares::Perhaps } }
         });
         let cores: Vec<Core> = cores.collect();
+        let none = || Bits::none(cores.len());
         let mut free = Free {
-            idle: vec![0; classes],
-            perhaps: vec![0; classes],
-            unclassed: 0,
+            idle: vec![none(); classes],
+            perhaps: vec![none(); classes],
+            unclassed: none(),
             capacities: (0..classes).map(|class| capacity(machine, class)).collect(),
         };
-        for core in &cores {
-            free.count(core.class, core.is, 1);
+        for (place, core) in cores.iter().enumerate() {
+            free.put(place, core.class, core.is, true);
         }
-        let clock = Clock { times: Times::default(), verdict: Verdict::InOrder, saved: None };
-        let clocks = vec![clock; (classes + 1) * Rank::SHARES.len()];
-        let mut new = Self { at: context.span.start, cores, free, clocks, threads: ByThread::new() };
-        new.judge();
-        new
+        let runs = world.cpus.iter().map(|_| None).collect();
+        Self { cores, free, clocks: Clocks::new(), runs, threads: ByThread::new() }
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         if stretch.state == ThreadState::Running {
-            self.threads.of(stretch.thread).0 = stretch.tid;
+            self.threads.of(stretch.thread).tid = Some(stretch.tid);
         }
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
-        let Some(before) = world.of(stretch.cpu) else { return };
-        self.advance(world.now);
-        self.settle(before.core, world);
-        let now = &world.cores[before.core];
+        let Some(place) = world.place(stretch.cpu) else { return };
+        let before = &world.cpus[place];
+        let core = &world.cores[before.core];
         let count = |all: usize, of| all - usize::from(before.state == of) + usize::from(stretch.state == of);
-        let (busy, unknown) = (count(now.busy, CpuState::Busy), count(now.unknown, CpuState::Unknown));
-        let core = &mut self.cores[before.core];
-        let (was, is) = (core.is, core.is(busy, unknown));
-        core.is = is;
-        core.rank = core.rank(busy, unknown);
-        core.since = self.clocks[core.rank.place()].times;
-        if was != is {
-            let gone = self.free.count(core.class, was, -1);
-            let come = self.free.count(core.class, is, 1);
-            if gone || come {
-                self.judge();
+        let (busy, unknown) = (count(core.busy, CpuState::Busy), count(core.unknown, CpuState::Unknown));
+        self.change(before.core, busy, unknown, world);
+        for cpu in &core.cpus {
+            let stays = self.leave(*cpu, world);
+            let comes = (stretch.state == CpuState::Busy).then_some(stretch.thread);
+            if let Some(thread) = if *cpu == place { comes } else { stays } {
+                self.enter(*cpu, thread, world.allowed(thread), world);
             }
         }
     }
 
+    fn allowed(&mut self, thread: ThreadKey, set: SetId, world: &World) {
+        if let Some(place) = self.threads.get(thread).and_then(|t| t.on)
+            && let Some(thread) = self.leave(place, world)
+        {
+            self.enter(place, thread, set, world);
+        }
+    }
+
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
-        self.advance(world.now);
-        (0..self.cores.len()).for_each(|core| self.settle(core, world));
-        for (thread, (tid, times)) in self.threads.iter() {
-            let running: Ns = times.by.iter().copied().sum();
+        for place in 0..self.runs.len() {
+            self.leave(place, world);
+        }
+        for (key, Thread { tid, known, unknown, .. }) in self.threads.iter() {
+            let both = |verdict: Verdict| known.by[verdict as usize] + unknown.by[verdict as usize];
+            let range = |verdict: Verdict| [known.by[verdict as usize], both(verdict)];
+            let running: Ns = known.by.iter().chain(&unknown.by).copied().sum();
             if running == Ns::ZERO {
                 continue;
             }
-            let [in_order, slower_core, busy_sibling, skipped_slower, unknown] = times.by;
-            // Nothing tells yet on which CPUs a thread was allowed.
-            let lower = Ns::ZERO;
-            out.row(&[
-                thread.0.into(),
-                i64::from(tid.0).into(),
-                running.into(),
-                in_order.into(),
-                lower.into(),
-                slower_core.into(),
-                lower.into(),
-                busy_sibling.into(),
-                lower.into(),
-                skipped_slower.into(),
-                unknown.into(),
-                Value::from((times.not_costed == Ns::ZERO).then_some(times.cost.round() as i64)),
-            ]);
+            let told = [running, both(Verdict::InOrder)].into_iter();
+            let ranges = [Verdict::SlowerCore, Verdict::BusySibling, Verdict::SkippedSlower].map(range);
+            let told = told.chain(ranges.into_iter().flatten()).chain([both(Verdict::Unknown)]);
+            let cost = |times: Times| (times.not_costed == Ns::ZERO).then_some(times.cost.round() as i64);
+            let mut all = *known;
+            all.add(&Times::default(), unknown);
+            let mut row: Vec<Value> = vec![key.0.into(), i64::from(tid.unwrap_or(Tid::UNKNOWN).0).into()];
+            row.extend(told.map(Value::from));
+            row.extend([cost(*known), cost(all), Some(unknown.by.iter().copied().sum::<Ns>().0)].map(Value::from));
+            out.row(&row);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! How long each thread ran and waited, and what was free while it was ready.
 
 use crate::by_thread::{Before, ByThread};
-use crate::free::{Found, Free};
-use crate::{Analysis, Begins, Context, World};
-use model::{CpuStretch, Move, Ns, Reason, Rows, ThreadState, ThreadStretch, Tid, Value};
+use crate::free::{Found, Free, Queue};
+use crate::{Analysis, Begins, Context, SetId, World};
+use model::{CpuStretch, Move, Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 
 pub(crate) struct ReadyWait {
     ready_known: bool,
@@ -20,6 +20,8 @@ struct Thread {
     unknown: Sum,
     by_reason: [Ns; 5],
     found: Found,
+    /// Ready while nobody told where it is allowed.
+    untold: Ns,
     open: Option<Open>,
 }
 
@@ -33,9 +35,9 @@ struct Sum {
 /// A ready thread.
 #[derive(Clone, Copy)]
 struct Open {
-    /// Of its run queue's CPU.
-    place: Option<usize>,
-    /// What the clocks showed when it came there.
+    queue: Queue,
+    /// When it came there, and what the clocks showed.
+    since: Ns,
     showed: Found,
 }
 
@@ -51,24 +53,28 @@ impl Thread {
         }
     }
 
-    fn leave_queue(&mut self, free: &mut Free, now: Ns) {
-        if let Some(open) = self.open.take() {
-            self.found = self.found + (free.show(open.place, now) - open.showed);
+    /// Gives the queue that it leaves, if it was on one.
+    fn leave_queue(&mut self, free: &mut Free, world: &World) -> Option<Queue> {
+        let Open { queue, since, showed } = self.open.take()?;
+        self.found = self.found + (free.leave(queue, world) - showed);
+        if !queue.set.is_known() {
+            self.untold = self.untold + (world.now - since);
         }
+        Some(queue)
     }
 
-    fn enter_queue(&mut self, place: Option<usize>, free: &mut Free, now: Ns) {
-        self.open = Some(Open { place, showed: free.show(place, now) });
+    fn enter_queue(&mut self, queue: Queue, free: &mut Free, world: &World) {
+        self.open = Some(Open { queue, since: world.now, showed: free.enter(queue, world) });
     }
 
     fn cells(&self, ready_known: bool) -> Vec<Value> {
         let sum = |s: &Sum| [s.ns.into(), s.count.into(), s.max.into()];
         let mut ready: Vec<Value> = sum(&self.ready).into();
         ready.extend(self.by_reason.map(Value::from));
-        let Found { nothing, other_class, same_class, own, unknown } = self.found;
+        let Found { nothing, not_allowed, other_class, same_class, own, unknown } = self.found;
         ready.extend([nothing, other_class, same_class].map(Value::from));
-        // Where a thread was allowed nobody tells yet.
-        ready.extend([Value::Null, own.into(), unknown.into()]);
+        ready.push(Some(not_allowed).filter(|_| self.untold < self.ready.ns).into());
+        ready.extend([own, unknown, self.untold].map(Value::from));
         if !ready_known {
             ready.fill(Value::Null);
         }
@@ -98,7 +104,7 @@ impl Analysis for ReadyWait {
 
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
         let thread = self.threads.of(stretch.thread);
-        thread.leave_queue(&mut self.free, world.now);
+        thread.leave_queue(&mut self.free, world);
         let changes = thread.before.changes(stretch, begins);
         let time = stretch.span.len();
         if let Some(sum) = thread.sum(stretch.state) {
@@ -109,27 +115,34 @@ impl Analysis for ReadyWait {
         if stretch.state == ThreadState::Ready {
             let sum = &mut thread.by_reason[column(stretch.reason)];
             *sum = *sum + time;
-            thread.enter_queue(stretch.cpu.and_then(|c| world.place(c)), &mut self.free, world.now);
+            let place = stretch.cpu.and_then(|c| world.place(c));
+            thread.enter_queue(Queue { place, set: world.allowed(stretch.thread) }, &mut self.free, world);
         }
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
         if let Some(place) = world.place(stretch.cpu) {
-            self.free.change(place, stretch.state, world.now);
+            self.free.change(place, stretch.state, world);
         }
     }
 
     fn moved(&mut self, moved: &Move, world: &World) {
         let thread = self.threads.of(moved.thread);
-        if thread.open.is_some() {
-            thread.leave_queue(&mut self.free, world.now);
-            thread.enter_queue(world.place(moved.to), &mut self.free, world.now);
+        if let Some(queue) = thread.leave_queue(&mut self.free, world) {
+            thread.enter_queue(Queue { place: world.place(moved.to), ..queue }, &mut self.free, world);
+        }
+    }
+
+    fn allowed(&mut self, thread: ThreadKey, set: SetId, world: &World) {
+        let thread = self.threads.of(thread);
+        if let Some(queue) = thread.leave_queue(&mut self.free, world) {
+            thread.enter_queue(Queue { set, ..queue }, &mut self.free, world);
         }
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         for (key, thread) in self.threads.iter() {
-            thread.leave_queue(&mut self.free, world.now);
+            thread.leave_queue(&mut self.free, world);
             let lived = thread.running.ns + thread.ready.ns + thread.blocked.ns + thread.unknown.ns;
             if lived > Ns::ZERO {
                 let tid = thread.before.tid().unwrap_or(Tid::UNKNOWN);

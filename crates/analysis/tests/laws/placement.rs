@@ -1,8 +1,9 @@
 //! What is said of every running thread at every instant; it tiles running.
 
 use super::support::Analysed;
+use super::support::allowed::allowed;
 use super::support::instants::{Core, instants};
-use model::CpuState;
+use model::{CpuState, ThreadKey};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -63,24 +64,33 @@ fn verdict(own: &Core, cores: &[Core], classes: usize) -> usize {
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let classes = a.machine.class_names.len();
-    let mut threads = BTreeMap::<i64, [i64; 5]>::new();
+    // While nobody told where the thread is allowed, and while somebody did.
+    let mut threads = BTreeMap::<i64, [[i64; 5]; 2]>::new();
     for instant in instants(a) {
         for core in &instant.cores {
             for thread in core.threads() {
-                threads.entry(thread).or_default()[verdict(core, &instant.cores, classes)] += instant.ns;
+                let told = allowed(a, ThreadKey(thread), instant.from);
+                let is_allowed = |c: &&Core| told.as_ref().is_none_or(|t| c.cpus.iter().any(|c| t.contains(&c.id)));
+                let cores: Vec<Core> = instant.cores.iter().filter(is_allowed).cloned().collect();
+                let times = &mut threads.entry(thread).or_default()[usize::from(told.is_some())];
+                times[verdict(core, &cores, classes)] += instant.ns;
             }
         }
     }
     const COLS: [&str; 5] =
         ["in_order_ns", "slower_core_upper_ns", "busy_sibling_upper_ns", "skipped_slower_upper_ns", "unknown_ns"];
     let cols = COLS.map(|col| a.ints("placement", col));
+    let lower = ["slower_core_lower_ns", "busy_sibling_lower_ns", "skipped_slower_lower_ns"]
+        .map(|col| a.ints("placement", col));
+    let untold = a.ints("placement", "permission_unknown_ns");
     let keys = a.ints("placement", "thread");
     prop_assert_eq!(&keys, &threads.keys().copied().collect::<Vec<_>>());
     for (row, (thread, expected)) in threads.iter().enumerate() {
-        prop_assert_eq!((thread, &cols.each_ref().map(|c| c[row])), (thread, expected));
-    }
-    for lower in ["slower_core_lower_ns", "busy_sibling_lower_ns", "skipped_slower_lower_ns"] {
-        prop_assert!(a.ints("placement", lower).iter().all(|ns| *ns == 0));
+        let [unknown, known] = expected;
+        let both: [i64; 5] = std::array::from_fn(|v| unknown[v] + known[v]);
+        prop_assert_eq!((thread, cols.each_ref().map(|c| c[row])), (thread, both));
+        prop_assert_eq!((thread, lower.each_ref().map(|c| c[row])), (thread, [known[1], known[2], known[3]]));
+        prop_assert_eq!((thread, untold[row]), (thread, unknown.iter().sum::<i64>()));
     }
     prop_assert_eq!(a.ints("placement", "running_ns"), a.ints("smt_threads", "running_ns"));
     Ok(())

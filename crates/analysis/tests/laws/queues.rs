@@ -1,4 +1,4 @@
-//! Ready time, piece by piece: in none of them does any CPU change, or the thread's run queue. Slow, and plain to see.
+//! Ready time, piece by piece: in none of them does any CPU change, the thread's run queue, or where it is allowed. Slow, and plain to see.
 
 use super::support::Analysed;
 use model::{CpuId, CpuState, CpuStretch, Ns, Span, ThreadState, ThreadStretch};
@@ -13,6 +13,7 @@ pub struct Piece<'a> {
 
 pub fn pieces(a: &Analysed) -> Vec<Piece<'_>> {
     let mut times: Vec<Ns> = a.cpus.iter().map(|s| s.span.start).chain(a.moves.iter().map(|m| m.at)).collect();
+    times.extend(a.allowed.iter().map(|t| t.at));
     times.sort_unstable();
     times.dedup();
     let mut pieces = Vec::new();

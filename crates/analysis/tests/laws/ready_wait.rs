@@ -2,12 +2,19 @@
 
 use super::queues::{self, Piece};
 use super::support::Analysed;
-use model::{CpuState, Ns, Reason, ThreadState, ThreadStretch};
+use super::support::allowed::allowed;
+use model::{CpuId, CpuState, Ns, Reason, ThreadState, ThreadStretch};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-const CLASSES: [&str; 5] =
-    ["no_cpu_free_ns", "free_other_type_ns", "free_same_type_ns", "wakeup_latency_ns", "free_unknown_ns"];
+const CLASSES: [&str; 6] = [
+    "no_cpu_free_ns",
+    "free_other_type_ns",
+    "free_same_type_ns",
+    "wakeup_latency_ns",
+    "free_unknown_ns",
+    "free_not_allowed_ns",
+];
 const BEGINS: [&str; 5] =
     ["ready_preempted_ns", "ready_yielded_ns", "ready_woken_ns", "ready_new_ns", "ready_other_ns"];
 
@@ -16,19 +23,24 @@ fn class(a: &Analysed, piece: &Piece<'_>) -> &'static str {
     let state = |cpu| queues::at(a, cpu, piece.span.start).map(|s| s.state);
     let cpus = queues::cpus(a);
     let Some(queue) = piece.queue.filter(|q| cpus.contains(q)) else { return CLASSES[4] };
+    let told = allowed(a, piece.of.thread, piece.span.start);
+    let is_allowed = |cpu: CpuId| told.as_ref().is_none_or(|t| t.contains(&cpu));
     let of_type = |same: bool| {
         let of = cpus.iter().filter(|c| (a.machine.core_class(**c) == a.machine.core_class(queue)) == same);
-        of.map(|c| state(*c)).collect::<Vec<_>>()
+        of.filter(|c| is_allowed(**c)).map(|c| state(*c)).collect::<Vec<_>>()
     };
     let (same, other) = (of_type(true), of_type(false));
+    let elsewhere: Vec<_> = cpus.iter().filter(|c| !is_allowed(**c)).map(|c| state(*c)).collect();
     let idle = Some(CpuState::Idle);
     match state(queue) {
-        Some(CpuState::Idle) => CLASSES[3],
-        None => CLASSES[4],
+        Some(CpuState::Idle) if is_allowed(queue) => CLASSES[3],
+        None if is_allowed(queue) => CLASSES[4],
         _ if same.contains(&idle) => CLASSES[2],
         _ if same.contains(&None) => CLASSES[4],
         _ if other.contains(&idle) => CLASSES[1],
         _ if other.contains(&None) => CLASSES[4],
+        _ if elsewhere.contains(&idle) => CLASSES[5],
+        _ if elsewhere.contains(&None) => CLASSES[4],
         _ => CLASSES[0],
     }
 }
@@ -50,7 +62,11 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     }
     of_thread.retain(|_, stretches| stretches.iter().any(|s| s.state != ThreadState::Exited));
     let mut classes: BTreeMap<(i64, &str), i64> = BTreeMap::new();
+    let mut untold: BTreeMap<i64, i64> = BTreeMap::new();
     for piece in queues::pieces(a) {
+        if allowed(a, piece.of.thread, piece.span.start).is_none() {
+            *untold.entry(piece.of.thread.0).or_default() += piece.span.len().0;
+        }
         *classes.entry((piece.of.thread.0, class(a, &piece))).or_default() += piece.span.len().0;
     }
     let table = &a.tables["ready_wait"];
@@ -76,10 +92,14 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         prop_assert_eq!(cell("ready_count"), known(count(ThreadState::Ready)));
         prop_assert_eq!(cell("max_ready_ns"), known(max(ThreadState::Ready)));
         prop_assert_eq!(BEGINS.iter().map(|c| cell(c)).sum::<Option<i64>>(), cell("ready_ns"));
+        let untold = untold.get(thread).copied().unwrap_or(0);
+        prop_assert_eq!(cell("permission_unknown_ns"), known(Some(untold)));
+        let parts = if Some(untold) == cell("ready_ns") { &CLASSES[..5] } else { &CLASSES };
         for col in CLASSES {
-            prop_assert_eq!(cell(col), known(Some(classes.get(&(*thread, col)).copied().unwrap_or(0))), "{}", col);
+            let sum = classes.get(&(*thread, col)).copied().unwrap_or(0);
+            prop_assert_eq!(cell(col), known(Some(sum)).filter(|_| parts.contains(&col)), "{}", col);
         }
-        prop_assert_eq!(CLASSES.iter().map(|c| cell(c)).sum::<Option<i64>>(), cell("ready_ns"));
+        prop_assert_eq!(parts.iter().map(|c| cell(c)).sum::<Option<i64>>(), cell("ready_ns"));
     }
     Ok(())
 }

@@ -4,8 +4,9 @@ use super::Analysed;
 use model::{CoreType, CpuId, CpuState, Ns, Span, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A while in which nothing changes.
+/// A while in which nothing changes, nor where anybody is allowed.
 pub struct Instant {
+    pub from: Ns,
     pub ns: i64,
     pub cores: Vec<Core>,
 }
@@ -47,6 +48,7 @@ pub fn instants(a: &Analysed) -> Vec<Instant> {
         of.entry(s.cpu).or_default().push((s.span, s.state, s.thread));
         cuts.extend([s.span.start, s.span.end].iter().filter(|t| (a.span.start..a.span.end).contains(t)));
     }
+    cuts.extend(a.allowed.iter().map(|t| t.at).filter(|t| (a.span.start..a.span.end).contains(t)));
     let cuts: Vec<Ns> = cuts.into_iter().collect();
     let cores = cores(a);
     let at = |from: Ns, cpu: &Cpu| {
@@ -57,6 +59,7 @@ pub fn instants(a: &Analysed) -> Vec<Instant> {
         Cpu { state, thread, ..cpu.clone() }
     };
     let instant = |w: &[Ns]| Instant {
+        from: w[0],
         ns: (w[1] - w[0]).0,
         cores: cores
             .iter()

@@ -1,6 +1,7 @@
 //! Traces through both stages of the accounting and every analysis.
 #![allow(dead_code, clippy::unwrap_used)] // each test uses its part
 
+pub mod allowed;
 pub mod instants;
 
 use account::{Accountant, Collector, Rules, Totals};
@@ -8,7 +9,8 @@ use analysis::critical::{Beside, End, LastRan, Pieces, Sums, Walk};
 use analysis::{Batch, Begins, Context, Running};
 use ingest::{Limits, Opened};
 use model::{
-    CpuId, CpuStretch, Event, Move, Ns, PowerChange, Rows, Span, Table, ThreadStretch, Tid, Value, What, tables,
+    Allowed, CpuId, CpuStretch, Event, Move, Ns, PowerChange, Rows, Span, Table, ThreadStretch, Tid, Value, What,
+    tables,
 };
 use std::collections::BTreeMap;
 use testkit::{Mode, Random, Replay, Rng};
@@ -23,6 +25,9 @@ pub struct Analysed {
     pub cpus: Vec<CpuStretch>,
     pub moves: Vec<Move>,
     pub power: Vec<PowerChange>,
+    pub allowed: Vec<Allowed>,
+    /// The first is number 1.
+    pub names: Vec<Box<str>>,
     pub tables: BTreeMap<&'static str, Table>,
 }
 
@@ -93,20 +98,22 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let span = span(Span::new(Ns::ZERO, totals.end));
     let context = Context { machine: &machine, span, followed: &followed, ready_known: totals.ready_known };
     let every: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
-    let mut running = Running::start(&every, &context);
-    let (mut threads, mut cpus, mut moves, mut power) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut running = Running::start(&every, &context, names.clone());
+    let (mut threads, mut cpus, mut moves) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut power, mut allowed) = (Vec::new(), Vec::new());
     let mut stretches = collector.finish();
     let each = |steps: &account::Together<'_>| {
-        let account::Together { threads: t, cpus: c, moves: m, marks, power: p } = *steps;
-        running.push(&Batch { threads: t, cpus: c, moves: m, marks, power: p });
+        let account::Together { threads: t, cpus: c, moves: m, marks, power: p, allowed: a } = *steps;
+        running.push(&Batch { threads: t, cpus: c, moves: m, marks, power: p, allowed: a });
         threads.extend_from_slice(t);
         cpus.extend_from_slice(c);
         moves.extend_from_slice(m);
         power.extend_from_slice(p);
+        allowed.extend_from_slice(a);
     };
     stretches.steps(each).unwrap();
-    let tables = running.finish(names).into_iter().map(|t| (t.def.name, t)).collect();
-    Analysed { totals, machine, span, threads, cpus, moves, power, tables }
+    let tables = running.finish().into_iter().map(|t| (t.def.name, t)).collect();
+    Analysed { totals, machine, span, threads, cpus, moves, power, allowed, names, tables }
 }
 
 /// The critical path to the end of a number's last life, or of who ran last, by itself and in sums.

@@ -112,37 +112,40 @@ pub const CONCURRENCY_BANDS: TableDef = TableDef {
 /// Where threads ran although a better core was idle.
 pub const PLACEMENT: TableDef = TableDef {
     name: "placement",
-    version: 1,
+    version: 2,
     doc: "How long each thread ran against the order whole fast cores, whole slower cores, busy cores' siblings, while a core \
-          before its own was idle. Where nobody tells on which CPUs a thread was allowed, that time is the upper end of a \
-          range whose lower end is 0. in_order_ns, the upper ends and unknown_ns tile running.",
+          before its own was idle on which it was allowed. While nobody tells where that is (permission_unknown_ns), any core \
+          may be: such time counts in the upper end of a range, and not in its lower. in_order_ns, the upper ends and \
+          unknown_ns tile running.",
     key: &["thread"],
     cols: &[
         THREAD,
         TID,
         ns("running_ns", "On a CPU."),
-        ns("in_order_ns", "No core before its own was idle."),
-        ns("slower_core_lower_ns", "On a core while a whole one of a faster class was idle and known to be allowed."),
-        ns("slower_core_upper_ns", "The same, allowed or not."),
+        ns("in_order_ns", "No core before its own was idle where it was allowed."),
+        ns("slower_core_lower_ns", "On a core while a whole one of a faster class was idle where it is known to be allowed."),
+        ns("slower_core_upper_ns", "The same, and while nobody told where it was allowed."),
         ns(
             "busy_sibling_lower_ns",
-            "Beside a busy sibling while no core of a faster class was known to be idle, but a whole one of its own class \
-             was, known to be allowed.",
+            "Beside a busy sibling while, of the cores where it is known to be allowed, none of a faster class was known to be \
+             idle, but a whole one of its own class was.",
         ),
-        ns("busy_sibling_upper_ns", "The same, allowed or not."),
+        ns("busy_sibling_upper_ns", "The same, and while nobody told where it was allowed."),
         ns(
             "skipped_slower_lower_ns",
-            "Beside a busy sibling while no core of its class or a faster one was known to be idle, but a whole one of a \
-             slower class was, known to be allowed.",
+            "Beside a busy sibling while, of the cores where it is known to be allowed, none of its class or a faster one was \
+             known to be idle, but a whole one of a slower class was.",
         ),
-        ns("skipped_slower_upper_ns", "The same, allowed or not."),
+        ns("skipped_slower_upper_ns", "The same, and while nobody told where it was allowed."),
         ns("unknown_ns", "Nobody can say, of its own core or of others, whether it was one of these."),
         ns(
-            "cost_upper_ns",
-            "Of slower_core_upper_ns, what the fastest idle class would have saved by the kernel's capacities; null where \
+            "cost_lower_ns",
+            "Of slower_core_lower_ns, what the fastest idle class would have saved by the kernel's capacities; null where \
              these do not tell both classes.",
         )
         .or_null(),
+        ns("cost_upper_ns", "The same of slower_core_upper_ns.").or_null(),
+        ns("permission_unknown_ns", "Of running_ns, while nobody told on which CPUs the thread was allowed."),
     ],
 };
 

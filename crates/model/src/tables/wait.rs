@@ -6,9 +6,10 @@ use crate::table::TableDef;
 /// How long each thread ran and waited, and what was free while it waited for a CPU.
 pub const READY_WAIT: TableDef = TableDef {
     name: "ready_wait",
-    version: 1,
+    version: 2,
     doc: "How long and how often each thread ran, was ready and was blocked. Ready time is told twice, by how it began and by what \
-          was free meanwhile: each sums to ready_ns. Columns of ready time are null where the source has no wakings; blocked_ns \
+          was free meanwhile: each sums to ready_ns. Free is an idle CPU on which the thread was allowed; of permission_unknown_ns, \
+          while nobody told where that was, any idle one. Columns of ready time are null where the source has no wakings; blocked_ns \
           then holds the ready time that a waking would have begun. Counts are of what began within the time asked for, as far \
           as it is known: not what the recording began with, not what a snapshot may have shown (a thread's first stretch, if \
           it is blocked), nor what follows a reported loss with --strict-loss.",
@@ -33,26 +34,31 @@ pub const READY_WAIT: TableDef = TableDef {
         ns("no_cpu_free_ns", "Ready while every CPU ran a thread.").or_null(),
         ns(
             "free_other_type_ns",
-            "Ready while no CPU of its run queue's core type was idle, but one of another type was; whether it was allowed \
-             there is unknown where free_not_allowed_ns is null.",
+            "Ready while no CPU of its run queue's core type was free, but one of another type was.",
         )
         .or_null(),
         ns(
             "free_same_type_ns",
-            "Ready while its run queue's CPU was busy, and another of the same core type idle; whether it was allowed there \
-             is unknown where free_not_allowed_ns is null.",
+            "Ready while its run queue's CPU was not free, and another of the same core type was.",
         )
         .or_null(),
         ns(
             "free_not_allowed_ns",
-            "Ready while only CPUs were idle where it was not allowed; null where nobody told where it was allowed.",
+            "Ready while none but CPUs where it was not allowed were idle; null where permission_unknown_ns is all of ready_ns.",
         )
         .or_null(),
-        ns("wakeup_latency_ns", "Ready while the CPU of its own run queue was idle.").or_null(),
+        ns("wakeup_latency_ns", "Ready while the CPU of its own run queue was free.").or_null(),
         ns(
             "free_unknown_ns",
             "Ready while nobody can say what was free: of a CPU that matters it is not known what it ran, or not on whose run \
              queue the thread was.",
+        )
+        .or_null(),
+        ns(
+            "permission_unknown_ns",
+            "Of ready_ns, while nobody told on which CPUs the thread was allowed: recordings by corewise tell it of every thread \
+             from their snapshot on (of changes within a second where they say that they look for them), traces of other \
+             tools do not.",
         )
         .or_null(),
         ns("blocked_ns", "Waited for something."),

@@ -1,0 +1,75 @@
+//! What a folder's analyses say is what those of its source said.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
+
+use engine::{EngineError, Facts, Fatal, Identity, Opened, PassOptions, Session, Source, Target, import};
+use model::{Batch, Table, TableDef, What, tables};
+use proptest::prelude::*;
+use std::path::Path;
+use testkit::{Mode, Random, Replay};
+
+const TABLES: [&str; 3] = ["ready_wait", "ready_by_thief", "placement"];
+
+/// Cores with one and with two CPUs, of three classes; more CPUs than these may be in the trace.
+const MACHINE: &str = "cpu0 P0\ncpu1 P0\ncpu2 E1\ncpu3 M2";
+
+struct Drawn(Batch);
+
+impl Source for Drawn {
+    fn path(&self) -> &Path {
+        Path::new("drawn")
+    }
+
+    fn format(&self) -> &'static str {
+        "drawn"
+    }
+
+    fn open(&self) -> Result<Opened<'static>, Fatal> {
+        Ok(Replay::all(self.0.clone()).opened(Facts::default()))
+    }
+
+    fn identity(&self) -> Result<Identity, EngineError> {
+        Ok(Identity { trace: 7, files: Vec::new() })
+    }
+}
+
+/// As an older corewise kept it.
+const OLDER: TableDef = TableDef { version: 0, ..tables::READY_WAIT };
+
+#[test]
+fn a_kept_analysis_of_another_version_is_made_anew() {
+    let source = || Drawn(Random { mode: Mode::Whole, seed: 1, steps: 200 }.batch());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.cw");
+    import(&source(), Target::New(&path), &PassOptions::default(), &mut |_| ()).map(|_| ()).unwrap();
+    let kept = || store::Folder::open(&path).unwrap();
+    kept().write_table(&Table::new(&OLDER)).unwrap();
+    assert!(!kept().has(&tables::READY_WAIT));
+    let of_source = Session::of_source(Box::new(source()), PassOptions::default()).unwrap();
+    let rows = Session::open(&path, PassOptions::default()).unwrap().table("ready_wait").unwrap().rows;
+    assert!(!rows.is_empty());
+    assert_eq!(rows, of_source.table("ready_wait").unwrap().rows);
+    assert!(kept().has(&tables::READY_WAIT));
+}
+
+proptest! {
+    #![proptest_config(testkit::drawn(24))]
+    #[test]
+    fn analyses_of_a_folder_are_those_of_its_source(seed in any::<u64>(), steps in 20usize..400, whole in any::<bool>()) {
+        let mode = if whole { Mode::Whole } else { Mode::Deleted };
+        let mut batch = Random { mode, seed, steps }.batch();
+        // Whether a thread was moved before or behind its waking of the same instant, a folder does not tell.
+        batch.events.retain(|e| !matches!(e.what, What::Migrate { .. }));
+        let options = PassOptions { machine: Some(testkit::machine(MACHINE)), ..PassOptions::default() };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.cw");
+        let source = Drawn(batch);
+        // A trace without a single sample is none.
+        prop_assume!(import(&source, Target::New(&path), &options, &mut |_| ()).is_ok());
+        let of_source = Session::of_source(Box::new(source), options.clone()).unwrap();
+        let of_folder = Session::open(&path, options).unwrap();
+        let tables = |session: &Session| session.analyse(&TABLES, None).unwrap();
+        for (source, folder) in tables(&of_source).iter().zip(&tables(&of_folder)) {
+            prop_assert_eq!(&source.rows, &folder.rows, "{}", source.def.name);
+        }
+    }
+}
