@@ -5,7 +5,7 @@ use crate::encoder::Encoder;
 use crate::error::{AGAIN, Error, RECOMPUTE};
 use crate::format::EachRows;
 use crate::manifest::{FileInfo, MANIFEST, Manifest};
-use crate::read::{Expected, Reader};
+use crate::read::{Expected, Reader, Texts};
 use crate::sheet::{Column, Store, columns};
 use crate::states_out::{CPU_STORES, GROUP, THREAD_STORES};
 
@@ -92,14 +92,14 @@ impl Folder {
         }
         let stores = small::stores(def);
         let reader = Reader::open(&path, &columns(0, def, &stores, &[]), None, RECOMPUTE)?;
-        let mut names = Vec::new();
+        let mut texts = Texts::default();
         for group in 0..reader.groups() {
-            names.clear();
-            let (rows, cols) = reader.group(group, &mut names)?;
+            texts.clear();
+            let (rows, cols) = reader.group(group, &mut texts)?;
             if matches!(cols.first(), Some(Values::Key(trace)) if trace.iter().any(|t| *t != self.manifest.trace)) {
                 return Err(reader.damaged("it is of another trace"));
             }
-            in_cells(rows, cols.get(1..).unwrap_or_default(), &names, each)?;
+            in_cells(rows, cols.get(1..).unwrap_or_default(), &texts.names, each)?;
         }
         Ok(true)
     }
@@ -218,7 +218,7 @@ impl Folder {
             let (rows, cols) = cut(rows, cols, start, keep);
             each(rows, &cols).ok_or_else(|| reader.damaged("a word that this corewise does not know"))
         };
-        let mut names = Vec::new();
+        let mut texts = Texts::default();
         let mut first = 0;
         if let Some(span) = span {
             // The last group that begins at or before the span; what is open at its begin stands in the index.
@@ -233,7 +233,7 @@ impl Folder {
                     if index.range(g, all.len()).is_some_and(|(least, most)| wanted < least || most < wanted) {
                         continue;
                     }
-                    let (rows, mut cols) = index.group(g, &mut names)?;
+                    let (rows, mut cols) = index.group(g, &mut texts)?;
                     let Some(Values::Key(of)) = cols.pop() else { continue };
                     let overlaps =
                         |s, e, row: usize| of.get(row) == Some(&wanted) && s < span.end.0 && e > span.start.0;
@@ -245,7 +245,7 @@ impl Folder {
             if span.is_some_and(|s| reader.range(g, start).is_some_and(|(least, _)| least >= s.end.0)) {
                 break;
             }
-            let (rows, cols) = reader.group(g, &mut names)?;
+            let (rows, cols) = reader.group(g, &mut texts)?;
             hand_out(&reader, rows, cols, &|s, e, _| span.is_none_or(|span| s < span.end.0 && e > span.start.0))?;
         }
         Ok(())
