@@ -1,6 +1,7 @@
 //! What the recorder keeps in hand while it writes the spool: counts, names that segments tell anew, the target's focus.
 
 use crate::focus::Focus;
+use crate::mark_point::Found;
 use crate::processes::Gatherer;
 use crate::samples;
 use crate::spool::{Writer, frame};
@@ -26,6 +27,8 @@ pub struct Book {
     pub focus: Option<Focus>,
     /// Programs of the processes.
     pub processes: Gatherer,
+    /// Calls that are marked, by their number.
+    marks: Vec<(String, bool)>,
     execs: Vec<(i32, u64)>,
     cgroups: HashMap<u64, String>,
     unknown_cgroups: HashSet<u64>,
@@ -33,7 +36,7 @@ pub struct Book {
 }
 
 impl Book {
-    pub fn new(writer: Writer, focus: Option<Focus>) -> Self {
+    pub fn new(writer: Writer, focus: Option<Focus>, marks: &[Found]) -> Self {
         Self {
             writer,
             events: 0,
@@ -41,6 +44,7 @@ impl Book {
             error: None,
             focus,
             processes: Gatherer::default(),
+            marks: marks.iter().map(|mark| (mark.name.clone(), mark.stretch)).collect(),
             execs: Vec::new(),
             cgroups: HashMap::new(),
             unknown_cgroups: HashSet::new(),
@@ -82,9 +86,12 @@ impl Book {
     }
 
     fn rare(&mut self, record: &[u8]) {
-        self.events += 1;
         let mut b = Bytes::new(record);
         let head = wire::rare_head(&mut b);
+        if head.of == wire::MARKER && self.focus.as_ref().is_some_and(|f| !f.has_thread(head.tid)) {
+            return; // a stranger's words
+        }
+        self.events += 1;
         match head.of {
             wire::EXEC => self.execs.push((b.i32(), head.at.0.unsigned_abs())),
             wire::FORK => {
@@ -127,6 +134,10 @@ impl Book {
         let paths: Vec<_> = self.cgroups.iter().map(|(id, path)| (*id, path.clone())).collect();
         for (id, path) in paths {
             self.write(&[&[frame::CGROUP_PATH], &id.to_ne_bytes(), path.as_bytes()]);
+        }
+        for (number, (name, stretch)) in self.marks.clone().into_iter().enumerate() {
+            let number = (number as u32).to_ne_bytes();
+            self.write(&[&[frame::MARK_NAME], &number, &[u8::from(stretch)], name.as_bytes()]);
         }
         for (number, name) in interrupts() {
             self.write(&[&[frame::IRQ_NAME], &number.to_ne_bytes(), name.as_bytes()]);

@@ -1,5 +1,6 @@
 //! What this machine lets corewise record, and what to do about the rest.
 
+use crate::trace_marker::TraceMarker;
 use crate::{rights, tracer};
 use std::path::Path;
 
@@ -66,6 +67,7 @@ pub fn doctor() -> Vec<Finding> {
     if rights::may_load() {
         all.extend(programs());
     }
+    all.extend(marks());
     all.extend(perf());
     all.extend(hardware());
     all
@@ -85,7 +87,7 @@ fn kernel(release: &str) -> Finding {
 
 /// Loads and attaches the programs for a moment.
 fn programs() -> Vec<Finding> {
-    match tracer::Tracer::start(1 << 20, true) {
+    match tracer::Tracer::start(1 << 20, true, &[]) {
         Ok(tracer) => {
             let mut all = vec![finding("BPF programs", true, Verdict::Bad, "load and attach", "")];
             all.push(finding(
@@ -106,6 +108,28 @@ fn programs() -> Vec<Finding> {
         }
         Err(why) => vec![finding("BPF programs", false, Verdict::Bad, why.to_string(), "")],
     }
+}
+
+/// What programs mark by themselves, and what is marked for them.
+fn marks() -> Vec<Finding> {
+    let uprobe = "/sys/bus/event_source/devices/uprobe";
+    let trace_marker = TraceMarker::start().map(drop);
+    vec![
+        finding(
+            "marked calls (--mark)",
+            there(uprobe),
+            Verdict::Partial,
+            if there(uprobe) { uprobe } else { "this kernel has no uprobes" },
+            "use a kernel built with CONFIG_UPROBE_EVENTS",
+        ),
+        finding(
+            "marks in trace_marker",
+            trace_marker.is_ok(),
+            Verdict::Partial,
+            trace_marker.map_or_else(|why| why, |()| "copied to an instance of tracefs while recording".to_owned()),
+            "",
+        ),
+    ]
 }
 
 fn perf() -> Vec<Finding> {

@@ -24,6 +24,11 @@ impl Focus {
         self.pids.contains(&pid)
     }
 
+    /// Whether a thread is the target's.
+    pub fn has_thread(&self, tid: i32) -> bool {
+        self.tids.contains(&tid)
+    }
+
     /// Follows a record, and blanks the name in it unless it is the target's.
     pub fn pass(&mut self, record: &mut [u8]) {
         let mut b = Bytes::new(record);

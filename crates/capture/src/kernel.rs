@@ -1,5 +1,6 @@
 //! The two ways to ask the kernel, behind one face.
 
+use crate::mark_point::Found;
 use crate::options::{Backend, CaptureError, RecordOptions};
 use crate::perf_events::PerfTracer;
 use crate::procfs;
@@ -18,14 +19,20 @@ impl Kernel {
     ///
     /// # Errors
     /// Where neither can.
-    pub fn start(options: &RecordOptions) -> Result<(Self, String), CaptureError> {
-        let bpf = || Tracer::start(options.ring_bytes, options.irq).map(|t| Self::Bpf(Box::new(t)));
+    pub fn start(options: &RecordOptions, marks: &[Found]) -> Result<(Self, String), CaptureError> {
+        let bpf = || Tracer::start(options.ring_bytes, options.irq, marks).map(|t| Self::Bpf(Box::new(t)));
         let perf = || PerfTracer::start(options.irq).map(Self::Perf);
+        if let (Backend::Perf, Some(mark)) = (options.backend, marks.first()) {
+            let why = "perf events keep no marked calls: leave out --backend perf".to_owned();
+            return Err(CaptureError::Mark { name: mark.name.clone(), why });
+        }
         match options.backend {
             Backend::Bpf => Ok((bpf()?, "bpf (asked for)".into())),
             Backend::Perf => Ok((perf()?, "perf (asked for)".into())),
             Backend::Auto => match bpf() {
                 Ok(kernel) => Ok((kernel, "bpf (chosen: this kernel lets BPF programs be loaded)".into())),
+                // Marks that were asked for are not left out silently.
+                Err(why) if !marks.is_empty() => Err(why),
                 Err(why) => match perf() {
                     Ok(kernel) => Ok((kernel, format!("perf (chosen: BPF does not work here: {why})"))),
                     Err(_) => Err(why),

@@ -3,6 +3,7 @@
 //! ```text
 //! kernel: programs ─ blocks ─ ring ──┐            ┌── DIR/spool/*.seg ── open_spool ── ingest
 //!         task iterator ─────────────┼─ record ───┤
+//!         trace_marker ──────────────┤
 //! user:   clocks, steal, conditions ─┘            └── meta.json, processes.json
 //! ```
 //!
@@ -16,6 +17,7 @@ mod conditions;
 mod doctor;
 mod focus;
 mod kernel;
+mod mark_point;
 mod options;
 mod perf_clock;
 mod perf_events;
@@ -27,10 +29,12 @@ mod ring;
 mod samples;
 mod spool;
 mod target;
+mod trace_marker;
 mod tracer;
 mod wire;
 
 pub use doctor::{Finding, Verdict, doctor};
+pub use mark_point::{MarkPlace, MarkPoint};
 pub use options::{Backend, CaptureError, Ended, Progress, RecordOptions, Recorded, Target};
 pub use processes::{Process, processes};
 pub use record::record;

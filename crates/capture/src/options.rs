@@ -1,5 +1,6 @@
 //! What is asked of a recording, and what comes of it.
 
+use crate::mark_point::MarkPoint;
 use ingest::OwnCost;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,6 +44,8 @@ pub struct RecordOptions {
     pub keep: Option<Duration>,
     /// Drops names and command lines of threads that are not of the target.
     pub only_focus: bool,
+    /// Functions and probes whose calls are marked; BPF only.
+    pub marks: Vec<MarkPoint>,
     /// How the kernel is asked.
     pub backend: Backend,
     /// The machine, where the caller has read it; goes into the facts.
@@ -64,6 +67,7 @@ impl RecordOptions {
             irq: false,
             keep: None,
             only_focus: false,
+            marks: Vec::new(),
             backend: Backend::Auto,
             machine: None,
             arguments: Vec::new(),
@@ -136,6 +140,14 @@ pub enum CaptureError {
     /// The process to record is not there.
     #[error("there is no process {0}")]
     NoProcess(i32),
+    /// A function or probe cannot be marked.
+    #[error("--mark {name}: {why}")]
+    Mark {
+        /// What its marks were to be called.
+        name: String,
+        /// Why not, in words.
+        why: String,
+    },
     /// The command could not be run.
     #[error("{command}: {why}")]
     Command {

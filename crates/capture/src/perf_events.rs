@@ -108,7 +108,7 @@ fn tracefs() -> Option<&'static str> {
 }
 
 /// Where each field of a tracepoint's record is, by its `format` file.
-fn fields(text: &str) -> HashMap<String, (usize, usize)> {
+pub fn fields(text: &str) -> HashMap<String, (usize, usize)> {
     let number = |line: &str, key: &str| {
         let (_, rest) = line.split_once(key)?;
         rest.split(';').next()?.trim().parse::<usize>().ok()

@@ -4,11 +4,13 @@ use crate::book::Book;
 use crate::conditions;
 use crate::focus::Focus;
 use crate::kernel::Kernel;
+use crate::mark_point::Found;
 use crate::options::{CaptureError, Ended, Progress, RecordOptions, Recorded};
 use crate::rights;
 use crate::samples;
 use crate::spool::{self, Meta, Writer, frame};
 use crate::target::{Running, Signals};
+use crate::trace_marker::TraceMarker;
 use ingest::{Facts, OwnCost};
 use model::CpuId;
 use std::path::Path;
@@ -107,6 +109,8 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
 /// The recorder at work.
 struct Recorder {
     tracer: Kernel,
+    /// `None`: this machine does not let it be read.
+    trace_marker: Option<TraceMarker>,
     book: Book,
     /// Up to here losses were looked for that no block tells of.
     looked: u64,
@@ -119,12 +123,22 @@ impl Recorder {
         self.tracer.drain(&mut |record| book.take(record))
     }
 
+    fn drain_trace_marker(&mut self) {
+        let book = &mut self.book;
+        if let Some(trace_marker) = &mut self.trace_marker {
+            trace_marker.drain(&mut |record| book.take(record));
+        }
+    }
+
     /// Everything up to a moment ago goes to disk, and a mark behind it.
     fn tick(&mut self) {
         self.drain();
         let until = samples::now().saturating_sub(MARGIN_NS);
         let handed = self.tracer.hand_over(false);
-        if self.drain() && handed {
+        let drained = self.drain();
+        // Behind the others: whether a thread is the target's is known by then.
+        self.drain_trace_marker();
+        if drained && handed {
             self.book.write(&[&[frame::MARK], &until.to_ne_bytes()]);
         }
         self.book.flush();
@@ -187,6 +201,7 @@ impl Recorder {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+        self.drain_trace_marker();
         let mut payload = vec![frame::END];
         payload.extend_from_slice(&end.to_ne_bytes());
         for (cpu, lost) in self.tracer.untold_losses() {
@@ -206,10 +221,14 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
     let conditions = conditions::read(&options.arguments);
     let failed = |e| CaptureError::spool(&options.dir, e);
     let writer = Writer::new(spool).map_err(failed)?;
+    let (marks, mut unmarked) = find_marks(options)?;
     let signals = Signals::take();
     let mut target = Running::prepare(&options.target)?;
     let focus = target.focus();
-    let (tracer, backend) = Kernel::start(options)?;
+    let (tracer, backend) = Kernel::start(options, &marks)?;
+    let trace_marker = TraceMarker::start()
+        .map_err(|why| unmarked.push(format!("What programs write to trace_marker is not kept: {why}.")))
+        .ok();
     let mut meta = Meta {
         version: spool::META_VERSION,
         facts: first_facts(options, &backend, &tracer, focus),
@@ -220,10 +239,12 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
         ..Meta::default()
     };
     meta.facts.conditions = conditions::join(conditions.clone(), None);
+    meta.facts.lacks.append(&mut unmarked);
     meta.store(spool).map_err(failed)?;
     let only = focus.filter(|_| options.only_focus).map(Focus::new);
-    let mut recorder =
-        Recorder { tracer, book: Book::new(writer, only), looked: samples::now(), clocks: samples::Clocks::default() };
+    let book = Book::new(writer, only, &marks);
+    let clocks = samples::Clocks::default();
+    let mut recorder = Recorder { tracer, trace_marker, book, looked: samples::now(), clocks };
     recorder.begin_segment()?;
     recorder.tick();
     if let Err(why) = rights::drop_all_but_reading(&options.dir) {
@@ -256,6 +277,11 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
         let told = format!("{told}, of which {open} leave open who left");
         meta.facts.about.push(("switches_told_by_next".into(), told));
     }
+    if let Some(lost @ 1..) = recorder.trace_marker.as_ref().map(|t| t.lost) {
+        let told =
+            format!("Programs wrote to trace_marker faster than it could be read: at least {lost} texts are lost.");
+        meta.facts.lacks.push(told);
+    }
     let stored = recorder.book.processes.store(spool).and_then(|()| meta.store(spool));
     if let Some(why) = recorder.book.error.take() {
         return Err(failed(why));
@@ -263,6 +289,23 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
     stored.map_err(failed)?;
     let lacks = meta.facts.lacks;
     Ok(Recorded { dir: options.dir.clone(), backend, ended, exit_code: target.exit_code, elapsed, cost, lacks })
+}
+
+/// Looks the marks up in their files; and what of them cannot be told.
+fn find_marks(options: &RecordOptions) -> Result<(Vec<Found>, Vec<String>), CaptureError> {
+    let (mut marks, mut lacks) = (Vec::new(), Vec::new());
+    for point in &options.marks {
+        let found = point.find().map_err(|why| CaptureError::Mark { name: point.name.clone(), why })?;
+        if found.lacks_returns(point) {
+            lacks.push(format!(
+                "Marks of {} are moments without an end: {} is a Go program, whose returns cannot be watched.",
+                found.name,
+                found.file.display()
+            ));
+        }
+        marks.push(found);
+    }
+    Ok((marks, lacks))
 }
 
 /// Ticks until something ends the recording.

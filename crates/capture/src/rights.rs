@@ -16,6 +16,12 @@ pub fn effective() -> u64 {
     line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
 }
 
+/// Whether this is root.
+pub fn is_root() -> bool {
+    // SAFETY: no memory is involved.
+    unsafe { libc::geteuid() == 0 }
+}
+
 fn has(bit: u32) -> bool {
     effective() >> bit & 1 == 1
 }

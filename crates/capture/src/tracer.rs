@@ -1,11 +1,12 @@
 //! The BPF backend: loads and attaches the kernel side, drains it, and takes snapshots.
 
+use crate::mark_point::Found;
 use crate::options::CaptureError;
 use crate::ring::{Blocks, Ring};
 use crate::wire;
 use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::libbpf_sys;
-use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel};
+use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, UprobeOpts};
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Mutex;
@@ -38,6 +39,9 @@ const FUNCTIONS: [(&str, &str); 3] = [
     ("sched_setscheduler", "__sched_setscheduler"),
     ("set_cpus_allowed", "__set_cpus_allowed_ptr"),
 ];
+
+/// Programs at functions and probes of programs: on entry, on return.
+const MARKS: [&str; 2] = ["mark_entered", "mark_returned"];
 
 /// Not attached: run by the recorder.
 const OWN: [&str; 3] = ["hand_over_rest", "who_runs", "all_threads"];
@@ -95,7 +99,7 @@ impl Tracer {
     ///
     /// # Errors
     /// Without the rights; or what libbpf or the kernel's verifier say.
-    pub fn start(ring_bytes: u32, irq: bool) -> Result<Self, CaptureError> {
+    pub fn start(ring_bytes: u32, irq: bool, marks: &[Found]) -> Result<Self, CaptureError> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
         if let Ok(mut said) = SAID.lock() {
             said.clear();
@@ -104,19 +108,19 @@ impl Tracer {
             .map_err(|e| CaptureError::Bpf(format!("this kernel has no BTF (/sys/kernel/btf/vmlinux): {e}")))?;
         let mut lacks = Vec::new();
         let cpus = possible_cpus();
-        let mut functions = true;
-        let object = match open(&btf, cpus, ring_bytes, irq, true, &mut lacks)?.load() {
+        let mut has = Wanted { irq, functions: true, marks: !marks.is_empty() };
+        let object = match open(&btf, cpus, ring_bytes, has, &mut lacks)?.load() {
             Ok(object) => object,
             Err(_) => {
                 // Some kernels do not let programs attach to functions; everything else does not need it.
-                functions = false;
+                has.functions = false;
                 lacks.clear();
-                open(&btf, cpus, ring_bytes, irq, false, &mut lacks)?
+                open(&btf, cpus, ring_bytes, has, &mut lacks)?
                     .load()
                     .map_err(|e| why("the kernel refused the BPF programs", &e))?
             }
         };
-        Self::attach(object, cpus, ring_bytes, functions, lacks)
+        Self::attach(object, cpus, ring_bytes, has.functions, marks, lacks)
     }
 
     fn attach(
@@ -124,6 +128,7 @@ impl Tracer {
         cpus: u32,
         ring_bytes: u32,
         functions: bool,
+        marks: &[Found],
         mut lacks: Vec<String>,
     ) -> Result<Self, CaptureError> {
         let (mut links, mut programs, mut threads) = (Vec::new(), Vec::new(), None);
@@ -132,7 +137,7 @@ impl Tracer {
         for program in object.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
             let fd = program.as_fd().as_raw_fd();
-            if !program.autoload() {
+            if !program.autoload() || MARKS.contains(&name.as_str()) {
                 continue;
             }
             match name.as_str() {
@@ -152,6 +157,7 @@ impl Tracer {
                 },
             }
         }
+        attach_marks(&object, marks, &mut links, &mut programs)?;
         let fd_of = |name: &str| {
             let map = object.maps().find(|m| m.name() == name);
             map.map(|m| (m.as_fd().as_raw_fd(), m.value_size(), m.max_entries()))
@@ -280,13 +286,49 @@ fn run_on(program: RawFd, cpu: u32) -> std::io::Result<u32> {
     if failed == 0 { Ok(how.retval) } else { Err(std::io::Error::last_os_error()) }
 }
 
+/// Attaches the programs of the marks. Returns first: then no entry is told whose return cannot be.
+fn attach_marks(
+    object: &Object,
+    marks: &[Found],
+    links: &mut Vec<Link>,
+    programs: &mut Vec<RawFd>,
+) -> Result<(), CaptureError> {
+    for (name, retprobe) in [(MARKS[1], true), (MARKS[0], false)] {
+        let Some(program) = object.progs_mut().find(|p| p.name() == name && p.autoload()) else { continue };
+        programs.push(program.as_fd().as_raw_fd());
+        for (number, mark) in marks.iter().enumerate().filter(|(_, mark)| mark.stretch || !retprobe) {
+            for site in &mark.sites {
+                let options = UprobeOpts {
+                    cookie: number as u64,
+                    retprobe,
+                    ref_ctr_offset: site.semaphore as usize,
+                    ..UprobeOpts::default()
+                };
+                let link = program.attach_uprobe_with_opts(-1, &mark.file, site.offset as usize, options);
+                links.push(link.map_err(|e| CaptureError::Mark {
+                    name: mark.name.clone(),
+                    why: why(&format!("the kernel lets nobody watch {}", mark.file.display()), &e).to_string(),
+                })?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What of the kernel side is loaded.
+#[derive(Clone, Copy)]
+struct Wanted {
+    irq: bool,
+    functions: bool,
+    marks: bool,
+}
+
 /// Opens the object and leaves out what this kernel does not have.
 fn open(
     btf: &Btf<'_>,
     cpus: u32,
     ring_bytes: u32,
-    irq: bool,
-    functions: bool,
+    wanted: Wanted,
     lacks: &mut Vec<String>,
 ) -> Result<OpenObject, CaptureError> {
     let mut object = ObjectBuilder::default().open_memory(OBJECT).map_err(|e| why("opening the BPF object", &e))?;
@@ -297,9 +339,9 @@ fn open(
         let name = program.name().to_string_lossy().into_owned();
         let name = name.as_str();
         let load = if let Some((_, function)) = FUNCTIONS.iter().find(|(p, _)| *p == name) {
-            functions && btf.type_by_name::<types::Func<'_>>(function).is_some()
+            wanted.functions && btf.type_by_name::<types::Func<'_>>(function).is_some()
         } else if INTERRUPTS.contains(&name) {
-            irq && has_point(name)
+            wanted.irq && has_point(name)
         } else if let Some((_, what)) = TRACEPOINTS.iter().find(|(p, _)| *p == name) {
             let there = has_point(name);
             if !there {
@@ -308,6 +350,7 @@ fn open(
             there
         } else {
             match name {
+                name if MARKS.contains(&name) => wanted.marks,
                 "sched_switch" => state_is_told,
                 "sched_switch_old" => !state_is_told,
                 "sched_wakeup" => !queueing_is_told,

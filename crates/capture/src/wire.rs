@@ -27,6 +27,9 @@ pub const CGROUP: u8 = 7;
 pub const CURRENT: u8 = 8;
 pub const SWITCHED: u8 = 10;
 pub const WOKEN_UNSEEN: u8 = 11;
+pub const MARKER: u8 = 12;
+pub const ENTERED: u8 = 13;
+pub const RETURNED: u8 = 14;
 
 /// Reads numbers one after another; zero behind the end, and `whole` then says so.
 pub struct Bytes<'a> {

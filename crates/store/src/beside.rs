@@ -4,7 +4,7 @@ use crate::chunk::Values;
 use crate::error::Error;
 use crate::event_tables::{EventKind, TABLES};
 use crate::folder::Folder;
-use crate::read::Reader;
+use crate::read::{Reader, Texts};
 use crate::sheet::Column;
 use model::{CpuId, Ns, Power, PowerChange, Tid};
 
@@ -71,7 +71,7 @@ fn groups<T>(
             return Vec::new();
         }
         let bad = || reader.damaged("an event that this corewise does not know");
-        match reader.group(group, &mut Vec::new()) {
+        match reader.group(group, &mut Texts::default()) {
             Ok((rows, cols)) => (0..rows).map(|r| row(&cols, r).ok_or_else(bad)).collect(),
             Err(error) => vec![Err(error)],
         }

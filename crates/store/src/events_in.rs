@@ -4,7 +4,7 @@ use crate::chunk::{NO_WORD, Values};
 use crate::error::Error;
 use crate::event_tables::{EventKind, STACK_STORES, STACKS, TABLES, origin};
 use crate::folder::Folder;
-use crate::read::Reader;
+use crate::read::{Reader, Texts};
 use crate::sheet::{Column, columns};
 use crate::words::{self as w, ThreadNote};
 use model::{
@@ -29,14 +29,14 @@ struct Cursor {
 
 impl Cursor {
     /// Goes to the next row, reading the next group where this one ends.
-    fn step(&mut self, names: &mut Vec<Box<str>>) -> Result<(), Error> {
+    fn step(&mut self, texts: &mut Texts) -> Result<(), Error> {
         self.row += 1;
         while self.row >= self.rows {
             if self.group >= self.reader.groups() {
                 self.event = None;
                 return Ok(());
             }
-            (self.rows, self.cols) = self.reader.group(self.group, names)?;
+            (self.rows, self.cols) = self.reader.group(self.group, texts)?;
             self.group += 1;
             self.row = 0;
         }
@@ -111,7 +111,7 @@ impl Folder {
     /// # Errors
     /// Where the folder is damaged, or was made without events.
     pub fn events(&self, mut each: impl FnMut(&[Event], &[Box<str>])) -> Result<(), Error> {
-        let mut names = Vec::new();
+        let mut texts = Texts::default();
         let imported = self.manifest().sources.iter().any(|s| !s.sha256.is_empty());
         let mut cursors = Vec::new();
         for (kind, table) in TABLES.iter().enumerate() {
@@ -124,7 +124,7 @@ impl Folder {
             let Some(reader) = self.reader(&name, &all)? else { continue };
             let (cols, event) = (Vec::new(), None);
             let mut cursor = Cursor { kind, reader, group: 0, rows: 0, row: 0, cols, event };
-            cursor.step(&mut names)?;
+            cursor.step(&mut texts)?;
             cursors.push(cursor);
         }
         let mut known = Known::default();
@@ -146,15 +146,15 @@ impl Folder {
             {
                 let bad = || cursor.reader.damaged(format!("event {event}: a word that this corewise does not know"));
                 out.extend(known.event(cursor).ok_or_else(bad)?);
-                cursor.step(&mut names)?;
+                cursor.step(&mut texts)?;
                 if out.len() >= BATCH {
-                    each(&out, &names);
+                    each(&out, &texts.names);
                     out.clear();
                 }
             }
         }
         if !out.is_empty() {
-            each(&out, &names);
+            each(&out, &texts.names);
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Folder {
         let mut frames: Vec<u64> = Vec::new();
         let mut now = 1;
         for group in 0..reader.groups() {
-            let (_, cols) = reader.group(group, &mut Vec::new())?;
+            let (_, cols) = reader.group(group, &mut Texts::default())?;
             let [_, Values::Long(ids), _, Values::Key(addresses)] = cols.as_slice() else { continue };
             for (id, address) in ids.iter().zip(addresses) {
                 // An empty chain has no rows, but a number; a number far ahead would be asked of the memory.

@@ -5,7 +5,7 @@ use crate::encoder::Encoder;
 use crate::error::{AGAIN, Error, RECOMPUTE};
 use crate::format::EachRows;
 use crate::manifest::{FileInfo, MANIFEST, Manifest};
-use crate::read::{Expected, Reader};
+use crate::read::{Expected, Reader, Texts};
 use crate::sheet::{Column, Store, columns};
 use crate::states_out::{CPU_STORES, GROUP, THREAD_STORES};
 
@@ -93,14 +93,14 @@ impl Folder {
         }
         let stores = small::stores(def);
         let reader = Reader::open(&path, &columns(0, def, &stores, &[]), None, RECOMPUTE)?;
-        let mut names = Vec::new();
+        let mut texts = Texts::default();
         for group in 0..reader.groups() {
-            names.clear();
-            let (rows, cols) = reader.group(group, &mut names)?;
+            texts.clear();
+            let (rows, cols) = reader.group(group, &mut texts)?;
             if matches!(cols.first(), Some(Values::Key(trace)) if trace.iter().any(|t| *t != self.manifest.trace)) {
                 return Err(reader.damaged("it is of another trace"));
             }
-            in_cells(rows, cols.get(1..).unwrap_or_default(), &names, each)?;
+            in_cells(rows, cols.get(1..).unwrap_or_default(), &texts.names, each)?;
         }
         Ok(true)
     }
@@ -302,7 +302,7 @@ impl Groups {
             (Part::Index(group), Some(index)) => (index, group),
             (Part::Index(group) | Part::Main(group), _) => (&self.main, group),
         };
-        let (rows, mut cols) = reader.group(group, &mut Vec::new())?;
+        let (rows, mut cols) = reader.group(group, &mut Texts::default())?;
         let open_before = if cols.len() > self.of_group { cols.pop() } else { None };
         let wanted = self.within.start as i64;
         let (rows, cols) = cut(rows, cols, self.start, &|s, e, row| {

@@ -104,8 +104,8 @@ impl Reader {
         }
     }
 
-    /// All columns asked for of a row group; texts are added to `names`.
-    pub(crate) fn group(&self, group: usize, names: &mut Vec<Box<str>>) -> Result<(usize, Vec<Values>), Error> {
+    /// All columns asked for of a row group; texts that are new are added to `texts`.
+    pub(crate) fn group(&self, group: usize, texts: &mut Texts) -> Result<(usize, Vec<Values>), Error> {
         guarded(&self.path, self.todo, || {
             let place = |e: &dyn std::fmt::Display| self.damaged(format!("row group {group}: {e}"));
             let reader = self.file.get_row_group(group).map_err(|e| place(&e))?;
@@ -119,17 +119,18 @@ impl Reader {
                 let column = reader.get_column_reader(*at).map_err(|e| place(&e))?;
                 let descr = reader.metadata().column(*at).column_descr_ptr();
                 let bad = |e: &dyn std::fmt::Display| place(&format!("column {}: {e}", descr.name()));
-                let mut texts = Texts { names, known: FxHashMap::default() };
-                columns.push(column_values(column, *store, rows, descr.max_def_level() > 0, &mut texts, &bad)?);
+                columns.push(column_values(column, *store, rows, descr.max_def_level() > 0, texts, &bad)?);
             }
             Ok((rows, columns))
         })
     }
 }
 
-/// Texts read so far.
-struct Texts<'a> {
-    names: &'a mut Vec<Box<str>>,
+/// Texts read so far, each once, whichever row group or column it came from: their numbers can be compared.
+#[derive(Default)]
+pub(crate) struct Texts {
+    /// By number, the first of them number 1.
+    pub(crate) names: Vec<Box<str>>,
     known: FxHashMap<Vec<u8>, u32>,
 }
 
@@ -140,7 +141,7 @@ fn column_values(
     store: Store,
     rows: usize,
     nullable: bool,
-    texts: &mut Texts<'_>,
+    texts: &mut Texts,
     bad: Bad<'_>,
 ) -> Result<Values, Error> {
     macro_rules! all {
@@ -221,7 +222,13 @@ fn codes(values: &[ByteArray], word: fn(u8) -> String, bad: Bad<'_>) -> Result<V
     values.iter().map(code).collect()
 }
 
-impl Texts<'_> {
+impl Texts {
+    /// Forgets them, where nobody holds a number of one any more.
+    pub(crate) fn clear(&mut self) {
+        self.names.clear();
+        self.known.clear();
+    }
+
     /// Texts by number, counted from 1.
     fn ids(&mut self, values: &[ByteArray], bad: Bad<'_>) -> Result<Vec<u32>, Error> {
         let id = |v: &ByteArray| {

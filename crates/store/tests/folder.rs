@@ -295,6 +295,30 @@ fn events_come_back_in_order_whole() {
     }
 }
 
+/// 40,000 marks of two names, one each 4 ms: a row group is closed after 60 s if it has 16,384 rows (65.5 s here), so there are
+/// three. What adds up by name needs one number for each.
+#[test]
+fn a_text_has_one_number_in_all_row_groups() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("run.cw");
+    let mark = |n: i64| {
+        let name = NameId(1 + (n % 2) as u32);
+        let mark = Mark { tid: Tid(7), pid: Pid(5), track: 0, name, edge: MarkEdge::Instant };
+        let at = Ns(n * 4_000_000);
+        Event { at, offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what: What::Mark(mark) }
+    };
+    write(&at, &(0..40_000).map(mark).collect::<Vec<_>>(), &[], &[], false);
+    let mut seen = std::collections::BTreeMap::new();
+    let read = Folder::open(&at).unwrap().events(|batch, texts| {
+        for e in batch {
+            let What::Mark(m) = e.what else { panic!("{e:?}") };
+            *seen.entry((texts[m.name.0 as usize - 1].clone(), m.name)).or_insert(0) += 1;
+        }
+    });
+    read.unwrap();
+    assert_eq!(seen.into_values().collect::<Vec<_>>(), [20_000, 20_000]);
+}
+
 #[test]
 fn stretches_come_back_and_a_range_is_all_that_overlaps_it() {
     let dir = tempfile::tempdir().unwrap();

@@ -143,5 +143,6 @@ static long (*const probe_read_str)(void *dst, u32 size, const void *from) = (vo
 static long (*const seq_write)(struct seq_file *seq, const void *data, u32 len) = (void *)127;
 static long (*const ring_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
 static struct task_struct *(*const current_task)(void) = (void *)158;
+static u64 (*const attach_cookie)(void *ctx) = (void *)174;
 
 #endif

@@ -604,6 +604,7 @@ int hand_over_rest(void *ctx)
 }
 
 #include "rare.h"
+#include "marks.h"
 
 /* ---- snapshot ---- */
 

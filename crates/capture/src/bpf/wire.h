@@ -64,6 +64,9 @@ enum rare_type {
 	ROW,
 	SWITCHED,
 	WOKEN_UNSEEN,
+	MARKER, /* written by the recorder itself: a text follows the head */
+	ENTERED,
+	RETURNED,
 };
 
 struct block_head {
@@ -139,6 +142,12 @@ struct rare_woken {
 struct rare_exit {
 	struct rare head;
 	u32 pid, pad;
+};
+
+/* A function or probe that is marked, by the number of its mark. */
+struct rare_call {
+	struct rare head;
+	u32 pid, mark;
 };
 
 struct rare_rename {

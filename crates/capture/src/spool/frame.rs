@@ -33,6 +33,8 @@ pub const CGROUP_PATH: u8 = 16;
 pub const IRQ_NAME: u8 = 17;
 /// Events that no CPU's buffer accounts for were lost.
 pub const LOSS: u8 = 18;
+/// What the marks of a number are called, and whether they are stretches.
+pub const MARK_NAME: u8 = 19;
 
 /// Of the opening snapshot of a segment ([`SNAP_BEGIN`]).
 pub const OPENING: u8 = 0;

@@ -1,8 +1,10 @@
 //! Rare events and snapshot rows, as the model's events; names get their numbers here.
 
 use crate::wire::{self, Bytes, Row};
-use model::{CpuId, Event, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, Tid, Wake, WakeKind, What};
-use std::collections::HashMap;
+use model::{
+    CpuId, Event, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, Tid, Wake, WakeKind, What,
+};
+use std::collections::{HashMap, HashSet};
 
 /// The texts of the stream.
 #[derive(Default)]
@@ -39,8 +41,12 @@ struct Known {
 pub struct Telling {
     pub names: Names,
     threads: HashMap<i32, Known>,
+    /// Threads that have ended: what they wrote to trace_marker before may stand behind that, up to the next mark.
+    ended: HashSet<i32>,
     paths: HashMap<u64, NameId>,
     irqs: HashMap<i32, NameId>,
+    /// Of marked calls: their name, and whether they are stretches.
+    marks: HashMap<u32, (NameId, bool)>,
 }
 
 const SOFTIRQS: [&str; 10] =
@@ -57,6 +63,19 @@ impl Telling {
     pub fn irq(&mut self, number: i32, name: &str) {
         let name = self.names.id(name);
         self.irqs.insert(number, name);
+    }
+
+    /// The marks of a number are called this; a `stretch` has an end.
+    pub fn mark(&mut self, number: u32, stretch: bool, name: &str) {
+        let name = self.names.id(name);
+        self.marks.insert(number, (name, stretch));
+    }
+
+    /// Everything that the threads told so far did stands before here.
+    pub fn settle(&mut self) {
+        for tid in self.ended.drain() {
+            self.threads.remove(&tid);
+        }
     }
 
     /// Puts in what an event of a block does not carry.
@@ -85,6 +104,7 @@ impl Telling {
                 let cgroup = b.u64();
                 let name = self.names.id(&b.text(16));
                 let mask = self.threads.get(&parent).map_or(NameId::NONE, |t| t.mask);
+                self.ended.remove(&head.tid);
                 self.threads.insert(head.tid, Known { pid, mask });
                 tell(What::Fork { parent: Tid(parent), tid, pid: Pid(pid), name });
                 tell(priority(tid, prio, policy, nice));
@@ -100,13 +120,13 @@ impl Telling {
                 let (pid, old) = (b.i32(), b.i32());
                 let file = self.names.id(&b.text(256));
                 if old != head.tid {
-                    self.threads.remove(&old);
+                    self.ended.insert(old);
                 }
                 tell(What::Exec { tid, pid: Pid(pid), file });
             }
             wire::EXIT => {
                 let pid = b.i32();
-                self.threads.remove(&head.tid);
+                self.ended.insert(head.tid);
                 tell(What::Exit { tid, pid: Pid(pid) });
             }
             wire::RENAME => {
@@ -134,7 +154,8 @@ impl Telling {
                 // The kernel tells of a whole process once, by its leader.
                 let mut moved: Vec<i32> = vec![head.tid];
                 if whole {
-                    moved.extend(self.threads.iter().filter(|(t, k)| k.pid == pid && **t != head.tid).map(|(t, _)| *t));
+                    let moves = |t: i32, k: &Known| k.pid == pid && t != head.tid && !self.ended.contains(&t);
+                    moved.extend(self.threads.iter().filter(|(t, k)| moves(**t, k)).map(|(t, _)| *t));
                     moved.sort_unstable();
                 }
                 for thread in moved {
@@ -169,6 +190,28 @@ impl Telling {
                     stack: StackId::NONE,
                     prev_exec: if exec == Ns::MAX { Ns::MIN } else { exec },
                 }));
+            }
+            wire::MARKER => {
+                let text = b.rest();
+                let pid = self.threads.get(&head.tid).map_or(Pid::UNKNOWN, |known| Pid(known.pid));
+                let names = &mut self.names;
+                let mut id = |text: &[u8]| names.id(&String::from_utf8_lossy(text));
+                // Anything that is not in the known words is a moment of that text.
+                tell(ftrace::marker(text, tid, pid, &mut id).unwrap_or_else(|| {
+                    let name = id(text.trim_ascii());
+                    What::Mark(Mark { tid, pid, track: 0, name, edge: MarkEdge::Instant })
+                }));
+            }
+            wire::ENTERED | wire::RETURNED => {
+                let (pid, number) = (Pid(b.i32()), b.u32());
+                let Some((name, stretch)) = self.marks.get(&number).copied() else { return false };
+                let edge = match (stretch, head.of) {
+                    (false, _) => MarkEdge::Instant,
+                    (true, wire::ENTERED) => MarkEdge::Begin,
+                    (true, _) => MarkEdge::End,
+                };
+                // A track of its own: functions nest in themselves, but not in what the program marks by itself.
+                tell(What::Mark(Mark { tid, pid, track: i64::from(number) + 1, name, edge }));
             }
             _ => return false,
         }

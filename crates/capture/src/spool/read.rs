@@ -211,6 +211,7 @@ impl SpoolStream {
             }
             frame::MARK => {
                 self.mark = self.mark.max(b.ns());
+                self.telling.settle();
                 return true;
             }
             frame::END => {
@@ -248,6 +249,10 @@ impl SpoolStream {
             frame::IRQ_NAME => {
                 let number = b.i32();
                 self.telling.irq(number, &String::from_utf8_lossy(b.rest()));
+            }
+            frame::MARK_NAME => {
+                let (number, stretch) = (b.u32(), b.u8() != 0);
+                self.telling.mark(number, stretch, &String::from_utf8_lossy(b.rest()));
             }
             frame::LOSS => {
                 let (from, to, events) = (b.ns(), b.ns(), b.u64().cast_signed());

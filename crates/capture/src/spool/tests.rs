@@ -126,6 +126,67 @@ fn what_is_noticed_late_keeps_its_time() {
     assert_eq!((events.len(), events.last().unwrap().at), (51, Ns(4000)));
 }
 
+/// A rare record: its head, then `rest`.
+fn rare(of: u8, tid: i32, at: u64, rest: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![wire::KIND_RARE, of, 0, 0];
+    bytes.extend_from_slice(&tid.to_ne_bytes());
+    bytes.extend_from_slice(&at.to_ne_bytes());
+    bytes.extend_from_slice(rest);
+    bytes
+}
+
+/// Thread 7 of process 5 calls mark 1 within itself, passes probe 2, writes to trace_marker and exits; the recorder reads that text
+/// behind the exit, and still knows its process. After the mark it does not: another thread may have that number by then. A call of
+/// a mark that was never named makes no sense.
+#[test]
+fn marks_are_told_with_their_thread_and_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut w = begin(dir.path());
+    w.begin_segment(0).unwrap();
+    for (number, stretch, name) in [(1u32, 1, "request"), (2, 0, "served")] {
+        w.frame(&[&[frame::MARK_NAME], &number.to_ne_bytes(), &[stretch], name.as_bytes()]).unwrap();
+    }
+    w.frame(&[&mark(frame::SNAP_DONE, 100)]).unwrap();
+    let words = |numbers: &[i32]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
+    let fork: Vec<u8> = words(&[5, 5, 7, 5, 120, 0, 0, 0]).into_iter().chain([0; 24]).collect();
+    w.frame(&[&rare(wire::FORK, 7, 200, &fork)]).unwrap();
+    let calls = [(wire::ENTERED, 1), (wire::ENTERED, 1), (wire::RETURNED, 1), (wire::ENTERED, 2), (wire::RETURNED, 1)];
+    for (at, (of, number)) in (300..).step_by(10).zip(calls) {
+        w.frame(&[&rare(of, 7, at, &words(&[5, number]))]).unwrap();
+    }
+    w.frame(&[&rare(wire::EXIT, 7, 500, &words(&[5, 0]))]).unwrap();
+    w.frame(&[&rare(wire::MARKER, 7, 400, b"half way")]).unwrap();
+    w.frame(&[&rare(wire::MARKER, 7, 410, b"B|5|draw")]).unwrap();
+    w.frame(&[&mark(frame::MARK, 600)]).unwrap();
+    w.frame(&[&rare(wire::MARKER, 7, 700, b"E")]).unwrap();
+    w.frame(&[&rare(wire::ENTERED, 7, 800, &words(&[5, 3]))]).unwrap();
+    w.frame(&[&mark(frame::END, 900)]).unwrap();
+    w.flush().unwrap();
+    let (events, names, bad) = read(dir.path());
+    let told: Vec<_> = events
+        .iter()
+        .filter_map(|e| if let What::Mark(m) = e.what { Some((e.at.0, m)) } else { None })
+        .map(|(at, m)| {
+            let name = names.get((m.name.0 as usize).wrapping_sub(1)).map_or("", |n| &**n);
+            (at, m.tid.0, m.pid, m.track, name, m.edge)
+        })
+        .collect();
+    use model::MarkEdge::{Begin, End, Instant};
+    let of = model::Pid(5);
+    let expected = [
+        (300, 7, of, 2, "request", Begin),
+        (310, 7, of, 2, "request", Begin),
+        (320, 7, of, 2, "request", End),
+        (330, 7, of, 3, "served", Instant),
+        (340, 7, of, 2, "request", End),
+        (400, 7, of, 0, "half way", Instant),
+        (410, 7, of, 0, "draw", Begin),
+        (700, 7, model::Pid::UNKNOWN, 0, "", End),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(bad.0.len(), 1, "{bad:?}");
+}
+
 #[test]
 fn without_its_first_segment() {
     let dir = tempfile::tempdir().unwrap();

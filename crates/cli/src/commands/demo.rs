@@ -19,7 +19,7 @@ Examples:
   corewise demo -o demo.cw --duration 10
 
 The workload is a small game without pictures: a frame loop of 60 Hz (Game, Render), workers that meet at the end of each \
-chunk, a streamer that reads and sleeps, audio that wakes every 5 ms, and a hog of nice 19 in the background. Where recording \
+chunk, a streamer that reads and sleeps, audio that wakes every 5 ms, and a hog of nice 19 in the background. As root it marks its frames (corewise table DIR marks). Where recording \
 is not permitted, demo says why and reports a small bundled trace instead.";
 
 /// Record a lively built-in workload for some seconds and print the report

@@ -6,7 +6,7 @@ use crate::folder_name;
 use crate::output::say;
 use crate::progress::Line;
 use crate::spool::Spool;
-use capture::{Backend, CaptureError, Ended, RecordOptions, Recorded, Target};
+use capture::{Backend, CaptureError, Ended, MarkPoint, RecordOptions, Recorded, Target};
 use clap::ValueEnum;
 use engine::{Accounted, PassOptions};
 use std::path::PathBuf;
@@ -18,6 +18,14 @@ Examples:
   corewise record -o run.cw --duration 10          the whole machine, ten seconds
   corewise record -o run.cw --pid 1234             until process 1234 ends
   corewise record -o run.cw --keep 30s -- ./game   a flight recorder: the last 30 seconds are kept
+  corewise record --mark frame=/usr/lib/x86_64-linux-gnu/libvulkan.so.1:vkQueuePresentKHR -- ./game
+  corewise record --mark request=./server:handle_request --mark gc=./server:usdt:vm:gc_begin --pid 1234
+
+What programs write to tracefs' trace_marker is kept (as root, where the kernel copies it): `B|pid|name` and `E|pid` begin and \
+end a stretch of the thread, as Android's atrace has it, and any other text is a moment. --mark makes a stretch of each call of a \
+function, in any process that runs FILE, and a moment of each passing of a USDT probe; a call that does not return by itself \
+(longjmp, an exception) stays open. Each costs the program two traps into the kernel: mark what runs some thousand times a \
+second, not more. `corewise table DIR marks` tells them.
 
 All forms record the switches, wakings and migrations of the whole machine: who ran instead is the point. Without a command, \
 --pid or --duration it ends at Ctrl-C. Events are spooled to DIR/spool as they come and converted at the end; if corewise is \
@@ -50,6 +58,9 @@ pub struct Args {
     /// Leave out the names and command lines of all processes but the command's or --pid's
     #[arg(long)]
     only_focus: bool,
+    /// Mark each call of a function, by its symbol in a program or library, or FILE:usdt:PROVIDER:PROBE; may be repeated
+    #[arg(long, value_name = "NAME=FILE:SYMBOL")]
+    mark: Vec<MarkPoint>,
     /// How the kernel is asked; auto: BPF where it works, else perf events
     #[arg(long, default_value = "auto")]
     backend: By,
@@ -86,6 +97,7 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
     options.irq = args.irq;
     options.keep = args.keep;
     options.only_focus = args.only_focus;
+    options.marks = args.mark;
     options.backend = match args.backend {
         By::Auto => Backend::Auto,
         By::Bpf => Backend::Bpf,

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! Game       frame 60 Hz: simulate ─ hand out chunks ─ meet ─▶ Render: draw ─ wait for the "GPU"
-//! Worker1…n                          chunk, chunk…  ─ meet
+//! Worker1…n                          chunk, chunk…  ─ meet           (marks: frame of Game, draw of Render)
 //! Audio      every 5 ms a little      Streamer  read, digest, sleep      Background  nice 19, never sleeps
 //! ```
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::hint::black_box;
-use std::io::{Read, Seek};
+use std::io::{Read, Seek, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, Scope, available_parallelism, sleep};
@@ -24,6 +24,7 @@ pub fn workload(time: Duration) {
     let workers = available_parallelism().map_or(2, usize::from).clamp(2, 6);
     let game = Game {
         speed: Speed::measured(),
+        marks: Marks::open(),
         end: Instant::now() + time,
         over: AtomicBool::new(false),
         chunks: Gate::default(),
@@ -102,9 +103,35 @@ fn spin(rounds: u64) {
     black_box(x);
 }
 
+/// Marks in tracefs' `trace_marker`, as Android's atrace writes them, for whoever records; none where it may not be written.
+struct Marks(Option<File>);
+
+impl Marks {
+    fn open() -> Self {
+        let places = ["/sys/kernel/tracing/trace_marker", "/sys/kernel/debug/tracing/trace_marker"];
+        Self(places.into_iter().find_map(|path| OpenOptions::new().write(true).open(path).ok()))
+    }
+
+    fn begin(&self, name: &str) {
+        self.write(&format!("B|{}|{name}", std::process::id()));
+    }
+
+    fn end(&self) {
+        self.write(&format!("E|{}", std::process::id()));
+    }
+
+    /// One call of the kernel is one mark.
+    fn write(&self, words: &str) {
+        if let Some(mut file) = self.0.as_ref() {
+            let _ = file.write(words.as_bytes());
+        }
+    }
+}
+
 /// What the threads share.
 struct Game {
     speed: Speed,
+    marks: Marks,
     end: Instant,
     over: AtomicBool,
     chunks: Gate,
@@ -121,11 +148,13 @@ impl Game {
     fn play(&self) {
         let mut next = Instant::now();
         while Instant::now() < self.end {
+            self.marks.begin("frame");
             self.speed.work(1_500);
             self.chunks.raise();
             self.speed.work(500);
             self.meet.wait();
             self.frames.raise();
+            self.marks.end();
             next += FRAME;
             let now = Instant::now();
             if next > now {
@@ -147,9 +176,11 @@ impl Game {
             if self.is_over() {
                 return;
             }
+            self.marks.begin("draw");
             self.speed.work(4_000);
             sleep(Duration::from_millis(2));
             self.speed.work(500);
+            self.marks.end();
         }
     }
 

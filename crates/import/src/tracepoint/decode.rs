@@ -1,7 +1,8 @@
 //! From a tracepoint's raw record to what happened.
 
-use super::format::{ByteOrder, EventFormat, Field};
+use super::format::{EventFormat, Field};
 use super::states::States;
+use ftrace::ByteOrder;
 use model::{Batch, CpuId, IrqKind, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
 

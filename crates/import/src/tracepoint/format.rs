@@ -1,33 +1,6 @@
 //! The kernel's description of a tracepoint's record: `name:`, `ID:`, `format:` with a line a field, `print fmt:`.
 
-/// Byte order of a recording.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ByteOrder {
-    Little,
-    Big,
-}
-
-impl ByteOrder {
-    pub(crate) fn u16(self, b: [u8; 2]) -> u16 {
-        if self == Self::Little { u16::from_le_bytes(b) } else { u16::from_be_bytes(b) }
-    }
-    pub(crate) fn u32(self, b: [u8; 4]) -> u32 {
-        if self == Self::Little { u32::from_le_bytes(b) } else { u32::from_be_bytes(b) }
-    }
-    pub(crate) fn u64(self, b: [u8; 8]) -> u64 {
-        if self == Self::Little { u64::from_le_bytes(b) } else { u64::from_be_bytes(b) }
-    }
-    /// Reads at an offset; `None` beyond the end.
-    pub(crate) fn u16_at(self, bytes: &[u8], at: usize) -> Option<u16> {
-        Some(self.u16(*bytes.get(at..)?.first_chunk()?))
-    }
-    pub(crate) fn u32_at(self, bytes: &[u8], at: usize) -> Option<u32> {
-        Some(self.u32(*bytes.get(at..)?.first_chunk()?))
-    }
-    pub(crate) fn u64_at(self, bytes: &[u8], at: usize) -> Option<u64> {
-        Some(self.u64(*bytes.get(at..)?.first_chunk()?))
-    }
-}
+use ftrace::ByteOrder;
 
 /// A field of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -3,14 +3,11 @@
 
 mod decode;
 mod format;
-mod marker;
-mod pages;
 mod states;
 mod text;
 
 pub(crate) use decode::{Decoder, Names, Place};
-pub(crate) use format::{ByteOrder, EventFormat, FormatError};
-pub(crate) use marker::marker;
-pub(crate) use pages::{BadPage, Mark, PageLayout};
+pub(crate) use format::EventFormat;
+pub(crate) use ftrace::{BadPage, ByteOrder, Mark, PageLayout, marker};
 pub(crate) use states::States;
 pub(crate) use text::{Arguments, frequency};

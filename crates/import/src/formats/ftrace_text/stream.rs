@@ -96,7 +96,7 @@ impl Events {
             pid => pid,
         };
         let names = &mut self.told.names;
-        Some(marker(text, head.tid, pid, names, out).unwrap_or_else(|| {
+        Some(marker(text, head.tid, pid, &mut |name| names.id(name, out)).unwrap_or_else(|| {
             let name = if text.is_empty() { NameId::NONE } else { names.id(text.trim_ascii(), out) };
             What::Mark(Mark { tid: head.tid, pid, track: 0, name, edge: MarkEdge::Instant })
         }))

@@ -116,7 +116,7 @@ impl<'a> RingStream<'a> {
                 None => count,
             });
         }
-        while let Some(record) = page.records.next() {
+        for record in page.records.by_ref() {
             let record = match record {
                 Ok(record) => record,
                 Err(why) => {

@@ -3,7 +3,7 @@
 use super::options::{self, Buffer, CpuData, Options};
 use super::packed::Codec;
 use super::reader::{Reader, unreadable};
-use crate::tracepoint::{ByteOrder, EventFormat, FormatError, PageLayout};
+use crate::tracepoint::{BadPage, ByteOrder, EventFormat, PageLayout};
 use ingest::{Fatal, ReadSeek};
 use model::CpuId;
 use std::io::{Cursor, Read, Seek, SeekFrom};
@@ -253,7 +253,7 @@ fn header_info<R: Read + Seek>(r: &mut Reader<R>) -> Result<PageLayout, Fatal> {
         let size = r.u64()?;
         let text = r.take(size, LARGEST_FORMAT)?;
         if name == "header_page" {
-            let unknown = |why: FormatError| Fatal::new(why.0, place);
+            let unknown = |why: BadPage| Fatal::new(why.0, place);
             layout = Some(PageLayout::parse(&String::from_utf8_lossy(&text), r.order).map_err(unknown)?);
         }
     }

@@ -71,7 +71,7 @@ impl Records {
             && self.order.u16_at(raw, 0) == Some(id)
         {
             let pid = told.processes.get(&current).copied().unwrap_or(Pid::UNKNOWN);
-            let said = marker(raw.get(text..)?, current, pid, &mut told.names, out);
+            let said = marker(raw.get(text..)?, current, pid, &mut |name| told.names.id(name, out));
             return Some((current, said.unwrap_or(What::Sample)));
         }
         let place = Place { at, current, stack: StackId::default() };

@@ -9,12 +9,12 @@
 //!   trace_event_clock_sync: parent_ts=1.5 | realtime_ts=1500000000000      another clock's reading
 //! ```
 
-use super::Names;
-use model::{Batch, Clock, Mark, MarkEdge, NameId, Pid, Tid, What};
+use model::{Clock, Mark, MarkEdge, NameId, Pid, Tid, What};
 
 /// What a text written into `trace_marker` by thread `tid` says; `None` where it is in none of the known words.
-/// `pid_default` is the thread's process, for texts that do not name it.
-pub(crate) fn marker(text: &[u8], tid: Tid, pid_default: Pid, names: &mut Names, out: &mut Batch) -> Option<What> {
+/// `pid_default` is the thread's process, for texts that do not name it; `id` numbers the names.
+#[must_use]
+pub fn marker(text: &[u8], tid: Tid, pid_default: Pid, id: &mut dyn FnMut(&[u8]) -> NameId) -> Option<What> {
     let text = text.split(|b| *b == 0).next().unwrap_or_default().trim_ascii_end();
     let (kind, rest) = text.split_first()?;
     let rest = match rest.split_first() {
@@ -31,18 +31,18 @@ pub(crate) fn marker(text: &[u8], tid: Tid, pid_default: Pid, names: &mut Names,
     let of_thread = |name, edge| What::Mark(Mark { tid, pid, track: 0, name, edge });
     let of_process = |track, name, edge| What::Mark(Mark { tid: Tid::UNKNOWN, pid, track, name, edge });
     Some(match kind {
-        b'B' => of_thread(names.id(rest, out), MarkEdge::Begin),
+        b'B' => of_thread(id(rest), MarkEdge::Begin),
         b'E' => of_thread(NameId::NONE, MarkEdge::End),
-        b'I' => of_thread(names.id(rest, out), MarkEdge::Instant),
+        b'I' => of_thread(id(rest), MarkEdge::Instant),
         b'S' | b'F' => {
             let (name, cookie) = last_part(rest)?;
             let edge = if *kind == b'S' { MarkEdge::Begin } else { MarkEdge::End };
-            of_process(integer(cookie)?, names.id(name, out), edge)
+            of_process(integer(cookie)?, id(name), edge)
         }
         b'G' => {
             let (track, rest) = part(rest);
             let (name, cookie) = last_part(rest)?;
-            of_process(track_of(track, integer(cookie)?), names.id(name, out), MarkEdge::Begin)
+            of_process(track_of(track, integer(cookie)?), id(name), MarkEdge::Begin)
         }
         b'H' => {
             let (track, rest) = part(rest);
@@ -51,12 +51,12 @@ pub(crate) fn marker(text: &[u8], tid: Tid, pid_default: Pid, names: &mut Names,
         }
         b'N' => {
             let (track, name) = part(rest);
-            of_process(track_of(track, 0), names.id(name, out), MarkEdge::Instant)
+            of_process(track_of(track, 0), id(name), MarkEdge::Instant)
         }
         b'C' => {
             let (name, rest) = part(rest);
             let value = std::str::from_utf8(part(rest).0).ok()?.trim().parse::<f64>().ok()?;
-            What::Value { pid, name: names.id(name, out), value }
+            What::Value { pid, name: id(name), value }
         }
         _ => return None,
     })
@@ -105,9 +105,12 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> (Option<What>, Vec<String>) {
-        let (mut names, mut out) = (Names::new(), Batch::default());
-        let what = marker(text.as_bytes(), Tid(7), Pid(5), &mut names, &mut out);
-        (what, out.names.into_iter().map(String::from).collect())
+        let mut names = Vec::new();
+        let what = marker(text.as_bytes(), Tid(7), Pid(5), &mut |name| {
+            names.push(String::from_utf8_lossy(name).into_owned());
+            NameId(names.len() as u32)
+        });
+        (what, names)
     }
 
     fn mark(tid: Tid, pid: i32, track: i64, name: u32, edge: MarkEdge) -> Option<What> {

@@ -11,7 +11,7 @@
 //!           29    delta 0: the rest of the page is empty; else the next word is the length of a discarded record
 //! ```
 
-use super::format::{ByteOrder, FormatError};
+use crate::ByteOrder;
 
 /// The largest sub-buffer that Linux can be told to use is 128 pages of 64 KiB.
 const LARGEST: usize = 8 << 20;
@@ -24,7 +24,7 @@ const HIGH: u64 = 0xf8 << 56;
 
 /// Where a page's fields lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct PageLayout {
+pub struct PageLayout {
     order: ByteOrder,
     commit: usize,
     /// 4 or 8: the size of the kernel's `long`.
@@ -35,54 +35,68 @@ pub(crate) struct PageLayout {
 
 /// What is wrong with a page; reading goes on with the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct BadPage(pub(crate) &'static str);
+pub struct BadPage(
+    /// In words.
+    pub &'static str,
+);
 
 impl PageLayout {
     /// What 64-bit kernels with pages of 4 KiB write.
-    pub(crate) fn usual(order: ByteOrder) -> Self {
+    #[must_use]
+    pub fn usual(order: ByteOrder) -> Self {
         Self { order, commit: 8, long: 8, data: 16, size: 4096 }
     }
 
     /// Reads `header_page`.
-    pub(crate) fn parse(text: &str, order: ByteOrder) -> Result<Self, FormatError> {
+    ///
+    /// # Errors
+    /// A sentence, where it describes no page.
+    pub fn parse(text: &str, order: ByteOrder) -> Result<Self, BadPage> {
         let field = |name: &str| {
             let line = text.lines().find(|l| l.split(';').next().is_some_and(|d| d.trim_end().ends_with(name)))?;
             let number = |key: &str| line.split(';').find_map(|p| p.trim().strip_prefix(key)?.trim().parse().ok());
             Some((number("offset:")?, number("size:")?))
         };
         let (commit, data): ((usize, usize), (usize, usize)) =
-            field(" commit").zip(field(" data")).ok_or(FormatError("header_page lacks `commit` or `data`"))?;
+            field(" commit").zip(field(" data")).ok_or(BadPage("header_page lacks `commit` or `data`"))?;
         let fits = commit.0 >= 8 && matches!(commit.1, 4 | 8) && data.0 >= commit.0 + commit.1 && data.0 <= 64;
         let size = data.0.checked_add(data.1).filter(|size| fits && data.1 >= 64 && *size <= LARGEST);
-        let size = size.ok_or(FormatError("header_page tells sizes that no kernel has"))?;
+        let size = size.ok_or(BadPage("header_page tells sizes that no kernel has"))?;
         Ok(Self { order, commit: commit.0, long: commit.1, data: data.0, size })
     }
 
     /// The same, of the other byte order.
-    pub(crate) fn with_order(self, order: ByteOrder) -> Self {
+    #[must_use]
+    pub fn with_order(self, order: ByteOrder) -> Self {
         Self { order, ..self }
     }
 
     /// The order of the bytes.
-    pub(crate) fn order(&self) -> ByteOrder {
+    #[must_use]
+    pub fn order(&self) -> ByteOrder {
         self.order
     }
 
     /// Whether a buffer that begins with these bytes is of this layout: its first page does not hold more than it can.
-    pub(crate) fn is_first(&self, head: &[u8]) -> bool {
+    #[must_use]
+    pub fn is_first(&self, head: &[u8]) -> bool {
         let commit = self.long_at(head, self.commit);
         let used = commit.filter(|commit| commit & !(USED | MISSED | MISSED_STORED) == 0).map(|commit| commit & USED);
         used.is_some_and(|used| used <= (self.size - self.data) as u64)
     }
 
     /// Bytes of a page.
-    pub(crate) fn size(&self) -> usize {
+    #[must_use]
+    pub fn size(&self) -> usize {
         self.size
     }
 
     /// Opens a page.
+    ///
+    /// # Errors
+    /// Where it is shorter than it says.
     #[inline]
-    pub(crate) fn open<'p>(&self, page: &'p [u8]) -> Result<Page<'p>, BadPage> {
+    pub fn open<'p>(&self, page: &'p [u8]) -> Result<Page<'p>, BadPage> {
         const SHORT: BadPage = BadPage("a ring-buffer page that is cut off");
         let time = self.order.u64_at(page, 0).ok_or(SHORT)?;
         let commit = self.long_at(page, self.commit).ok_or(SHORT)?;
@@ -104,49 +118,52 @@ impl PageLayout {
     }
 
     /// Where a page's records begin.
-    pub(crate) fn data(&self) -> usize {
+    #[must_use]
+    pub fn data(&self) -> usize {
         self.data
     }
 }
 
 /// A page.
-pub(crate) struct Page<'p> {
+pub struct Page<'p> {
     /// How many events were lost before its first, −1 where the kernel did not count them.
-    pub(crate) missed: Option<i64>,
+    pub missed: Option<i64>,
     /// Its records.
-    pub(crate) records: Records<'p>,
+    pub records: Records<'p>,
 }
 
 /// A place on a page.
 #[derive(Clone, Copy)]
-pub(crate) struct Mark {
+pub struct Mark {
     at: usize,
     time: u64,
 }
 
 /// A record of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct PageRecord<'p> {
+pub struct PageRecord<'p> {
     /// On the buffer's clock.
-    pub(crate) time: u64,
+    pub time: u64,
     /// Where it stands in the page's data.
-    pub(crate) at: usize,
+    pub at: usize,
     /// The tracepoint's bytes.
-    pub(crate) raw: &'p [u8],
+    pub raw: &'p [u8],
 }
 
 /// Reads a page's records in turn.
-pub(crate) struct Records<'p> {
+pub struct Records<'p> {
     order: ByteOrder,
     data: &'p [u8],
     at: usize,
     time: u64,
 }
 
-impl<'p> Records<'p> {
-    /// The next record; an error ends the page.
+impl<'p> Iterator for Records<'p> {
+    /// An error ends the page.
+    type Item = Result<PageRecord<'p>, BadPage>;
+
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<Result<PageRecord<'p>, BadPage>> {
+    fn next(&mut self) -> Option<Self::Item> {
         loop {
             let at = self.at;
             let word = self.order.u32_at(self.data, at)?;
@@ -193,7 +210,9 @@ impl<'p> Records<'p> {
             }
         }
     }
+}
 
+impl<'p> Records<'p> {
     /// Where the record behind this one begins, at a multiple of four; `None` where it reaches beyond the page.
     fn behind(&self, begin: usize, length: usize) -> Option<usize> {
         let end = begin.checked_add(length).filter(|end| *end <= self.data.len())?;
@@ -201,16 +220,17 @@ impl<'p> Records<'p> {
     }
 
     /// How far it was read.
-    pub(crate) fn mark(&self) -> Mark {
+    #[must_use]
+    pub fn mark(&self) -> Mark {
         Mark { at: self.at, time: self.time }
     }
 
     /// Goes on there.
-    pub(crate) fn go_on(&mut self, mark: Mark) {
+    pub fn go_on(&mut self, mark: Mark) {
         (self.at, self.time) = (mark.at, mark.time);
     }
 
-    fn broken(&mut self) -> Option<Result<PageRecord<'p>, BadPage>> {
+    fn broken(&mut self) -> Option<<Self as Iterator>::Item> {
         self.at = self.data.len();
         Some(Err(BadPage("a record that reaches beyond its ring-buffer page")))
     }
@@ -267,7 +287,7 @@ mod tests {
             let mut opened = PageLayout::usual(order).open(&bytes).unwrap();
             assert_eq!(opened.missed, None);
             let mut told = vec![];
-            while let Some(record) = opened.records.next() {
+            for record in opened.records.by_ref() {
                 let record = record.unwrap();
                 let first = order.u32_at(record.raw, 0).unwrap();
                 told.push((record.time, record.raw.len(), first));

@@ -1,0 +1,153 @@
+//! What programs write to tracefs' `trace_marker` while a recording runs.
+//!
+//! No program can be attached where the kernel takes those texts, and the top-level buffer belongs to everybody. So the recorder
+//! makes an instance of its own, `instances/corewise-PID`, to which the kernel copies them (its option `copy_trace_marker`), on the
+//! recording's clock, and reads its pages. Nothing else in tracefs is touched; the instance goes with the recorder, and what a
+//! killed recorder left goes when the next one starts.
+
+use crate::perf_events::fields;
+use crate::wire;
+use ftrace::{ByteOrder, PageLayout};
+use std::fs::{File, OpenOptions};
+use std::io::{Error, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// What the instances of recorders are called, before the recorder's process number.
+const OWN: &str = "corewise-";
+/// Of each CPU: some ten thousand texts between two looks.
+const BUFFER_KB: &str = "1024";
+/// Pages of a CPU that one look reads at most: twice the buffer, or a program that writes without end would keep us here.
+const MOST_PAGES: usize = 512;
+
+/// An instance at work.
+pub struct TraceMarker {
+    dir: PathBuf,
+    cpus: Vec<(u16, File)>,
+    layout: PageLayout,
+    /// Number of the tracepoint `print`, and where its thread and its text stand.
+    print: (u16, usize, usize),
+    page: Vec<u8>,
+    /// Texts that were lost.
+    pub lost: u64,
+}
+
+impl TraceMarker {
+    /// Makes the instance.
+    ///
+    /// # Errors
+    /// Why it cannot be done, in words.
+    pub fn start() -> Result<Self, String> {
+        let root = TRACEFS.into_iter().map(Path::new).find(|dir| dir.join("instances").exists());
+        let root = root.ok_or(if crate::rights::is_root() {
+            "tracefs is not mounted (sudo mount -t tracefs nodev /sys/kernel/tracing)"
+        } else {
+            "only root may read tracefs"
+        })?;
+        remove_left_behind(&root.join("instances"));
+        let dir = root.join("instances").join(format!("{OWN}{}", std::process::id()));
+        std::fs::create_dir(&dir).map_err(|why| match why.kind() {
+            ErrorKind::PermissionDenied => "only root may make an instance of tracefs".to_owned(),
+            _ => format!("{}: {why}", dir.display()),
+        })?;
+        // From here on dropping it removes the instance.
+        let mut made = Self {
+            dir,
+            cpus: Vec::new(),
+            layout: PageLayout::usual(ORDER),
+            print: Default::default(),
+            page: Vec::new(),
+            lost: 0,
+        };
+        made.prepare(root)?;
+        Ok(made)
+    }
+
+    fn prepare(&mut self, root: &Path) -> Result<(), String> {
+        let copy = self.dir.join("options/copy_trace_marker");
+        if !copy.exists() {
+            return Err("this kernel gives them to one reader only (tracefs has no option copy_trace_marker)".into());
+        }
+        let said = |path: &Path, why: Error| format!("{}: {why}", path.display());
+        let read = |path: PathBuf| read_at_once(&path).map_err(|why| said(&path, why));
+        self.layout = PageLayout::parse(&read(root.join("events/header_page"))?, ORDER).map_err(|bad| bad.0)?;
+        let format = read(root.join("events/ftrace/print/format"))?;
+        let id = format.lines().find_map(|line| line.strip_prefix("ID:")?.trim().parse().ok());
+        let fields = fields(&format);
+        let at = |name: &str| fields.get(name).map(|field| field.0);
+        let print = id.zip(at("common_pid")).zip(at("buf")).map(|((id, pid), text)| (id, pid, text));
+        self.print = print.ok_or("this kernel describes them in a way that is not known")?;
+        self.page = vec![0; self.layout.size()];
+        let write = |path: PathBuf, text: &str| std::fs::write(&path, text).map_err(|why| said(&path, why));
+        write(self.dir.join("trace_clock"), "mono")?;
+        write(self.dir.join("buffer_size_kb"), BUFFER_KB)?;
+        let cpus = std::fs::read_dir(self.dir.join("per_cpu")).map_err(|why| said(&self.dir, why))?;
+        for cpu in cpus.flatten() {
+            let number = cpu.file_name().to_str().and_then(|name| name.strip_prefix("cpu")?.parse().ok());
+            let path = cpu.path().join("trace_pipe_raw");
+            let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&path);
+            if let Some(number) = number {
+                self.cpus.push((number, file.map_err(|why| said(&path, why))?));
+            }
+        }
+        write(copy, "1")
+    }
+
+    /// Hands every text that is there to `take`, as a rare record.
+    pub fn drain(&mut self, take: &mut dyn FnMut(&[u8])) {
+        let mut record = Vec::new();
+        for (cpu, file) in &mut self.cpus {
+            for _ in 0..MOST_PAGES {
+                // Nothing there is an error here (EAGAIN); so is an instance that somebody removed: both end it.
+                let Ok(length @ 1..) = file.read(&mut self.page) else { break };
+                let Ok(page) = self.layout.open(&self.page[..length]) else { break };
+                self.lost += page.missed.map_or(0, |n| u64::try_from(n).unwrap_or(1));
+                for entry in page.records.map_while(Result::ok) {
+                    let number = |at| ORDER.u32_at(entry.raw, at);
+                    let (of, tid, text) = self.print;
+                    if ORDER.u16_at(entry.raw, 0) != Some(of) {
+                        continue;
+                    }
+                    let (Some(tid), Some(text)) = (number(tid), entry.raw.get(text..)) else { continue };
+                    let text = text.split(|b| *b == 0).next().unwrap_or_default();
+                    record.clear();
+                    record.extend_from_slice(&[wire::KIND_RARE, wire::MARKER]);
+                    record.extend_from_slice(&cpu.to_ne_bytes());
+                    record.extend_from_slice(&tid.to_ne_bytes());
+                    record.extend_from_slice(&entry.time.to_ne_bytes());
+                    record.extend_from_slice(text.trim_ascii_end());
+                    take(&record);
+                }
+            }
+        }
+    }
+}
+
+/// Reads a short file of tracefs by one call: Linux hands out `header_page` only as far as the first one asks.
+fn read_at_once(path: &Path) -> std::io::Result<String> {
+    let mut bytes = [0; 4096];
+    let length = File::open(path)?.read(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
+}
+
+const ORDER: ByteOrder = if cfg!(target_endian = "little") { ByteOrder::Little } else { ByteOrder::Big };
+
+impl Drop for TraceMarker {
+    fn drop(&mut self) {
+        // An instance cannot be removed while somebody has a file of it open.
+        self.cpus.clear();
+        let _ = std::fs::remove_dir(&self.dir);
+    }
+}
+
+/// Removes the instances of recorders that are gone. The kernel refuses it where one lives unseen, in another pid namespace.
+fn remove_left_behind(instances: &Path) {
+    for instance in std::fs::read_dir(instances).into_iter().flatten().flatten() {
+        let name = instance.file_name();
+        let recorder = name.to_str().and_then(|name| name.strip_prefix(OWN)?.parse::<u32>().ok());
+        if recorder.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = std::fs::remove_dir(instance.path());
+        }
+    }
+}

@@ -1,0 +1,42 @@
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* As sys/sdt.h writes a probe: a nop, and a note that tells where it is. */
+#define PROBE                                                                                                             \
+	__asm__ volatile("990: nop\n"                                                                                         \
+			 ".pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n"                                                      \
+			 ".4byte 992f-991f, 994f-993f, 3\n"                                                                          \
+			 "991: .asciz \"stapsdt\"\n992: .balign 4\n"                                                                 \
+			 "993: .8byte 990b\n.8byte _.stapsdt.base\n.8byte 0\n"                                                       \
+			 ".asciz \"server\"\n.asciz \"served\"\n.asciz \"\"\n"                                                       \
+			 "994: .balign 4\n.popsection\n"                                                                             \
+			 ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"                                     \
+			 ".weak _.stapsdt.base\n.hidden _.stapsdt.base\n"                                                            \
+			 "_.stapsdt.base: .space 1\n.popsection\n")
+
+__attribute__((noinline)) void handle_request(int depth)
+{
+	struct timespec pause = { 0, 2000000 };
+	nanosleep(&pause, 0);
+	if (depth)
+		handle_request(depth - 1);
+	__asm__ volatile("");
+}
+
+int main(void)
+{
+	int marker = open("/sys/kernel/tracing/trace_marker", O_WRONLY);
+	char text[64];
+	for (int n = 0; n < 20; n++) {
+		sprintf(text, "B|%d|draw", getpid());
+		if (write(marker, text, strlen(text)) < 0) {}
+		handle_request(n == 0);
+		PROBE;
+		if (write(marker, "E", 1) < 0) {}
+	}
+	if (write(marker, "all done\n", 9) < 0) {}
+	return 0;
+}
