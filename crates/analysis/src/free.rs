@@ -147,6 +147,16 @@ impl Cpu {
 }
 
 impl Now {
+    fn put(&mut self, place: usize, state: CpuState) {
+        self.idle.put(place, state == CpuState::Idle);
+        self.unknown.put(place, state == CpuState::Unknown);
+    }
+
+    /// Whether any is idle, or unknown.
+    fn any(&self) -> (bool, bool) {
+        (!self.idle.is_empty(), !self.unknown.is_empty())
+    }
+
     fn finds(&self, set: &Bits, class: u32) -> Finds {
         let of_class = &self.classes[class as usize];
         let mut seen = [0; 6];
@@ -199,10 +209,15 @@ impl Free {
             }
         }
         (cpu.state, cpu.since) = (state, now);
-        self.now.idle.put(place, state == CpuState::Idle);
-        self.now.unknown.put(place, state == CpuState::Unknown);
+        let any = self.now.any();
+        self.now.put(place, state);
+        let any_changes = any != self.now.any();
         for ((set, class), clock) in self.clocks.iter_mut() {
-            clock.find(self.now.finds(&world.set(set).cpus, class), now);
+            // Of CPUs where a thread is not allowed it matters only whether there is any.
+            let set = &world.set(set).cpus;
+            if any_changes || set.has(place) {
+                clock.find(self.now.finds(set, class), now);
+            }
         }
     }
 

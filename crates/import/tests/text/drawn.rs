@@ -31,7 +31,7 @@ fn as_ftrace(script: &str) -> String {
         let (comm, tid) = task.split_once(' ').unwrap();
         format!(
             "{comm:>16}-{tid:<7} [{cpu}] d..3. {time}: {}\n",
-            rest.replacen("sched:", "", 1).replacen("power:", "", 1)
+            rest.replacen("sched:", "", 1).replacen("power:", "", 1).replacen("syscalls:", "", 1)
         )
     };
     script.lines().map(line).collect()
@@ -44,7 +44,9 @@ fn what_is_printed_is_read() {
         let mut batch: Batch = Random { mode, seed, steps: 400 }.batch();
         batch.events.sort_by_key(|e| e.at);
         let script = testkit::perf_script::render(&batch);
-        let Some(first) = batch.events.iter().find(|e| kept(e).is_some() || matches!(e.what, What::Sample)) else {
+        let Some(first) =
+            batch.events.iter().find(|e| kept(e).is_some() || matches!(e.what, What::Sample | What::Affinity { .. }))
+        else {
             continue;
         };
         let origin = first.at;
