@@ -28,7 +28,8 @@ pub struct MarkPoint {
 /// What in a file is marked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MarkPlace {
-    /// A function by its symbol: a stretch from its entry to its return.
+    /// A function by its symbol: a stretch from its entry to its return. Linux sees the returns of 64 calls within each other at
+    /// most; the returns of deeper ones are missing, and their stretches end with those around them.
     Function(String),
     /// A USDT probe: a moment each time it is passed.
     Probe {

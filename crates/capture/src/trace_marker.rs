@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// What the instances of recorders are called, before the recorder's process number.
 const OWN: &str = "corewise-";
-/// Of each CPU: some ten thousand texts between two looks.
-const BUFFER_KB: &str = "1024";
+/// KB for the texts between two looks, of all CPUs together and of each: some ten thousand texts.
+const BUFFERS: usize = 16 << 10;
+const BUFFER: std::ops::RangeInclusive<usize> = 64..=1024;
 /// Pages of a CPU that one look reads at most: twice the buffer, or a program that writes without end would keep us here.
 const MOST_PAGES: usize = 512;
 
@@ -81,7 +82,9 @@ impl TraceMarker {
         self.page = vec![0; self.layout.size()];
         let write = |path: PathBuf, text: &str| std::fs::write(&path, text).map_err(|why| said(&path, why));
         write(self.dir.join("trace_clock"), "mono")?;
-        write(self.dir.join("buffer_size_kb"), BUFFER_KB)?;
+        let each = BUFFERS / crate::tracer::possible_cpus() as usize;
+        let each = each.clamp(*BUFFER.start(), *BUFFER.end());
+        write(self.dir.join("buffer_size_kb"), &each.to_string())?;
         let cpus = std::fs::read_dir(self.dir.join("per_cpu")).map_err(|why| said(&self.dir, why))?;
         for cpu in cpus.flatten() {
             let number = cpu.file_name().to_str().and_then(|name| name.strip_prefix("cpu")?.parse().ok());

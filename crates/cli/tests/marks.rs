@@ -5,10 +5,11 @@ mod support;
 
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use support::{Folder, cannot_record, good, run};
+use std::time::{Duration, Instant};
+use support::{Folder, cannot_record, corewise, good, run};
 
 /// One recording at a time: what it leaves in tracefs is looked at.
 static ONE: Mutex<()> = Mutex::new(());
@@ -18,7 +19,7 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// Compiles the server; `None` says why not.
-fn server(folder: &Folder, test: &str) -> Option<String> {
+fn server(folder: &Folder, test: &str, how: &[&str]) -> Option<String> {
     if let Some(why) = cannot_record() {
         println!("{test}: skipped: this machine cannot be recorded:\n{why}");
         return None;
@@ -26,7 +27,7 @@ fn server(folder: &Folder, test: &str) -> Option<String> {
     let (source, program) = (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/marks/server.c"), folder.name("server"));
     // The one that compiles the BPF programs is there.
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".into());
-    let compiled = Command::new(clang).args(["-O1", "-o", &program, source]).output();
+    let compiled = Command::new(clang).args(["-O1", "-o", &program, source]).args(how).output();
     if !compiled.as_ref().is_ok_and(|done| done.status.success()) {
         println!("{test}: skipped: the server could not be compiled: {compiled:?}");
         return None;
@@ -54,7 +55,7 @@ fn number(row: &Value, column: &str) -> i64 {
 fn calls_of_a_function_and_a_probe_are_marks() {
     let _alone = alone();
     let folder = Folder::new();
-    let Some(server) = server(&folder, "calls") else { return };
+    let Some(server) = server(&folder, "calls", &[]) else { return };
     if !Path::new("/sys/bus/event_source/devices/uprobe").exists() {
         return println!("calls: skipped: this kernel has no uprobes");
     }
@@ -75,12 +76,53 @@ fn calls_of_a_function_and_a_probe_are_marks() {
     assert_eq!((number(served, "count"), number(served, "duration_ns")), (20, 0));
 }
 
+/// Returns of a Go program's functions cannot be watched, or it dies: its calls are moments, and the recording says so.
+#[test]
+fn calls_of_a_go_program_have_no_end() {
+    let _alone = alone();
+    let folder = Folder::new();
+    let Some(server) = server(&folder, "Go", &["-DGO"]) else { return };
+    if !Path::new("/sys/bus/event_source/devices/uprobe").exists() {
+        return println!("Go: skipped: this kernel has no uprobes");
+    }
+    let (dir, request) = (folder.name("run.cw"), format!("request={server}:handle_request"));
+    let ran = run(["record", "-o", &dir, "--backend", "bpf", "--mark", &request, "--", &server]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("Marks of request are moments without an end"), "{}", ran.err);
+    let marks = marks(&dir);
+    let [request] = named(&marks, "server", "request")[..] else { panic!("{marks:?}") };
+    assert_eq!(["count", "open", "duration_ns"].map(|c| number(request, c)), [21, 0, 0]);
+}
+
+/// What a killed recorder left in tracefs goes when the next one starts.
+#[test]
+fn the_next_recorder_clears_up() {
+    let _alone = alone();
+    let folder = Folder::new();
+    let Some(_) = server(&folder, "clearing up", &[]) else { return };
+    let before = instances();
+    let words = ["record", "-o", &folder.name("killed.cw"), "--duration", "60"];
+    let mut killed = corewise(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let own = format!("corewise-{}", killed.id());
+    let end = Instant::now() + Duration::from_secs(20);
+    while !instances().contains(&own) && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    if !instances().contains(&own) {
+        return println!("clearing up: skipped: the recorder made no instance of tracefs here");
+    }
+    good(["record", "-o", &folder.name("next.cw"), "--duration", "200ms"]);
+    assert_eq!(instances(), before);
+}
+
 /// The server draws 20 times around its requests, and says a word at its end.
 #[test]
 fn what_a_program_writes_to_trace_marker_is_kept() {
     let _alone = alone();
     let folder = Folder::new();
-    let Some(server) = server(&folder, "trace_marker") else { return };
+    let Some(server) = server(&folder, "trace_marker", &[]) else { return };
     let before = instances();
     for backend in ["bpf", "perf"] {
         let dir = folder.name(backend);
@@ -111,7 +153,7 @@ fn instances() -> Vec<String> {
 fn a_strangers_words_are_left_out() {
     let _alone = alone();
     let folder = Folder::new();
-    let Some(server) = server(&folder, "strangers") else { return };
+    let Some(server) = server(&folder, "strangers", &[]) else { return };
     let over = AtomicBool::new(false);
     let told = std::thread::scope(|scope| {
         // The server again and again, while two others are recorded.
@@ -141,7 +183,7 @@ fn a_strangers_words_are_left_out() {
 fn what_cannot_be_marked_is_told_and_leaves_nothing() {
     let _alone = alone();
     let folder = Folder::new();
-    let Some(server) = server(&folder, "errors") else { return };
+    let Some(server) = server(&folder, "errors", &[]) else { return };
     let dir = folder.name("run.cw");
     let why = |mark: &str, code: i32| {
         let ran = run(["record", "-o", &dir, "--mark", mark, "--", "true"]);

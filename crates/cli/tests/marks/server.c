@@ -4,13 +4,21 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Counts who watches the probe: whoever does adds to it, and only then the probe is passed. */
+__attribute__((section(".probes"))) volatile unsigned short served_watched;
+
+#ifdef GO
+/* By this one knows a Go program. */
+__attribute__((section(".gopclntab"), used)) static const char lines[] = "none";
+#endif
+
 /* As sys/sdt.h writes a probe: a nop, and a note that tells where it is. */
 #define PROBE                                                                                                             \
 	__asm__ volatile("990: nop\n"                                                                                         \
 			 ".pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n"                                                      \
 			 ".4byte 992f-991f, 994f-993f, 3\n"                                                                          \
 			 "991: .asciz \"stapsdt\"\n992: .balign 4\n"                                                                 \
-			 "993: .8byte 990b\n.8byte _.stapsdt.base\n.8byte 0\n"                                                       \
+			 "993: .8byte 990b\n.8byte _.stapsdt.base\n.8byte served_watched\n"                                          \
 			 ".asciz \"server\"\n.asciz \"served\"\n.asciz \"\"\n"                                                       \
 			 "994: .balign 4\n.popsection\n"                                                                             \
 			 ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"                                     \
@@ -34,7 +42,8 @@ int main(void)
 		sprintf(text, "B|%d|draw", getpid());
 		if (write(marker, text, strlen(text)) < 0) {}
 		handle_request(n == 0);
-		PROBE;
+		if (served_watched)
+			PROBE;
 		if (write(marker, "E", 1) < 0) {}
 	}
 	if (write(marker, "all done\n", 9) < 0) {}
