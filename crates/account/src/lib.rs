@@ -80,6 +80,7 @@ impl Sink for () {
     fn moved(&mut self, _: Move) {}
     #[inline]
     fn marked(&mut self, _: Marked) {}
+    #[inline]
     fn power(&mut self, _: PowerChange) {}
     #[inline]
     fn allowed(&mut self, _: Allowed) {}

@@ -1,24 +1,14 @@
 //! Capabilities of moves, lengths and priorities, by their numbers in shared/CAPABILITIES.md: from the printed figures where they
 //! are there, else from stretches that have them.
-#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test tells why it is skipped
+#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use analysis::{Batch, Context, Running};
 use model::{
     CpuId, CpuState, CpuStretch, Ns, Power, PowerChange, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch,
     Tid, Value,
 };
-use std::path::Path;
+use testkit::figures;
 use topology::{IdleState, Machine};
-
-/// The rows of a printed table, or a word that it is not there.
-fn figures(name: &str) -> Option<Vec<Vec<String>>> {
-    let file = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/figures")).join(name);
-    let Ok(text) = std::fs::read_to_string(&file) else {
-        println!("skipped: {} is not there", file.display());
-        return None;
-    };
-    Some(text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect())
-}
 
 fn ran(thread: i64, cpu: u32, from: i64, to: i64, prio: i16) -> ThreadStretch {
     ThreadStretch {
@@ -58,10 +48,11 @@ fn two_cpus() -> Machine {
 
 #[test]
 fn cap_3_every_priority_of_the_table_is_told_apart() {
-    let Some(rows) = figures("priorities.csv") else { return };
+    let Some(rows) = figures::table("priorities") else { return };
     // One thread a class, which runs for a millisecond at each priority of it.
     let mut stretches = Vec::new();
-    for (class, column) in (1..=6).enumerate() {
+    let classes = ["real_time", "high", "above_normal", "normal", "below_normal", "idle"];
+    for (class, column) in classes.into_iter().enumerate() {
         for (at, row) in rows.iter().enumerate() {
             let from = (at as i64) * 1_000_000;
             stretches.push(ran(class as i64 + 1, 0, from, from + 1_000_000, row[column].parse().unwrap()));
@@ -82,13 +73,13 @@ fn cap_3_every_priority_of_the_table_is_told_apart() {
 
 #[test]
 fn cap_5_residency_by_priority_and_e2() {
-    let Some(rows) = figures("boost_residency.csv") else { return };
+    let Some(rows) = figures::table("boost_residency") else { return };
     // One percent is a millisecond; a band below 8 or above 15 has no time.
     let (mut at, mut stretches) = (0, Vec::new());
     for row in &rows {
-        let time = (row[3].parse::<f64>().unwrap() * 1e6).round() as i64;
+        let time = (row["cpu_share_pct"].parse::<f64>().unwrap() * 1e6).round() as i64;
         if time > 0 {
-            stretches.push(ran(5048, 0, at, at + time, row[2].parse().unwrap()));
+            stretches.push(ran(5048, 0, at, at + time, row["priority_band"].parse().unwrap()));
             at += time;
         }
     }
@@ -96,7 +87,7 @@ fn cap_5_residency_by_priority_and_e2() {
     let percent: Vec<f64> = ints(&table, "running_ns").iter().map(|ns| *ns as f64 / 1e6).collect();
     assert_eq!(ints(&table, "prio"), [11, 12, 13, 14]);
     assert_eq!(percent, [2.46, 86.26, 0.96, 2.93]);
-    let (sum, printed) = (percent.iter().sum::<f64>(), rows[0][1].parse::<f64>().unwrap());
+    let (sum, printed) = (percent.iter().sum::<f64>(), rows[0]["total_cpu_pct"].parse::<f64>().unwrap());
     assert!((sum - 92.61).abs() < 1e-6, "{sum}");
     // E2: the bands are 4.00 points short of the printed total.
     assert!((printed - sum - 4.0).abs() < 1e-6);
@@ -166,18 +157,13 @@ fn cap_66_four_of_five_runs_after_a_wake_are_short() {
 
 #[test]
 fn cap_15_21_runs_sum_to_the_time_by_core_type() {
-    let Some(rows) = figures("thread_by_cpu.csv") else { return };
+    let Some(rows) = figures::table("thread_by_cpu") else { return };
     let ids = "[[cpus]]\nids = \"0-15\"\ntype = \"performance\"\n[[cpus]]\nids = \"16-23\"\ntype = \"efficient\"\n";
     let machine = Machine::from_user(ids).unwrap();
-    let head =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/figures/thread_by_cpu.csv"));
-    let head = head.unwrap();
-    let col = |name| head.lines().next().unwrap().split(',').position(|c| c == name).unwrap();
-    let (cpu, ms) = (col("cpu"), col("cpu_ms"));
     let (mut at, mut stretches) = (1, Vec::new());
     for row in &rows {
-        let time = (row[ms].parse::<f64>().unwrap() * 1e6).round() as i64;
-        stretches.push(ran(13968, row[cpu].parse().unwrap(), at, at + time, 120));
+        let time = (row["cpu_ms"].parse::<f64>().unwrap() * 1e6).round() as i64;
+        stretches.push(ran(13968, row["cpu"].parse().unwrap(), at, at + time, 120));
         at += time;
     }
     let table = table("run_lengths", &machine, at + 1, &stretches, &[]);
