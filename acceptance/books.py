@@ -56,7 +56,7 @@ def run_load(program, folder, args):
         if not args.books_only:
             shutil.rmtree(folder, ignore_errors=True)
             recorder = subprocess.Popen([corewise.BINARY, "record", "-o", folder, *args.extra], stdin=subprocess.DEVNULL)
-            time.sleep(2)  # it attaches within this, while the load does nothing
+            corewise.wait_until_attached(recorder, folder)
         before = books(load.pid)
         os.kill(load.pid, signal.SIGCONT)
         time.sleep(args.seconds)

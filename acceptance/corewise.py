@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,6 +39,18 @@ def rows_of(text):
     """JSON as an array of objects, or one object a line."""
     text = text.strip()
     return json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
+
+
+def wait_until_attached(recorder, folder, patience=30):
+    """Waits until the recorder that writes to a folder has told all threads: from then on nothing is missed."""
+    first = Path(folder) / "spool" / "000000.seg"
+    until = time.monotonic() + patience
+    while recorder.poll() is None and time.monotonic() < until:
+        # A segment is its header until then.
+        if first.exists() and first.stat().st_size > 32:
+            return
+        time.sleep(0.01)
+    sys.exit(f"corewise record: exit {recorder.poll()} before it had attached")
 
 
 def need_binary():

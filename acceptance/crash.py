@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What is left of a recording when the recorder is killed (kill -9, at ten moments) or the disk is full (a small tmpfs).
 
-After each, `corewise recover DIR` must make a trace that passes `corewise check` with no residual. On the full disk the
+The moments count from when the recorder has attached: before that there is nothing to recover, which `recover` must say. After each, `corewise recover DIR` must make a trace that passes `corewise check` with no residual. On the full disk the
 recorder must stop by itself, say so and exit with an error. Exit status 1 where anything of that does not hold.
 """
 
@@ -24,8 +24,9 @@ WITHOUT_PERF = ["sh", "-c", "while :; do echo x; done | while read -r _; do :; d
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--kills", type=int, default=10)
-    args.add_argument("--last", type=float, default=5, help="seconds until the last kill (5)")
+    args.add_argument("--last", type=float, default=5, help="seconds from attaching to the last kill (5)")
     args.add_argument("--disk-mb", type=int, default=8, help="size of the full disk (8)")
+    args.add_argument("--keep", metavar="DIR", help="keep the recordings here")
     args.add_argument("--no-disk", action="store_true", help="without the full disk, which needs root")
     args = args.parse_args()
     corewise.need_binary()
@@ -36,11 +37,13 @@ def main():
     rows = []
     try:
         with tempfile.TemporaryDirectory(prefix="crash-") as tmp:
+            tmp = Path(args.keep or tmp)
+            rows.append(["kill -9 before it attached", *killed_before(tmp / "before.cw")])
             for i in range(args.kills):
-                after = 0.2 + (args.last - 0.2) * i / max(args.kills - 1, 1)
-                rows.append([f"kill -9 after {after:.1f} s", *killed(Path(tmp) / f"kill{i}.cw", after)])
+                after = args.last * i / max(args.kills - 1, 1)
+                rows.append([f"kill -9 after {after:.1f} s", *killed(tmp / f"kill{i}.cw", after)])
             if not args.no_disk:
-                rows.append([f"disk of {args.disk_mb} MB", *full_disk(Path(tmp), args.disk_mb)])
+                rows.append([f"disk of {args.disk_mb} MB", *full_disk(tmp, args.disk_mb)])
     finally:
         os.killpg(load.pid, signal.SIGKILL)
         load.wait()
@@ -60,13 +63,25 @@ def recorder(folder):
 
 def killed(folder, after):
     child = recorder(folder)
+    corewise.wait_until_attached(child, folder)
     time.sleep(after)
     child.kill()
     child.communicate()
-    if not folder.exists():
-        # Killed before it had anything to write: nothing to recover is the right answer.
-        return [child.returncode, "nothing yet", "", "", "", "", "yes" if after < 1 else "NO"]
     return [child.returncode, *recovered(folder)]
+
+
+def killed_before(folder):
+    """Nothing to recover is the right answer, in a sentence."""
+    child = recorder(folder)
+    while not folder.exists() and child.poll() is None:
+        time.sleep(0.001)
+    child.kill()
+    child.communicate()
+    try:
+        corewise.run("recover", folder)
+    except corewise.Refused as why:
+        return [child.returncode, "nothing", "", "", "", "", "yes" if "holds no spool" in str(why) else f"NO: {why}"]
+    return [child.returncode, "yes, too early?", "", "", "", "", "NO"]
 
 
 def full_disk(tmp, megabytes):

@@ -8,7 +8,7 @@ use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, UprobeOpts};
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 
 /// The kernel side, compiled by `build.rs`.
@@ -108,11 +108,14 @@ impl Tracer {
             .map_err(|e| CaptureError::Bpf(format!("this kernel has no BTF (/sys/kernel/btf/vmlinux): {e}")))?;
         let mut lacks = Vec::new();
         let cpus = possible_cpus();
-        let mut has = Wanted { irq, functions: true, marks: !marks.is_empty() };
+        // Some kernels do not let programs attach to functions; everything else does not need it.
+        let mut has = Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty() };
         let object = match open(&btf, cpus, ring_bytes, has, &mut lacks)?.load() {
             Ok(object) => object,
-            Err(_) => {
-                // Some kernels do not let programs attach to functions; everything else does not need it.
+            Err(why_not) => {
+                if !has.functions {
+                    return Err(why("the kernel refused the BPF programs", &why_not));
+                }
                 has.functions = false;
                 lacks.clear();
                 open(&btf, cpus, ring_bytes, has, &mut lacks)?
@@ -365,6 +368,7 @@ fn open(
             "ring" => map.set_max_entries(ring_bytes),
             "blocks" => map.set_max_entries(cpus * wire::LEVELS as u32),
             "pending" => map.set_max_entries(cpus * wire::PENDING),
+            "chains" => map.set_max_entries(cpus),
             name if name.ends_with(".rodata") => {
                 let words = cpus.div_ceil(64).min(16);
                 if let Some(value) = map.initial_value_mut().and_then(|v| v.get_mut(..4)) {
@@ -377,6 +381,36 @@ fn open(
         done.map_err(|e| why("sizing the BPF maps", &e))?;
     }
     Ok(object)
+}
+
+/// Whether the kernel takes a program at a function, one that does nothing: the refusal of a whole object comes late, after most
+/// of it has been verified.
+fn may_watch_functions(btf: &Btf<'_>) -> bool {
+    let Some(function) = btf.type_by_name::<types::Func<'_>>(FUNCTIONS[0].1) else { return false };
+    let mut options = libbpf_sys::bpf_prog_load_opts {
+        sz: size_of::<libbpf_sys::bpf_prog_load_opts>() as _,
+        expected_attach_type: libbpf_sys::BPF_TRACE_FEXIT,
+        attach_btf_id: function.type_id().into(),
+        ..Default::default()
+    };
+    // r0 = 0; exit (opcodes of the UAPI: BPF_ALU64 | BPF_MOV | BPF_K, BPF_JMP | BPF_EXIT).
+    let nothing = [0xb7, 0x95].map(|code| libbpf_sys::bpf_insn { code, ..Default::default() });
+    // SAFETY: name and licence end with 0, and there are as many instructions as is said.
+    let fd = unsafe {
+        libbpf_sys::bpf_prog_load(
+            libbpf_sys::BPF_PROG_TYPE_TRACING,
+            c"may_watch".as_ptr(),
+            c"GPL".as_ptr(),
+            nothing.as_ptr(),
+            nothing.len() as _,
+            &raw mut options,
+        )
+    };
+    if fd >= 0 {
+        // SAFETY: it was opened above, and nobody else knows it.
+        drop(unsafe { OwnedFd::from_raw_fd(fd) });
+    }
+    fd >= 0
 }
 
 fn has_field(btf: &Btf<'_>, of: &str, field: &str) -> bool {

@@ -36,10 +36,11 @@ struct seen {
 	/* Its number, and one of
 	 *
 	 *      BLOCKED      switched out to wait
-	 *      WOKEN_EARLY  woken on its way there, still on its CPU
+	 *      WOKEN_EARLY  woken while it ran, or on its way to wait
 	 *      WOKEN        woken: its next switch-in tells when it was queued */
 	u32 wait;
 	u32 cpu; /* of its last switch-in */
+	u64 early; /* when it was WOKEN_EARLY */
 	u64 books; /* books_of it, at its last switch-out to wait */
 	u64 exec; /* what it had been charged when it was last accounted for (note_charges, came_unseen) */
 };
@@ -286,6 +287,14 @@ INLINE struct seen *seen_of(u32 tid)
 	return map_lookup(&seen, &key);
 }
 
+/* It left at `out` to wait. A waking right before that came upon it on its way: it is queued again as soon as it is off its CPU. An
+ * earlier one kept it from waiting then, and has nothing to do with this. */
+INLINE u32 waits(struct seen *s, u32 tid, u64 out)
+{
+	bool early = s->wait == (tid | WOKEN_EARLY) && (long long)(out - s->early) < EARLY_NS;
+	return tid | (early ? WOKEN : BLOCKED);
+}
+
 /* Blocked, and running again, but nobody told of its waking: whoever woke it is one of those of whom nothing is delivered
  * (came_unseen). The kernel's note of its queueing tells when. */
 NOINLINE int woken_unseen(u32 tid, u64 at)
@@ -393,7 +402,7 @@ INLINE int on_switch(bool preempt, struct task_struct *prev, struct task_struct 
 	if (QUEUE_TIME(prev) && to_wait) {
 		struct seen *s = seen_of(prev->pid);
 		if (s) {
-			s->wait = prev->pid | (s->wait == (prev->pid | WOKEN_EARLY) ? WOKEN : BLOCKED);
+			s->wait = waits(s, prev->pid, now);
 			s->books = books_of(prev);
 		}
 	}
@@ -451,8 +460,13 @@ int sched_waking(u64 *ctx)
 	struct task_struct *p = (void *)ctx[0];
 	if (QUEUE_TIME(p)) {
 		struct seen *s = seen_of(p->pid);
-		if (s)
-			s->wait = p->pid | (p->on_cpu ? WOKEN_EARLY : WOKEN);
+		/* Still on its CPU is not yet early: its switch-out may have come already. */
+		if (s && p->on_cpu && s->wait != (p->pid | BLOCKED)) {
+			s->wait = p->pid | WOKEN_EARLY;
+			s->early = ktime();
+		} else if (s) {
+			s->wait = p->pid | WOKEN;
+		}
 	}
 	return on_wake(p, WAKING);
 }

@@ -16,7 +16,7 @@
  *      H ........... K ........... Y        K's last stay ends where Y came in; H's charge is from `in` to where K came in */
 #define FELLOWS 32
 /* Stays between two moments at which somebody was heard. */
-#define CHAIN 4
+#define CHAIN 8
 
 /* A stay on a CPU, by the run queue's clock. */
 struct stay {
@@ -27,6 +27,32 @@ struct stay {
 	s32 prio;
 };
 
+/* The stays of a CPU between two that were heard, while they are looked into. */
+struct chain {
+	struct stay stays[CHAIN]; /* back from the last */
+	u64 end; /* of the one that is looked for */
+	u64 charged; /* to the one who was heard to come in, since then */
+	u64 again; /* how much of that was charged to it later in the chain */
+	u32 tid; /* who that is */
+	u32 left; /* who left last, of those told */
+	s32 left_prio;
+	bool proved; /* the rest is that one's */
+};
+
+/* As many as CPUs. */
+struct {
+	UINT(type, MAP_ARRAY);
+	UINT(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct chain);
+} chains SEC(".maps");
+
+INLINE struct chain *chain_of_cpu(void)
+{
+	u32 cpu = this_cpu();
+	return map_lookup(&chains, &cpu);
+}
+
 /* What a task was charged, and what was stolen from this CPU at most, explain how long it ran. Too little: somebody else ran
  * meanwhile. Far too much: it ran again since. A little too much is usual, since the charge counts from the clock's last reading
  * before the switch. */
@@ -36,51 +62,58 @@ INLINE bool explains(u64 charged, u64 stolen, u64 ran)
 	return charged + stolen + slack >= ran && charged <= ran + 5 * slack;
 }
 
+/* The end of the last stay of `task`, one of `own->process`, by the run queue's clock: where that was on this CPU, and, with an `until`,
+ * where it is that or must be. One that comes in at `until` has no end of its last stay any more, but what it was charged for it.
+ * Else 0. Not static, and of numbers only, here and below: so the kernel verifies it once, and not once for each way into it. */
+__attribute__((noinline)) u64 stay_ends(u64 task, u64 until, u64 behind)
+{
+	struct task_struct *p = (void *)task;
+	struct block *own = lowest(this_cpu());
+	u32 cpu = 0, tid = 0;
+	u64 from = 0, counted = 0, exec = 0;
+	if (!own || READ(from, p->sched_info.last_arrival) || READ(counted, p->se.exec_start))
+		return 0;
+	if (FIELD_EXISTS(p->thread_info.cpu))
+		READ(cpu, p->thread_info.cpu);
+	/* `behind` holds what was stolen since its end, too. */
+	u64 grown = behind - own->behind, end = counted + behind;
+	long long over = STAY_SLACK_NS + (grown < SLACK_NS ? grown : SLACK_NS), off = end - until;
+	if (cpu != this_cpu())
+		return 0;
+	if (!until)
+		return from < end ? end : 0;
+	if (from >= until)
+		return 0;
+	if (off >= -STAY_SLACK_NS && off <= over)
+		return end;
+	if (end <= until || READ(tid, p->pid) || READ(exec, p->se.sum_exec_runtime))
+		return 0;
+	struct seen *s = seen_of(tid);
+	return s && explains(exec - s->exec, own->stolen, until - from) ? end : 0;
+}
+
 /* Such tasks are of one process: the thread of `h`'s process whose last stay on this CPU ended at `until`, 0 for none; with
- * an `until` of 0 the one whose stay ended last. One that comes in at this very moment has no end of its last stay any more,
- * but what it was charged for it. `behind`: behind_of `h`. Not static, and of numbers only: so the kernel
- * verifies it once, and not once for each way into it. */
+ * an `until` of 0 the one whose stay ended last. `behind`: behind_of `h`. */
 __attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 behind)
 {
 	struct task_struct *of = (void *)h;
 	u64 found = 0, latest = 0;
 	struct signal_struct *process = 0;
 	struct list_head *node = 0, *head = 0;
-	struct block *own = lowest(this_cpu());
-	if (!own || READ(process, of->signal))
+	if (READ(process, of->signal))
 		return 0;
-	/* `behind` holds what was stolen since its end, too. */
-	u64 grown = behind - own->behind;
-	long long over = STAY_SLACK_NS + (grown < SLACK_NS ? grown : SLACK_NS);
 	head = &process->thread_head;
 	node = head;
 	for (u32 i = 0; i < FELLOWS; i++) {
-		u32 cpu = 0;
-		u64 from = 0, charged = 0, exec = 0;
-		u32 tid = 0;
 		if (READ(node, node->next) || node == head)
 			break;
-		struct task_struct *p = (void *)((u8 *)node - FIELD_OFFSET(of->thread_node));
-		if (FIELD_EXISTS(p->thread_info.cpu))
-			READ(cpu, p->thread_info.cpu);
-		if (READ(from, p->sched_info.last_arrival) || READ(charged, p->se.exec_start))
-			return 0;
-		u64 end = charged + behind;
-		long long off = end - until;
-		if (cpu != this_cpu())
-			continue;
-		if (until && from < until && off >= -STAY_SLACK_NS && off <= over)
-			return (u64)p;
-		if (until && from < until && end > until) {
-			if (READ(tid, p->pid) || READ(exec, p->se.sum_exec_runtime))
-				break;
-			struct seen *s = seen_of(tid);
-			if (s && explains(exec - s->exec, own->stolen, until - from))
-				return (u64)p;
-		}
-		if (!until && from < end && end > latest) {
+		u64 task = (u64)node - FIELD_OFFSET(of->thread_node);
+		u64 end = stay_ends(task, until, behind);
+		if (end && until)
+			return task;
+		if (end > latest) {
 			latest = end;
-			found = (u64)p;
+			found = task;
 		}
 	}
 	return found;
@@ -98,10 +131,12 @@ INLINE u64 idle_since(struct block *own, u64 now, u64 behind)
 	return end + own->skew > own->in && now - (end + own->skew) < 5 * SLACK_NS ? end : 0;
 }
 
+/* The last stay of a task; without one it is from 0. */
 INLINE void read_stay(struct stay *s, u64 task)
 {
 	struct task_struct *p = (void *)task;
 	s->task = task;
+	s->from = 0;
 	if (task && (READ(s->from, p->sched_info.last_arrival) || READ(s->tid, p->pid) || READ(s->prio, p->prio) ||
 		     READ(s->exec, p->se.sum_exec_runtime)))
 		s->from = 0;
@@ -139,14 +174,14 @@ __attribute__((noinline)) int note_charges(u32 on)
 }
 
 /* One that nobody heard leave waits: so does the one who hears it come back know that its waking was not heard either. */
-INLINE void left_to_wait(u64 task, u32 tid)
+INLINE void left_to_wait(u64 task, u32 tid, u64 out)
 {
 	struct task_struct *p = (void *)task;
 	u64 delay = 0, count = 0;
 	struct seen *s = seen_of(tid);
 	if (!s || READ(delay, p->sched_info.run_delay) || READ(count, p->sched_info.pcount))
 		return;
-	s->wait = tid | (s->wait == (tid | WOKEN_EARLY) ? WOKEN : BLOCKED);
+	s->wait = waits(s, tid, out);
 	s->books = books(delay, count);
 }
 
@@ -174,6 +209,56 @@ INLINE void came_from_wait(struct seen *s, u64 task, u32 tid, u64 at)
 			woken_unseen(tid, at - (more >> 16));
 	}
 	s->wait = 0;
+}
+
+/* Back from the end: who left there, who left where that one came in, until the rest is that of the one who was heard to come in.
+ * Whether `i` is a stay before which there is more. */
+__attribute__((noinline)) int add_stay(u32 i, u64 behind)
+{
+	struct block *own = lowest(this_cpu());
+	struct chain *chain = chain_of_cpu();
+	if (!own || !chain || i >= CHAIN)
+		return 0;
+	struct stay *s = &chain->stays[i];
+	read_stay(s, stay_until(own->task, chain->end, behind));
+	u64 from = s->from + own->skew;
+	if (!s->from)
+		return 0;
+	if (s->tid == chain->tid) {
+		/* It has not come in since: one stay up to there, some of which was not charged. */
+		chain->proved = from < own->in + STAY_SLACK_NS;
+		chain->again += chain->end - s->from;
+	}
+	if (chain->proved || from <= own->in)
+		return 0;
+	chain->end = s->from;
+	chain->proved = chain->charged >= chain->again &&
+			explains(chain->charged - chain->again, own->stolen, from - own->in);
+	return 1;
+}
+
+/* The switch to stay `i`: its thread came in unheard. */
+__attribute__((noinline)) int tell_stay(u32 i)
+{
+	struct rare_switched r = {};
+	struct block *own = lowest(this_cpu());
+	struct chain *chain = chain_of_cpu();
+	if (!own || !chain || i >= CHAIN)
+		return 0;
+	struct stay *s = &chain->stays[i];
+	r.prev = chain->left;
+	r.prev_prio = chain->left_prio;
+	r.exec = -1;
+	r.code = UNTOLD;
+	r.head.tid = s->tid;
+	r.head.at = s->from + own->skew;
+	r.next_prio = s->prio;
+	came_from_wait(seen_of(s->tid), s->task, s->tid, r.head.at);
+	tell_switch(&r);
+	charged_by_now(s->tid, s->exec);
+	chain->left = s->tid;
+	chain->left_prio = s->prio;
+	return 0;
 }
 
 __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
@@ -216,27 +301,21 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 	/* The idle task is charged nothing. */
 	bool known = !failed && own->tid && pid == own->tid;
 	bool proved = known && explains(charged, own->stolen, at - own->in);
-	/* Back from the end: who left there, who left where that one came in, until the rest is `prev`'s. */
-	struct stay stays[CHAIN];
+	struct chain *chain = chain_of_cpu();
+	if (!chain)
+		return 0;
+	chain->end = until;
+	chain->charged = charged;
+	chain->again = 0;
+	chain->tid = pid;
+	chain->proved = proved;
 	u32 found = 0;
-	u64 again = 0, end = until;
-	for (u32 i = 0; i < CHAIN && known && until && !proved; i++) {
-		struct stay *s = &stays[i];
-		read_stay(s, stay_until(own->task, end, behind));
-		u64 from = s->from + own->skew;
-		if (!s->from)
+	for (u32 i = 0; i < CHAIN && known && until && !chain->proved; i++) {
+		if (!add_stay(i, behind))
 			break;
-		if (s->tid == pid) {
-			/* It has not come in since: one stay up to there, some of which was not charged. */
-			proved = from < own->in + STAY_SLACK_NS;
-			again += end - s->from;
-		}
-		if (proved || from <= own->in)
-			break;
-		end = s->from;
 		found = i + 1;
-		proved = charged >= again && explains(charged - again, own->stolen, from - own->in);
 	}
+	proved = chain->proved;
 	if (!proved)
 		found = 0;
 	if (known)
@@ -244,19 +323,13 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 	r.prev = proved ? pid : -1;
 	r.exec = -1;
 	r.code = UNTOLD;
-	for (u32 left = CHAIN; left > 0; left--) {
-		if (left > found)
-			continue;
-		struct stay *s = &stays[left - 1];
-		r.head.tid = s->tid;
-		r.head.at = s->from + own->skew;
-		r.next_prio = s->prio;
-		came_from_wait(seen_of(s->tid), s->task, s->tid, r.head.at);
-		tell_switch(&r);
-		charged_by_now(s->tid, s->exec);
-		r.prev = s->tid;
-		r.prev_prio = s->prio;
-	}
+	chain->left = r.prev;
+	chain->left_prio = r.prev_prio;
+	for (u32 i = CHAIN; i > 0; i--)
+		if (i <= found)
+			tell_stay(i - 1);
+	r.prev = chain->left;
+	r.prev_prio = chain->left_prio;
 	r.head.tid = came_tid;
 	r.head.at = at;
 	r.next_prio = came_prio;
@@ -269,7 +342,7 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 	own->by_next += found + 1;
 	own->one_sided += !proved;
 	if (QUEUE_TIME(prev) && r.code && r.code < 9 && !exit_state)
-		left_to_wait(own->task, pid);
+		left_to_wait(own->task, pid, at);
 	struct seen *s = seen_of(came_tid);
 	came_from_wait(s, task, came_tid, at);
 	if (s && s->cpu != this_cpu()) {

@@ -36,6 +36,9 @@
 /* One switch reads the run queue's clock once, for who leaves and for who comes; what was charged may lag a little. */
 #define STAY_SLACK_NS 5000ll
 
+/* From a thread's giving up its place in the queue to its switch-out it takes less than this. */
+#define EARLY_NS 50000ll
+
 enum frequent {
 	SWITCH = 1,
 	SWITCH_TOLD,
