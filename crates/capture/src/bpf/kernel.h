@@ -38,6 +38,7 @@ struct thread_info {
 } RELOCATED;
 
 struct rq {
+	u64 nr_switches;
 	u64 clock;
 	u64 clock_task;
 } RELOCATED;

@@ -363,9 +363,18 @@ INLINE u64 behind_of(struct task_struct *p)
 	return rq->clock - rq->clock_task;
 }
 
-INLINE void came_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at, u64 behind)
+/* How many switches the CPU has made on which `p` is; 0: not known. */
+INLINE u64 switches_of(struct task_struct *p)
+{
+	if (!QUEUE_TIME(p))
+		return 0;
+	return p->se.cfs_rq->rq->nr_switches;
+}
+
+INLINE void came_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at, u64 behind, u64 switches)
 {
 	own->behind = behind;
+	own->switches = switches;
 	own->tid = tid;
 	own->in = at;
 	own->exec = exec;
@@ -375,12 +384,13 @@ INLINE void came_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at, u64 
 
 #include "unseen.h"
 
-/* Anything that happens on a CPU shows who runs there. */
-INLINE void look_who_runs(struct block *own, struct task_struct *p, u64 now)
+/* Anything that happens on a CPU shows who runs there. `leaving`: 1 where the switch away from it is counted already. */
+INLINE void look_who_runs(struct block *own, struct task_struct *p, u64 now, u32 leaving)
 {
 	if (unlikely(own->task != (u64)p) && own->in) {
 		own->came = (u64)p;
-		came_unseen(now, behind_of(p));
+		u64 switches = switches_of(p);
+		came_unseen(now, behind_of(p), switches ? switches - leaving : 0);
 	}
 }
 
@@ -393,9 +403,9 @@ INLINE int on_switch(bool preempt, struct task_struct *prev, struct task_struct 
 		return 0;
 	u64 now = ktime();
 	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
-	look_who_runs(own, prev, now);
+	look_who_runs(own, prev, now, 1);
 	read_clock(own, next, now);
-	came_in(own, (u64)next, next->pid, next->se.sum_exec_runtime, now, behind_of(next));
+	came_in(own, (u64)next, next->pid, next->se.sum_exec_runtime, now, behind_of(next), switches_of(next));
 	if (unlikely(own->process && next->tgid == own->process))
 		note_charges(cpu);
 	bool to_wait = code && code < 9 && prev_state && !prev->exit_state;
@@ -524,7 +534,7 @@ int cpu_idle(u64 *ctx)
 	if (!b || !own)
 		return 0;
 	u64 now = ktime();
-	look_who_runs(own, current_task(), now);
+	look_who_runs(own, current_task(), now, 0);
 	room(b, now, word(IDLE, ctx[0], 0));
 	release(b, 8);
 	return 0;
@@ -597,7 +607,7 @@ int hand_over_rest(void *ctx)
 	struct block *own = lowest(this_cpu());
 	int left = 0;
 	if (own)
-		look_who_runs(own, current_task(), ktime());
+		look_who_runs(own, current_task(), ktime(), 0);
 	for (int level = 0; level < LEVELS; level++) {
 		u32 key = first + level;
 		struct block *b = map_lookup(&blocks, &key);

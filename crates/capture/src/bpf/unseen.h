@@ -9,11 +9,13 @@
  *      H -> Y    sched_switch by H: nobody hears it; Y runs, but H came in last
  *      Y -> ...  sched_switch by Y, or what else Y does: here it is noticed, and told with the kernel's own time of Y's arrival
  *
- * Between H and Y other such tasks may have run, and H again. Who ran is told only where the kernel's books prove it for
- * all of the time; otherwise nobody knows who left. The books are what H was charged, and the last stay of each such task:
+ * Between H and Y other such tasks may have run, and H again. The kernel counts each CPU's switches, so how many stays there were is
+ * known. Whose is told by the last stay of each such task, back from Y:
  *
  *      in            from          until
- *      H ........... K ........... Y        K's last stay ends where Y came in; H's charge is from `in` to where K came in */
+ *      H ........... K ........... Y        two switches: K's last stay ends where Y came in, H left where K came in
+ *
+ * Where one of them has come in again since, its earlier stay is not kept, and who left there is not known. */
 #define FELLOWS 32
 /* Stays between two moments at which somebody was heard. */
 #define CHAIN 8
@@ -31,12 +33,8 @@ struct stay {
 struct chain {
 	struct stay stays[CHAIN]; /* back from the last */
 	u64 end; /* of the one that is looked for */
-	u64 charged; /* to the one who was heard to come in, since then */
-	u64 again; /* how much of that was charged to it later in the chain */
-	u32 tid; /* who that is */
 	u32 left; /* who left last, of those told */
 	s32 left_prio;
-	bool proved; /* the rest is that one's */
 };
 
 /* As many as CPUs. */
@@ -62,10 +60,10 @@ INLINE bool explains(u64 charged, u64 stolen, u64 ran)
 	return charged + stolen + slack >= ran && charged <= ran + 5 * slack;
 }
 
-/* The end of the last stay of `task`, one of `own->process`, by the run queue's clock: where that was on this CPU, and, with an `until`,
- * where it is that or must be. One that comes in at `until` has no end of its last stay any more, but what it was charged for it.
+/* When the last stay of `task`, one of `own->process`, began, by the run queue's clock: where that was on this CPU, since `own->in`,
+ * and, with an `until`, ended there. One that comes in at `until` has no end of its last stay any more, but what it was charged for it.
  * Else 0. Not static, and of numbers only, here and below: so the kernel verifies it once, and not once for each way into it. */
-__attribute__((noinline)) u64 stay_ends(u64 task, u64 until, u64 behind)
+__attribute__((noinline)) u64 stay_from(u64 task, u64 until, u64 behind)
 {
 	struct task_struct *p = (void *)task;
 	struct block *own = lowest(this_cpu());
@@ -75,25 +73,25 @@ __attribute__((noinline)) u64 stay_ends(u64 task, u64 until, u64 behind)
 		return 0;
 	if (FIELD_EXISTS(p->thread_info.cpu))
 		READ(cpu, p->thread_info.cpu);
-	/* `behind` holds what was stolen since its end, too. */
-	u64 grown = behind - own->behind, end = counted + behind;
-	long long over = STAY_SLACK_NS + (grown < SLACK_NS ? grown : SLACK_NS), off = end - until;
 	if (cpu != this_cpu())
 		return 0;
 	if (!until)
-		return from < end ? end : 0;
-	if (from >= until)
+		return from;
+	if (from >= until || from + own->skew <= own->in)
 		return 0;
-	if (off >= -STAY_SLACK_NS && off <= over)
-		return end;
+	/* `behind` holds what was stolen since its end, too. */
+	u64 grown = behind - own->behind, end = counted + behind;
+	long long off = end - until;
+	if (off >= -STAY_SLACK_NS && off <= (long long)grown + STAY_SLACK_NS)
+		return from;
 	if (end <= until || READ(tid, p->pid) || READ(exec, p->se.sum_exec_runtime))
 		return 0;
 	struct seen *s = seen_of(tid);
-	return s && explains(exec - s->exec, own->stolen, until - from) ? end : 0;
+	return s && explains(exec - s->exec, own->stolen, until - from) ? from : 0;
 }
 
 /* Such tasks are of one process: the thread of `h`'s process whose last stay on this CPU ended at `until`, 0 for none; with
- * an `until` of 0 the one whose stay ended last. `behind`: behind_of `h`. */
+ * an `until` of 0 the one whose stay began last. `behind`: behind_of `h`. */
 __attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 behind)
 {
 	struct task_struct *of = (void *)h;
@@ -108,11 +106,9 @@ __attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 behind)
 		if (READ(node, node->next) || node == head)
 			break;
 		u64 task = (u64)node - FIELD_OFFSET(of->thread_node);
-		u64 end = stay_ends(task, until, behind);
-		if (end && until)
-			return task;
-		if (end > latest) {
-			latest = end;
+		u64 from = stay_from(task, until, behind);
+		if (from > latest) {
+			latest = from;
 			found = task;
 		}
 	}
@@ -211,8 +207,7 @@ INLINE void came_from_wait(struct seen *s, u64 task, u32 tid, u64 at)
 	s->wait = 0;
 }
 
-/* Back from the end: who left there, who left where that one came in, until the rest is that of the one who was heard to come in.
- * Whether `i` is a stay before which there is more. */
+/* Back from the end: who left there is stay `i`, and the next one ends where it came in. Whether that is known. */
 __attribute__((noinline)) int add_stay(u32 i, u64 behind)
 {
 	struct block *own = lowest(this_cpu());
@@ -221,20 +216,8 @@ __attribute__((noinline)) int add_stay(u32 i, u64 behind)
 		return 0;
 	struct stay *s = &chain->stays[i];
 	read_stay(s, stay_until(own->task, chain->end, behind));
-	u64 from = s->from + own->skew;
-	if (!s->from)
-		return 0;
-	if (s->tid == chain->tid) {
-		/* It has not come in since: one stay up to there, some of which was not charged. */
-		chain->proved = from < own->in + STAY_SLACK_NS;
-		chain->again += chain->end - s->from;
-	}
-	if (chain->proved || from <= own->in)
-		return 0;
 	chain->end = s->from;
-	chain->proved = chain->charged >= chain->again &&
-			explains(chain->charged - chain->again, own->stolen, from - own->in);
-	return 1;
+	return s->from != 0;
 }
 
 /* The switch to stay `i`: its thread came in unheard. */
@@ -261,7 +244,7 @@ __attribute__((noinline)) int tell_stay(u32 i)
 	return 0;
 }
 
-__attribute__((noinline)) int came_unseen(u64 now, u64 behind)
+__attribute__((noinline)) int came_unseen(u64 now, u64 behind, u64 switches)
 {
 	struct rare_switched r = {};
 	struct block *own = lowest(this_cpu());
@@ -300,24 +283,20 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 		own->process = 0;
 	/* The idle task is charged nothing. */
 	bool known = !failed && own->tid && pid == own->tid;
-	bool proved = known && explains(charged, own->stolen, at - own->in);
+	bool fits = known && explains(charged, own->stolen, at - own->in);
+	u64 others = switches - own->switches - 1;
+	bool proved = known && (switches ? !others : fits);
 	struct chain *chain = chain_of_cpu();
 	if (!chain)
 		return 0;
 	chain->end = until;
-	chain->charged = charged;
-	chain->again = 0;
-	chain->tid = pid;
-	chain->proved = proved;
 	u32 found = 0;
-	for (u32 i = 0; i < CHAIN && known && until && !chain->proved; i++) {
+	for (u32 i = 0; i < CHAIN && i < others && known && switches && until; i++) {
 		if (!add_stay(i, behind))
 			break;
 		found = i + 1;
+		proved = found == others;
 	}
-	proved = chain->proved;
-	if (!proved)
-		found = 0;
 	if (known)
 		charged_by_now(pid, own->exec + charged);
 	r.prev = proved ? pid : -1;
@@ -333,8 +312,8 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 	r.head.tid = came_tid;
 	r.head.at = at;
 	r.next_prio = came_prio;
-	if (proved && !found) {
-		r.exec = exec;
+	if (proved && fits && !found) {
+		r.exec = own->exec + charged;
 		/* Long after the switch it may have been woken. */
 		if (!own->left && now - at < SLACK_NS)
 			r.code = state_code(0, state, exit_state);
@@ -349,7 +328,7 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind)
 		left_unseen(s->cpu, task, came_exec);
 		s->cpu = this_cpu();
 	}
-	came_in(own, task, came_tid, came_exec, at, behind);
+	came_in(own, task, came_tid, came_exec, at, behind, switches);
 	tell_switch(&r);
 	return 0;
 }

@@ -97,6 +97,7 @@ struct block {
 	u64 behind; /* the run queue's clock less the one that charges, when it came in */
 	u64 stolen; /* by how much that grew until another came in, while that is looked into */
 	u64 exec; /* what it had been charged then */
+	u64 switches; /* how many this CPU had made by then */
 	u64 task; /* where it stands: to compare, and for probe_read */
 	u64 came; /* the one that runs instead, while that is looked into */
 	struct block_head head;
