@@ -7,7 +7,8 @@ use crate::watch::Watch;
 use crate::{LossIndex, Sink, Totals};
 use model::{
     Allowed, Batch, CpuId, CpuState, CpuStretch, Event, LossSpan, Marked, Move, NameId, Ns, Pid, PowerChange, Reason,
-    Seen, SeenState, Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Throttle, Tid, Wake, WakeKind, What,
+    Seen, SeenState, Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Throttle, Tid, Wake, WakeKind,
+    What,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;

@@ -3,8 +3,8 @@
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
 use account::{Collector, InferredIndex, Sink, Stretches, Totals};
 use model::{
-    Allowed, Batch, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadStretch, Throttle,
-    tables,
+    Allowed, Batch, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadStretch,
+    Throttle, tables,
 };
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};

@@ -2,9 +2,7 @@
 
 use crate::EngineError;
 use account::{Collector, Knife, Sink as _, Stretches};
-use model::{
-    Allowed, CpuId, Event, Marked, Move, Ns, PowerChange, Table, ThreadKey, ThreadState, Throttle, Tid, What,
-};
+use model::{Allowed, CpuId, Event, Marked, Move, Ns, PowerChange, Table, ThreadKey, ThreadState, Throttle, Tid, What};
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, sync_channel};
 use store::Folder;
