@@ -28,19 +28,24 @@ NOINLINE int tell_held(u32 tid, u64 at, u32 type)
 	return 0;
 }
 
+/* It is held from `at` on; `books` as above. */
+NOINLINE int hold(u32 tid, u64 at, u64 books)
+{
+	struct seen *s = seen_of(tid);
+	if (s) {
+		s->wait = tid | QUOTA_HELD;
+		s->books = books;
+	}
+	return tell_held(tid, at, HELD);
+}
+
 /* It has left its CPU, still runnable. */
 INLINE void look_if_held(struct task_struct *p, u64 now)
 {
 	if (!TELLS_QUOTA(p) || likely(!p->throttled))
 		return;
-	u32 tid = p->pid;
 	struct cfs_rq *queue = p->se.cfs_rq;
-	struct seen *s = seen_of(tid);
-	if (s) {
-		s->wait = tid | QUOTA_HELD;
-		s->books = queue->throttled_clock_self - queue->throttled_clock_self_time;
-	}
-	tell_held(tid, now, HELD);
+	hold(p->pid, now, queue->throttled_clock_self - queue->throttled_clock_self_time);
 }
 
 /* It was held, and is no longer: since when. `skew`: our clock less the run queue's. */

@@ -42,6 +42,9 @@
 //! | `corewise_priority` | `pid`, `prio`, `policy`, `nice` |
 //! | `corewise_affinity` | `pid`, `cpus` |
 //! | `corewise_cgroup` | `pid`, `id`, `path` |
+//! | `corewise_cgroup_limits` | `id`, `path`, `quota` (ns in a period; the largest number: none), `period`, `weight` (0: not told), `cpus` |
+//! | `corewise_cgroup_stat` | `id`, `periods`, `throttled` (periods), `time` |
+//! | `corewise_throttle` | `pid` (0: every change is told from here on), `begins` |
 //! | `corewise_inner` | `pid`, `inner_tid`, `inner_pid` |
 //! | `corewise_steal` | `total` |
 //! | `corewise_clock` | `which` (monotonic, boottime, realtime, tsc, perf), `reading` |
