@@ -7,7 +7,8 @@ use crate::watch::Watch;
 use crate::{LossIndex, Sink, Totals};
 use model::{
     Allowed, Batch, CpuId, CpuState, CpuStretch, Event, LossSpan, Marked, Move, NameId, Ns, Pid, PowerChange, Reason,
-    Seen, SeenState, Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Tid, Wake, WakeKind, What,
+    Seen, SeenState, Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Throttle, Tid, Wake, WakeKind,
+    What,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -176,6 +177,9 @@ impl Accountant {
             What::Mark(mark) if at >= Ns::ZERO => sink.marked(Marked { at, mark: *mark }),
             What::Affinity { tid, cpus } if tid.0 > 0 => {
                 sink.allowed(Allowed { at: at.max(Ns::ZERO), tid: *tid, cpus: *cpus });
+            }
+            What::Throttle { tid, begins } => {
+                sink.throttle(Throttle { at: at.max(Ns::ZERO), tid: *tid, begins: *begins });
             }
             What::Loss(loss) => self.losses.push(*loss),
             What::Idle { .. } | What::Frequency { .. } => {

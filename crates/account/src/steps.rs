@@ -5,7 +5,7 @@ use crate::rows::{Cursor, Row, Rows};
 use bytemuck::{Pod, Zeroable};
 use model::{
     Allowed, CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power, PowerChange, ThreadKey,
-    ThreadStretch, Tid,
+    ThreadStretch, Throttle, Tid,
 };
 use std::io::Result;
 
@@ -151,6 +151,35 @@ impl AllowedRow {
     }
 }
 
+/// A change of a thread's being throttled, in 16 bytes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct ThrottleRow {
+    at: i64,
+    tid: i32,
+    /// From 1 on.
+    edge: u32,
+}
+
+impl Row for ThrottleRow {
+    fn is_filled(&self) -> bool {
+        self.edge != 0
+    }
+    fn is_first(&self) -> bool {
+        false
+    }
+}
+
+impl ThrottleRow {
+    pub(crate) fn of(t: &Throttle) -> Self {
+        Self { at: t.at.0, tid: t.tid.0, edge: 1 + u32::from(t.begins) }
+    }
+
+    pub(crate) fn throttle(&self) -> Throttle {
+        Throttle { at: Ns(self.at), tid: Tid(self.tid), begins: self.edge == 2 }
+    }
+}
+
 /// Something that begins at a time.
 pub(crate) trait Timed {
     fn begin(&self) -> Ns;
@@ -187,6 +216,12 @@ impl Timed for PowerChange {
 }
 
 impl Timed for Allowed {
+    fn begin(&self) -> Ns {
+        self.at
+    }
+}
+
+impl Timed for Throttle {
     fn begin(&self) -> Ns {
         self.at
     }
@@ -279,6 +314,8 @@ pub struct Together<'a> {
     pub power: &'a [PowerChange],
     /// Where threads are allowed from now on.
     pub allowed: &'a [Allowed],
+    /// Threads that are throttled from now on, or no longer.
+    pub throttles: &'a [Throttle],
 }
 
 /// Every kind of rows, each in order.
@@ -289,6 +326,7 @@ pub(crate) struct Kinds<'a> {
     pub(crate) marks: Steps<'a, Marked>,
     pub(crate) power: Steps<'a, PowerChange>,
     pub(crate) allowed: Steps<'a, Allowed>,
+    pub(crate) throttles: Steps<'a, Throttle>,
 }
 
 impl Kinds<'_> {
@@ -304,9 +342,10 @@ impl Kinds<'_> {
                 self.marks.before(until)?,
                 self.power.before(until)?,
                 self.allowed.before(until)?,
+                self.throttles.before(until)?,
             ];
-            let [threads, cpus, moves, marks, power, allowed] = counts;
-            if counts != [0; 6] {
+            let [threads, cpus, moves, marks, power, allowed, throttles] = counts;
+            if counts != [0; 7] {
                 each(&Together {
                     threads: &self.threads.waiting[..threads],
                     cpus: &self.cpus.waiting[..cpus],
@@ -314,6 +353,7 @@ impl Kinds<'_> {
                     marks: &self.marks.waiting[..marks],
                     power: &self.power.waiting[..power],
                     allowed: &self.allowed.waiting[..allowed],
+                    throttles: &self.throttles.waiting[..throttles],
                 });
                 self.threads.waiting.drain(..threads);
                 self.cpus.waiting.drain(..cpus);
@@ -321,6 +361,7 @@ impl Kinds<'_> {
                 self.marks.waiting.drain(..marks);
                 self.power.waiting.drain(..power);
                 self.allowed.waiting.drain(..allowed);
+                self.throttles.waiting.drain(..throttles);
             }
             if until == Ns::MAX {
                 return Ok(());

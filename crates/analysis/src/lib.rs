@@ -19,6 +19,7 @@ mod lengths;
 mod lives;
 mod marked;
 mod tables;
+mod throttled;
 mod world;
 
 pub use allowed::SetId;
@@ -26,12 +27,13 @@ pub use core_times::capacity_used;
 pub use world::{CoreNow, CpuNow, World};
 
 use model::{
-    Allowed, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadKey, ThreadStretch,
+    Allowed, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadKey, ThreadState,
+    ThreadStretch, Throttle, Tid,
 };
 use topology::Machine;
 
 /// Some stretches, each kind in order of start; all kinds up to the same time. Analyses are told of those that begin at one
-/// instant in this order: CPUs', threads', then moves, marks, power, and where threads are allowed.
+/// instant in this order: CPUs', threads', then moves, marks, power, where threads are allowed, and who is throttled.
 #[derive(Clone, Copy, Default)]
 pub struct Batch<'a> {
     /// Of threads.
@@ -46,6 +48,8 @@ pub struct Batch<'a> {
     pub power: &'a [PowerChange],
     /// Where threads are allowed from now on.
     pub allowed: &'a [Allowed],
+    /// Threads that are throttled from now on, or no longer.
+    pub throttles: &'a [Throttle],
 }
 
 /// What an analysis may know beforehand.
@@ -96,6 +100,11 @@ pub trait Analysis {
     /// A thread is allowed on the CPUs of another set from now on. `world` tells the one before.
     fn allowed(&mut self, thread: ThreadKey, set: SetId, world: &World) {
         _ = (thread, set, world);
+    }
+
+    /// A thread is throttled from now on, or no longer. `world` tells what it was before.
+    fn throttled(&mut self, thread: ThreadKey, throttled: bool, world: &World) {
+        _ = (thread, throttled, world);
     }
 
     /// Hands on rows that will not change any more, and forgets them: for tables as long as the recording.
@@ -178,7 +187,7 @@ impl Running {
 
     /// Feeds all of them.
     pub fn push(&mut self, batch: &Batch<'_>) {
-        let Batch { mut threads, mut cpus, mut moves, mut marks, mut power, mut allowed } = *batch;
+        let Batch { mut threads, mut cpus, mut moves, mut marks, mut power, mut allowed, mut throttles } = *batch;
         loop {
             let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
@@ -186,7 +195,8 @@ impl Running {
             let marked = marks.first().map_or(Ns::MAX, |m| m.at);
             let powered = power.first().map_or(Ns::MAX, |p| p.at);
             let told = allowed.first().map_or(Ns::MAX, |a| a.at);
-            let next = moved.min(marked).min(powered).min(told);
+            let throttled = throttles.first().map_or(Ns::MAX, |t| t.at);
+            let next = moved.min(marked).min(powered).min(told).min(throttled);
             // Who is moved at the instant at which it becomes ready is ready first; who marks, runs first.
             if next < thread && next < cpu {
                 if moved == next {
@@ -201,10 +211,14 @@ impl Running {
                     let Some((first, rest)) = power.split_first() else { return };
                     power = rest;
                     self.power(first);
-                } else {
+                } else if told == next {
                     let Some((first, rest)) = allowed.split_first() else { return };
                     allowed = rest;
                     self.told(first);
+                } else {
+                    let Some((first, rest)) = throttles.split_first() else { return };
+                    throttles = rest;
+                    self.throttle(first);
                 }
             } else if cpu <= thread {
                 let Some((first, rest)) = cpus.split_first() else { return };
@@ -222,6 +236,10 @@ impl Running {
         let over = self.lives.over(stretch).filter(|o| o.span.start >= self.span.start);
         if let Some(set) = self.world.permissions.begins(stretch) {
             self.allow(stretch.thread, set, stretch.span.start);
+        }
+        if matches!(stretch.state, ThreadState::Running | ThreadState::Exited) {
+            // Whoever runs is not held, even where nobody told that it was let go.
+            self.hold(stretch.thread, false, stretch.span.start);
         }
         let Some((span, begins)) = self.clip(stretch.span) else { return };
         let stretch = ThreadStretch { span, ..*stretch };
@@ -282,6 +300,30 @@ impl Running {
             self.world.now = self.world.now.max(at);
             self.analyses.iter_mut().for_each(|(_, a)| a.allowed(thread, set, &self.world));
             self.world.permissions.put(thread, set);
+        }
+    }
+
+    fn throttle(&mut self, told: &Throttle) {
+        if told.at >= self.span.end {
+            return;
+        }
+        if told.tid == Tid::IDLE {
+            for thread in self.world.throttled.tell() {
+                self.hold(thread, false, told.at);
+            }
+        } else if self.world.throttled.is_told()
+            && let Some(thread) = self.lives.alive(told.tid)
+        {
+            self.hold(thread, told.begins, told.at);
+        }
+    }
+
+    /// Also before the span: who is throttled when that begins.
+    fn hold(&mut self, thread: ThreadKey, throttled: bool, at: Ns) {
+        if at < self.span.end && throttled != self.world.throttled.is(thread) {
+            self.world.now = self.world.now.max(at);
+            self.analyses.iter_mut().for_each(|(_, a)| a.throttled(thread, throttled, &self.world));
+            self.world.throttled.put(thread, throttled);
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::Context;
 use crate::allowed::{CpuSet, Permissions, SetId};
 use crate::clocks::Bits;
+use crate::throttled::Throttled;
 use model::{
     CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, PowerChange, ThreadKey, ThreadState, ThreadStretch,
 };
@@ -61,6 +62,7 @@ pub struct World {
     /// Place of a CPU number in `cpus`; `usize::MAX`: none.
     places: Vec<usize>,
     pub(crate) permissions: Permissions,
+    pub(crate) throttled: Throttled,
 }
 
 impl World {
@@ -105,7 +107,8 @@ impl World {
         }
         let all = CpuSet { cpus: Bits::of(0..cpus.len(), cpus.len()), cores: Bits::of(0..cores.len(), cores.len()) };
         let permissions = Permissions::new(all);
-        Self { now: context.span.start, cpus, cores, names: Vec::new(), places, permissions }
+        let throttled = Throttled::default();
+        Self { now: context.span.start, cpus, cores, names: Vec::new(), places, permissions, throttled }
     }
 
     /// The place of a CPU in [`Self::cpus`].

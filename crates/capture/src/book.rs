@@ -1,5 +1,6 @@
 //! What the recorder keeps in hand while it writes the spool: counts, names that segments tell anew, the target's focus.
 
+use crate::cgroups::unified;
 use crate::focus::Focus;
 use crate::mark_point::Found;
 use crate::processes::Gatherer;
@@ -8,7 +9,7 @@ use crate::spool::{Writer, frame};
 use crate::wire::{self, Bytes};
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Priority, policy, nice value and mask of a thread.
 type Settings = (i32, i32, i32, Vec<u64>);
@@ -218,12 +219,7 @@ impl Book {
 
     /// Reads the v2 hierarchy: a group's id is its folder's inode number.
     fn find_cgroups(&mut self) {
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let root = mounts.lines().find_map(|line| {
-            let (before, after) = line.split_once(" - ")?;
-            after.starts_with("cgroup2 ").then(|| before.split(' ').nth(4))?
-        });
-        let Some(root) = root.map(PathBuf::from) else { return };
+        let Some(root) = unified().map(|h| h.root) else { return };
         let mut folders = vec![root.clone()];
         while let Some(folder) = folders.pop() {
             if let Ok(meta) = std::fs::metadata(&folder) {

@@ -101,7 +101,15 @@ fn programs() -> Vec<Finding> {
                 },
                 "",
             ));
-            for lack in tracer.lacks.iter().filter(|l| !l.starts_with("Changes of priority")) {
+            all.push(finding(
+                "threads held by a CPU quota",
+                tracer.tells_throttles(),
+                Verdict::Partial,
+                if tracer.tells_throttles() { "told as they happen" } else { tracer::NO_THROTTLES },
+                "use Linux 6.18 or later",
+            ));
+            let own = |l: &&String| l.starts_with("Changes of priority") || *l == tracer::NO_THROTTLES;
+            for lack in tracer.lacks.iter().filter(|l| !own(l)) {
                 all.push(finding("tracepoints", false, Verdict::Partial, lack.as_str(), ""));
             }
             all

@@ -70,6 +70,14 @@ impl Kernel {
         }
     }
 
+    /// Whether it tells which threads a CPU quota holds.
+    pub fn tells_throttles(&self) -> bool {
+        match self {
+            Self::Bpf(t) => t.tells_throttles(),
+            Self::Perf(_) => false,
+        }
+    }
+
     /// Hands every record that is there to `take`; `true`: nothing that was there is left.
     pub fn drain(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
         match self {

@@ -13,6 +13,7 @@
 compile_error!("corewise-capture records Linux");
 
 mod book;
+mod cgroups;
 mod conditions;
 mod doctor;
 mod focus;

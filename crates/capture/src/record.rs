@@ -1,6 +1,7 @@
 //! A recording from its first to its last moment.
 
 use crate::book::Book;
+use crate::cgroups::Cgroups;
 use crate::conditions;
 use crate::focus::Focus;
 use crate::kernel::Kernel;
@@ -112,6 +113,7 @@ struct Recorder {
     /// `None`: this machine does not let it be read.
     trace_marker: Option<TraceMarker>,
     book: Book,
+    cgroups: Cgroups,
     /// Up to here losses were looked for that no block tells of.
     looked: u64,
     clocks: samples::Clocks,
@@ -158,7 +160,13 @@ impl Recorder {
 
     fn begin_segment(&mut self) -> Result<(), CaptureError> {
         self.book.begin_segment();
+        if self.tracer.tells_throttles() {
+            self.book.write(&[&[frame::THROTTLES], &samples::now().to_ne_bytes()]);
+        }
         self.snapshot(frame::OPENING)?;
+        for frame in self.cgroups.all(samples::now()) {
+            self.book.write(&[&frame]);
+        }
         self.sample();
         Ok(())
     }
@@ -174,6 +182,9 @@ impl Recorder {
             self.book.write(&[&[frame::LOSS], &self.looked.to_ne_bytes(), &now.to_ne_bytes(), &missed.to_ne_bytes()]);
         }
         self.looked = now;
+        for frame in self.cgroups.each_second(now) {
+            self.book.write(&[&frame]);
+        }
         self.book.look_up();
     }
 
@@ -244,7 +255,8 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
     let only = focus.filter(|_| options.only_focus).map(Focus::new);
     let book = Book::new(writer, only, &marks);
     let clocks = samples::Clocks::default();
-    let mut recorder = Recorder { tracer, trace_marker, book, looked: samples::now(), clocks };
+    let mut recorder =
+        Recorder { tracer, trace_marker, book, cgroups: Cgroups::find(), looked: samples::now(), clocks };
     recorder.begin_segment()?;
     recorder.tick();
     if let Err(why) = rights::drop_all_but_reading(&options.dir) {

@@ -43,6 +43,10 @@ const FUNCTIONS: [(&str, &str); 3] = [
 /// Programs at functions and probes of programs: on entry, on return.
 const MARKS: [&str; 2] = ["mark_entered", "mark_returned"];
 
+/// What a recording lacks where nothing tells of throttled threads.
+pub const NO_THROTTLES: &str = "Threads that their cgroup's CPU quota holds are not told from others that are ready: the kernel \
+    holds single threads since Linux 6.18.";
+
 /// Not attached: run by the recorder.
 const OWN: [&str; 3] = ["hand_over_rest", "who_runs", "all_threads"];
 
@@ -194,6 +198,11 @@ impl Tracer {
         Ok(tracer)
     }
 
+    /// Whether switches tell which threads a CPU quota holds.
+    pub fn tells_throttles(&self) -> bool {
+        self.lacks.iter().all(|lack| lack != NO_THROTTLES)
+    }
+
     /// Hands every record that is there to `take`; `true`: nothing that was there is left.
     pub fn drain(&self, take: &mut dyn FnMut(&[u8])) -> bool {
         self.ring.drain(take)
@@ -338,6 +347,9 @@ fn open(
     let has_point = |name: &str| btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{name}")).is_some();
     let state_is_told = switch_tells_state(btf);
     let queueing_is_told = has_field(btf, "sched_info", "last_queued") && has_field(btf, "cfs_rq", "rq");
+    if !holds_threads(btf) {
+        lacks.push(NO_THROTTLES.into());
+    }
     for mut program in object.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let name = name.as_str();
@@ -416,6 +428,13 @@ fn may_watch_functions(btf: &Btf<'_>) -> bool {
 fn has_field(btf: &Btf<'_>, of: &str, field: &str) -> bool {
     let found = btf.type_by_name::<types::Struct<'_>>(of);
     found.is_some_and(|s| s.iter().any(|m| m.name.is_some_and(|name| name == field)))
+}
+
+/// Whether the kernel tells which threads a quota holds, and for how long their group's queue did: see `quota.h`.
+fn holds_threads(btf: &Btf<'_>) -> bool {
+    has_field(btf, "task_struct", "throttled")
+        && has_field(btf, "cfs_rq", "throttled_clock_self_time")
+        && has_field(btf, "sched_info", "last_queued")
 }
 
 /// Whether `sched_switch` has the state as its fourth argument (Linux 5.18 and later).

@@ -30,6 +30,8 @@ pub const WOKEN_UNSEEN: u8 = 11;
 pub const MARKER: u8 = 12;
 pub const ENTERED: u8 = 13;
 pub const RETURNED: u8 = 14;
+pub const HELD: u8 = 20;
+pub const LET_GO: u8 = 21;
 
 /// Reads numbers one after another; zero behind the end, and `whole` then says so.
 pub struct Bytes<'a> {

@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use account::{Collector, Knife, Sink as _, Stretches};
-use model::{Allowed, CpuId, Event, Marked, Move, Ns, PowerChange, Table, ThreadKey, ThreadState, Tid, What};
+use model::{Allowed, CpuId, Event, Marked, Move, Ns, PowerChange, Table, ThreadKey, ThreadState, Throttle, Tid, What};
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, sync_channel};
 use store::Folder;
@@ -57,7 +57,7 @@ pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Read, EngineErr
 
 /// Events that analyses follow beside stretches.
 fn is_beside(event: &Event) -> bool {
-    matches!(event.what, What::Migrate { .. } | What::Mark(_) | What::Affinity { .. })
+    matches!(event.what, What::Migrate { .. } | What::Mark(_) | What::Affinity { .. } | What::Throttle { .. })
         || PowerChange::of(event).is_some()
 }
 
@@ -94,6 +94,7 @@ impl Beside {
             What::Affinity { tid, cpus } if tid.0 > 0 => {
                 collector.allowed(Allowed { at: at.max(Ns::ZERO), tid, cpus });
             }
+            What::Throttle { tid, begins } => collector.throttle(Throttle { at: at.max(Ns::ZERO), tid, begins }),
             What::Mark(mark) if at >= Ns::ZERO => collector.marked(Marked { at, mark }),
             _ => {
                 if let Some(change) = PowerChange::of(event) {

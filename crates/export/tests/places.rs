@@ -110,6 +110,15 @@ fn what_is_redacted_is_nowhere() {
     let event = |what| Event { at: Ns(2_500_000), offset: 0, cpu: CpuId(1), current: Tid::UNKNOWN, what };
     trace.batch.events.push(event(What::Exec { tid: Tid(3), pid: Pid(3), file }));
     trace.batch.events.push(event(What::Cgroup { tid: Tid(3), id: 7, path: file }));
+    let limits = What::CgroupLimits {
+        id: 7,
+        path: file,
+        quota: Ns(20_000_000),
+        period: Ns(100_000_000),
+        weight: 100,
+        cpus: NameId::NONE,
+    };
+    trace.batch.events.push(event(limits));
     let session = session(facts, trace.batch);
     let has = |bytes: &[u8], words: &[u8]| bytes.windows(words.len()).any(|w| w == words);
     for exporter in EXPORTS.iter().filter(|e| e.shape() == Shape::File && e.id() != "xlsx") {

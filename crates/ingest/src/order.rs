@@ -416,6 +416,10 @@ fn renumber(event: &mut Event, names: &[u32], stacks: &[u32]) {
         What::Wake(w) => name(&mut w.name),
         What::Fork { name: n, .. } | What::Name { name: n, .. } | What::Irq { name: n, .. } => name(n),
         What::Exec { file: n, .. } | What::Affinity { cpus: n, .. } | What::Cgroup { path: n, .. } => name(n),
+        What::CgroupLimits { path, cpus, .. } => {
+            name(path);
+            name(cpus);
+        }
         What::Seen(seen) => name(&mut seen.name),
         What::Mark(mark) => name(&mut mark.name),
         What::Value { name: n, .. } => name(n),

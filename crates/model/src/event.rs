@@ -120,6 +120,39 @@ pub enum What {
         /// Its path, where known.
         path: NameId,
     },
+    /// A thread is throttled from now on, or no longer: its cgroup's CPU quota is used up, and it must not run.
+    Throttle {
+        /// The thread. [`Tid::IDLE`]: all of them, with `begins` false; from here on every change is told.
+        tid: Tid,
+        /// Whether it begins here.
+        begins: bool,
+    },
+    /// What a cgroup's CPU controller is set to from now on.
+    CgroupLimits {
+        /// The cgroup's id: its folder's inode number.
+        id: u64,
+        /// Its path; behind `cpu:` in the CPU controller's own hierarchy (v1), where the id counts too.
+        path: NameId,
+        /// How long its threads may run in a period; [`Ns::MAX`]: as long as they want.
+        quota: Ns,
+        /// How long a period is.
+        period: Ns,
+        /// Its share beside its siblings, 100 by default; 0 where not told.
+        weight: u16,
+        /// The CPUs that it may use, as a kernel CPU list.
+        cpus: NameId,
+    },
+    /// What the kernel counted of a cgroup's quota since it was made (`cpu.stat`).
+    CgroupStat {
+        /// The cgroup, as in [`What::CgroupLimits`].
+        id: u64,
+        /// Periods in which it had something to run.
+        periods: i64,
+        /// Those in which its quota was used up.
+        throttled: i64,
+        /// For how long it was, over all CPUs.
+        time: Ns,
+    },
     /// A row of a snapshot of all threads: what the recorder saw, at the event's own time.
     Seen(Seen),
     /// A thread's number in its own (innermost) pid namespace, where that differs from the recorder's.

@@ -21,7 +21,7 @@ pub use event::{
 pub use present::{FramePart, FrameTime, Present};
 pub use stretch::{
     Allowed, Basis, CpuState, CpuStretch, InferredStretch, Marked, Move, Power, PowerChange, Reason, ThreadState,
-    ThreadStretch,
+    ThreadStretch, Throttle,
 };
 pub use table::{Col, Kind, Rows, Table, TableDef, Value};
 pub use units::{CpuId, Ns, Pid, ProcessKey, Span, ThreadKey, Tid};

@@ -189,6 +189,17 @@ pub struct Allowed {
     pub cpus: NameId,
 }
 
+/// A thread is throttled from now on, or no longer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Throttle {
+    /// When.
+    pub at: Ns,
+    /// Who; [`Tid::IDLE`]: all threads, of which every change is told from here on.
+    pub tid: Tid,
+    /// Whether it begins here.
+    pub begins: bool,
+}
+
 /// What a program marked.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Marked {

@@ -118,6 +118,30 @@ event_tables! {
         int("cgroup", "", "The kernel's id (inode number of the v2 hierarchy).") => Store::Key,
         text("path", "Its path, where known.").or_null() => Store::Text,
     ];
+    CgroupLimits, CGROUP_LIMITS, "cgroup_limits", "What a cgroup's CPU controller is set to from now on.", [
+        int("cgroup", "", "The kernel's id: its folder's inode number.") => Store::Key,
+        text("path", "Its path; behind cpu: in the CPU controller's own hierarchy (v1), where the id counts too.").or_null()
+            => Store::Text,
+        ns("quota_ns", "How long its threads may run in a period (cpu.max); null: as long as they want.").or_null()
+            => Store::Key,
+        ns("period_ns", "How long a period is.") => Store::Key,
+        int("weight", "", "Its share beside its siblings (cpu.weight), 100 by default; null where not told, as in v1.")
+            .or_null() => Store::Int,
+        text("cpus", "The CPUs that it may use (cpuset.cpus.effective), where its hierarchy tells.").or_null()
+            => Store::Text,
+    ];
+    CgroupStat, CGROUP_STAT, "cgroup_stat", "What the kernel counted of a cgroup's quota (cpu.stat).", [
+        int("cgroup", "", "The cgroup, as in cgroup_limits.") => Store::Key,
+        int("periods", "count", "Periods in which it had something to run, since it was made (nr_periods).")
+            => Store::Long,
+        int("throttled_periods", "count", "Those in which its quota was used up (nr_throttled).") => Store::Long,
+        ns("throttled_ns", "For how long it was, summed over CPUs (throttled_usec).") => Store::Long,
+    ];
+    Throttle, THROTTLE, "throttle", "A thread is held by its cgroup's CPU quota from now on, or no longer.", [
+        int("tid", "", "The kernel's number of the thread; 0: all of them, and from here on every change is told.")
+            => Store::Int,
+        text("edge", "begin or end.") => Store::Word(edge_word),
+    ];
     Idle, IDLE, "idle", "A CPU entered an idle state, or left it.", [
         int("state", "", "The state's number; −1 on leaving.") => Store::Int,
     ];

@@ -286,6 +286,21 @@ fn rare(kind: usize, c: &Cursor) -> Option<What> {
         }
         k if k == EventKind::Affinity as usize => What::Affinity { tid, cpus: c.name(4) },
         k if k == EventKind::Cgroup as usize => What::Cgroup { tid, id: c.long(4).cast_unsigned(), path: c.name(5) },
+        k if k == EventKind::CgroupLimits as usize => What::CgroupLimits {
+            id: c.long(3).cast_unsigned(),
+            path: c.name(4),
+            quota: if c.long(5) == i64::MIN { Ns::MAX } else { Ns(c.long(5)) },
+            period: Ns(c.long(6)),
+            weight: u16::try_from(c.int(7)).unwrap_or(0),
+            cpus: c.name(8),
+        },
+        k if k == EventKind::CgroupStat as usize => What::CgroupStat {
+            id: c.long(3).cast_unsigned(),
+            periods: c.long(4),
+            throttled: c.long(5),
+            time: Ns(c.long(6)),
+        },
+        k if k == EventKind::Throttle as usize => What::Throttle { tid, begins: c.word(4) == 0 },
         k if k == EventKind::Idle as usize => What::Idle { state: c.int(3) },
         k if k == EventKind::Frequency as usize => {
             What::Frequency { of: c.cpu(3)?, khz: u32::try_from(c.long(4)).ok()? }

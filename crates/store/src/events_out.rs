@@ -172,6 +172,9 @@ impl EventSheets {
             What::Priority { .. } => return EventKind::Priority,
             What::Affinity { .. } => return EventKind::Affinity,
             What::Cgroup { .. } => return EventKind::Cgroup,
+            What::CgroupLimits { .. } => return EventKind::CgroupLimits,
+            What::CgroupStat { .. } => return EventKind::CgroupStat,
+            What::Throttle { .. } => return EventKind::Throttle,
             What::Idle { .. } => return EventKind::Idle,
             What::Frequency { .. } => return EventKind::Frequency,
             What::Irq { .. } => return EventKind::Irq,
@@ -388,6 +391,24 @@ fn rare(to: &mut Sheet<File>, e: &Event) {
             int(to, 3, tid.0);
             long(to, 4, id as i64);
             text(to, 5, path);
+        }
+        What::CgroupLimits { id, path, quota, period, weight, cpus } => {
+            long(to, 3, id.cast_signed());
+            text(to, 4, path);
+            long(to, 5, if quota == Ns::MAX { i64::MIN } else { quota.0 });
+            long(to, 6, period.0);
+            int(to, 7, if weight == 0 { NONE } else { weight.into() });
+            text(to, 8, cpus);
+        }
+        What::CgroupStat { id, periods, throttled, time } => {
+            long(to, 3, id.cast_signed());
+            long(to, 4, periods);
+            long(to, 5, throttled);
+            long(to, 6, time.0);
+        }
+        What::Throttle { tid, begins } => {
+            int(to, 3, tid.0);
+            word(to, 4, u8::from(!begins));
         }
         What::Idle { state } => int(to, 3, state),
         What::Frequency { of, khz } => {

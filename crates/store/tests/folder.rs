@@ -46,7 +46,7 @@ fn name(tid: Tid) -> NameId {
 
 fn what(r: &mut Rng, at: Ns) -> What {
     let (tid, pid) = (r.tid(), Pid(r.below(50) as i32 - 1));
-    match r.below(35) {
+    match r.below(38) {
         0 => What::Migrate { tid, from: r.cpu(), to: r.cpu() },
         1 => What::Fork { parent: r.tid(), tid, pid, name: name(tid) },
         2 => What::Exec { tid, pid, file: NameId(3) },
@@ -115,6 +115,16 @@ fn what(r: &mut Rng, at: Ns) -> What {
             displayed: r.one(&[None, Some(false), Some(true)]),
         }),
         28 => What::FrameTime(FrameTime { frame: 5, of: r.one(&FramePart::ALL), took: Ns(-r.ns()) }),
+        29 => What::CgroupLimits {
+            id: u64::MAX - r.below(9),
+            path: NameId(r.below(4) as u32),
+            quota: r.one(&[Ns::MAX, Ns(20_000_000)]),
+            period: Ns(100_000_000),
+            weight: r.one(&[0, 100]),
+            cpus: NameId(r.below(4) as u32),
+        },
+        30 => What::CgroupStat { id: 7, periods: r.ns(), throttled: r.ns(), time: Ns(r.ns()) },
+        31 => What::Throttle { tid: r.one(&[Tid::IDLE, tid]), begins: r.below(2) == 0 },
         19..24 => What::Wake(Wake {
             tid,
             name: name(tid),
@@ -268,6 +278,10 @@ fn events_come_back_in_order_whole() {
                 What::Fork { name, .. } | What::Name { name, .. } | What::Irq { name, .. } => take(name),
                 What::Exec { file: name, .. } | What::Affinity { cpus: name, .. } | What::Cgroup { path: name, .. } => {
                     take(name)
+                }
+                What::CgroupLimits { path, cpus, .. } => {
+                    take(path);
+                    take(cpus);
                 }
                 What::Seen(s) => take(&mut s.name),
                 What::Mark(m) => take(&mut m.name),

@@ -32,6 +32,7 @@
 //! | `named` | `A@1`: an event on CPU 1, behind the switches of its instant, tells that A was current; `.@1` the idle task |
 //! | `lost`, `lost0` | `x`: lost events are reported, of any CPU or of CPU 0, from the first x of a run to the end of its last |
 //! | `allowed` | `A=0-1+3`: from here on A is allowed on CPUs 0, 1 and 3; `A=`: nobody can say where |
+//! | `throttle` | `A(`, `A)`: A is throttled from here on, or no longer; with this row, every change is told |
 //! | `begin` | `x`: the recording begins here, what comes before only tells the states at its begin |
 //!
 //! **`source`** and words: `no_waking` (only wakeups are recorded), `no_wakes`, `one_sided` (each side of a switch is an
@@ -161,6 +162,10 @@ impl Pen {
             }
             "begin" => self.drawn.facts.begin = cells.iter().position(|c| *c == "x").map(|at| ms(at as i64)),
             _ => {
+                if name == "throttle" {
+                    let told = What::Throttle { tid: Tid::IDLE, begins: false };
+                    self.push(Phase::Before, Ns::ZERO, cpu(0), told);
+                }
                 for (column, cell) in cells.iter().enumerate().filter(|(_, c)| **c != ".") {
                     cell.split(',').for_each(|word| self.happens(name, column, word));
                 }
@@ -289,6 +294,10 @@ impl Pen {
                 self.push_of(tid, Phase::After, at, here, What::Mark(mark));
             }
             "prio" => self.prios.push((column, tid, number.try_into().unwrap())),
+            "throttle" => {
+                let begins = letter == Some('(');
+                self.push(Phase::After, at, here, What::Throttle { tid, begins });
+            }
             "named" => self.push_of(tid, Phase::After, at, here, What::Sample),
             "current" => self.push(Phase::After, at, here, What::Current { tid }),
             "seen" => {

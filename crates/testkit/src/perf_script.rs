@@ -52,7 +52,7 @@ fn line(event: &Event, batch: &Batch) -> Option<String> {
         What::Affinity { tid, .. } => {
             format!("syscalls:sys_enter_sched_setaffinity: pid: {}, len: 0x00000008, user_mask_ptr: 0x00000000", tid.0)
         }
-        What::Sample => format!("power:cpu_idle: state=1 cpu_id={}", event.cpu.0),
+        What::Sample | What::Throttle { .. } => format!("power:cpu_idle: state=1 cpu_id={}", event.cpu.0),
         _ => return None,
     })
 }

@@ -213,6 +213,12 @@ impl Scheduler {
                 let (cpu, cpus) = (self.any_cpu(), list(&mut self.rng));
                 self.push(cpu, What::Affinity { tid: number(thread), cpus });
             }
+            (6, _) if self.rng.one_in(2) => {
+                // The first tells that throttling is told.
+                let of = if self.rng.one_in(8) { Tid::IDLE } else { number(thread) };
+                let (cpu, begins) = (self.any_cpu(), of != Tid::IDLE && self.rng.one_in(2));
+                self.push(cpu, What::Throttle { tid: of, begins });
+            }
             (4, _) if self.rng.one_in(4) => {
                 let cpu = self.any_cpu();
                 self.push(cpu, What::Sample);
@@ -343,7 +349,7 @@ fn garbage(rng: &mut Rng) -> Event {
     let kinds = [WakeKind::Waking, WakeKind::Wakeup, WakeKind::New, WakeKind::WakeupTold];
     let states = [SeenState::Running, SeenState::Ready, SeenState::Blocked, SeenState::Exited];
     let at = time(rng);
-    let what = match rng.below(17) {
+    let what = match rng.below(18) {
         0..=5 => {
             let (prev, next, out) = (tid(rng), tid(rng), outs[rng.below(5)]);
             let mut switch = switch(prev, next, out);
@@ -373,6 +379,7 @@ fn garbage(rng: &mut Rng) -> Event {
         13 => What::Name { tid: tid(rng), pid: Pid(7), name: NameId(rng.below(40) as u32) },
         14 => What::Migrate { tid: tid(rng), from: cpu(rng), to: cpu(rng) },
         15 => What::Affinity { tid: tid(rng), cpus: list(rng) },
+        16 => What::Throttle { tid: tid(rng), begins: rng.one_in(2) },
         _ => What::Sample,
     };
     // Switches that contradict what events name would end all inferring.

@@ -20,6 +20,8 @@ struct Thread {
     unknown: Sum,
     by_reason: [Ns; 5],
     found: Found,
+    /// Ready while it was throttled.
+    throttled: Ns,
     /// Ready while nobody told where it is allowed.
     untold: Ns,
     open: Option<Open>,
@@ -36,9 +38,9 @@ struct Sum {
 #[derive(Clone, Copy)]
 struct Open {
     queue: Queue,
-    /// When it came there, and what the clocks showed.
+    /// When it came there, and what the clocks showed; throttled, it is nothing to the thread what is free.
     since: Ns,
-    showed: Found,
+    showed: Option<Found>,
 }
 
 impl Thread {
@@ -56,25 +58,31 @@ impl Thread {
     /// Gives the queue that it leaves, if it was on one.
     fn leave_queue(&mut self, free: &mut Free, world: &World) -> Option<Queue> {
         let Open { queue, since, showed } = self.open.take()?;
-        self.found = self.found + (free.leave(queue, world) - showed);
+        match showed {
+            Some(showed) => self.found = self.found + (free.leave(queue, world) - showed),
+            None => self.throttled = self.throttled + (world.now - since),
+        }
         if !queue.set.is_known() {
             self.untold = self.untold + (world.now - since);
         }
         Some(queue)
     }
 
-    fn enter_queue(&mut self, queue: Queue, free: &mut Free, world: &World) {
-        self.open = Some(Open { queue, since: world.now, showed: free.enter(queue, world) });
+    fn enter_queue(&mut self, queue: Queue, throttled: bool, free: &mut Free, world: &World) {
+        let showed = if throttled { None } else { Some(free.enter(queue, world)) };
+        self.open = Some(Open { queue, since: world.now, showed });
     }
 
-    fn cells(&self, ready_known: bool) -> Vec<Value> {
+    fn cells(&self, ready_known: bool, world: &World) -> Vec<Value> {
         let sum = |s: &Sum| [s.ns.into(), s.count.into(), s.max.into()];
         let mut ready: Vec<Value> = sum(&self.ready).into();
         ready.extend(self.by_reason.map(Value::from));
         let Found { nothing, not_allowed, other_class, same_class, own, unknown } = self.found;
         ready.extend([nothing, other_class, same_class].map(Value::from));
         ready.push(Some(not_allowed).filter(|_| self.untold < self.ready.ns).into());
-        ready.extend([own, unknown, self.untold].map(Value::from));
+        ready.push(own.into());
+        ready.push(Some(self.throttled).filter(|_| world.throttled.is_told()).into());
+        ready.extend([unknown, self.untold].map(Value::from));
         if !ready_known {
             ready.fill(Value::Null);
         }
@@ -116,7 +124,8 @@ impl Analysis for ReadyWait {
             let sum = &mut thread.by_reason[column(stretch.reason)];
             *sum = *sum + time;
             let place = stretch.cpu.and_then(|c| world.place(c));
-            thread.enter_queue(Queue { place, set: world.allowed(stretch.thread) }, &mut self.free, world);
+            let queue = Queue { place, set: world.allowed(stretch.thread) };
+            thread.enter_queue(queue, world.throttled.is(stretch.thread), &mut self.free, world);
         }
     }
 
@@ -129,14 +138,22 @@ impl Analysis for ReadyWait {
     fn moved(&mut self, moved: &Move, world: &World) {
         let thread = self.threads.of(moved.thread);
         if let Some(queue) = thread.leave_queue(&mut self.free, world) {
-            thread.enter_queue(Queue { place: world.place(moved.to), ..queue }, &mut self.free, world);
+            let queue = Queue { place: world.place(moved.to), ..queue };
+            thread.enter_queue(queue, world.throttled.is(moved.thread), &mut self.free, world);
         }
     }
 
-    fn allowed(&mut self, thread: ThreadKey, set: SetId, world: &World) {
+    fn allowed(&mut self, key: ThreadKey, set: SetId, world: &World) {
+        let thread = self.threads.of(key);
+        if let Some(queue) = thread.leave_queue(&mut self.free, world) {
+            thread.enter_queue(Queue { set, ..queue }, world.throttled.is(key), &mut self.free, world);
+        }
+    }
+
+    fn throttled(&mut self, thread: ThreadKey, throttled: bool, world: &World) {
         let thread = self.threads.of(thread);
         if let Some(queue) = thread.leave_queue(&mut self.free, world) {
-            thread.enter_queue(Queue { set, ..queue }, &mut self.free, world);
+            thread.enter_queue(queue, throttled, &mut self.free, world);
         }
     }
 
@@ -147,7 +164,7 @@ impl Analysis for ReadyWait {
             if lived > Ns::ZERO {
                 let tid = thread.before.tid().unwrap_or(Tid::UNKNOWN);
                 let mut row = vec![key.0.into(), i64::from(tid.0).into()];
-                row.extend(thread.cells(self.ready_known));
+                row.extend(thread.cells(self.ready_known, world));
                 out.row(&row);
             }
         }

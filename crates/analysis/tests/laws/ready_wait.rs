@@ -3,23 +3,28 @@
 use super::queues::{self, Piece};
 use super::support::Analysed;
 use super::support::allowed::allowed;
-use model::{CpuId, CpuState, Ns, Reason, ThreadState, ThreadStretch};
+use super::support::throttled::throttled;
+use model::{CpuId, CpuState, Ns, Reason, ThreadKey, ThreadState, ThreadStretch};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-const CLASSES: [&str; 6] = [
+const CLASSES: [&str; 7] = [
     "no_cpu_free_ns",
     "free_other_type_ns",
     "free_same_type_ns",
     "wakeup_latency_ns",
     "free_unknown_ns",
     "free_not_allowed_ns",
+    "throttled_ns",
 ];
 const BEGINS: [&str; 5] =
     ["ready_preempted_ns", "ready_yielded_ns", "ready_woken_ns", "ready_new_ns", "ready_other_ns"];
 
 /// The column of what was free.
 fn class(a: &Analysed, piece: &Piece<'_>) -> &'static str {
+    if throttled(a, piece.of.thread, piece.span.start) == Some(true) {
+        return CLASSES[6];
+    }
     let state = |cpu| queues::at(a, cpu, piece.span.start).map(|s| s.state);
     let cpus = queues::cpus(a);
     let Some(queue) = piece.queue.filter(|q| cpus.contains(q)) else { return CLASSES[4] };
@@ -94,12 +99,18 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         prop_assert_eq!(BEGINS.iter().map(|c| cell(c)).sum::<Option<i64>>(), cell("ready_ns"));
         let untold = untold.get(thread).copied().unwrap_or(0);
         prop_assert_eq!(cell("permission_unknown_ns"), known(Some(untold)));
-        let parts = if Some(untold) == cell("ready_ns") { &CLASSES[..5] } else { &CLASSES };
+        let tells = throttled(a, ThreadKey(*thread), a.span.start).is_some();
+        let is_known = |col: &str| match col {
+            "free_not_allowed_ns" => Some(untold) != cell("ready_ns"),
+            "throttled_ns" => tells,
+            _ => true,
+        };
         for col in CLASSES {
             let sum = classes.get(&(*thread, col)).copied().unwrap_or(0);
-            prop_assert_eq!(cell(col), known(Some(sum)).filter(|_| parts.contains(&col)), "{}", col);
+            prop_assert_eq!(cell(col), known(Some(sum)).filter(|_| is_known(col)), "{}", col);
         }
-        prop_assert_eq!(parts.iter().map(|c| cell(c)).sum::<Option<i64>>(), cell("ready_ns"));
+        let parts = CLASSES.iter().filter(|c| is_known(c));
+        prop_assert_eq!(parts.map(|c| cell(c)).sum::<Option<i64>>(), cell("ready_ns"));
     }
     Ok(())
 }

@@ -3,14 +3,15 @@
 
 pub mod allowed;
 pub mod instants;
+pub mod throttled;
 
 use account::{Accountant, Collector, Rules, Totals};
 use analysis::critical::{Beside, End, LastRan, Pieces, Sums, Walk};
 use analysis::{Batch, Begins, Context, Running};
 use ingest::{Limits, Opened};
 use model::{
-    Allowed, CpuId, CpuStretch, Event, Move, Ns, PowerChange, Rows, Span, Table, ThreadStretch, Tid, Value, What,
-    tables,
+    Allowed, CpuId, CpuStretch, Event, Move, Ns, PowerChange, Rows, Span, Table, ThreadStretch, Throttle, Tid, Value,
+    What, tables,
 };
 use std::collections::BTreeMap;
 use testkit::{Mode, Random, Replay, Rng};
@@ -26,6 +27,7 @@ pub struct Analysed {
     pub moves: Vec<Move>,
     pub power: Vec<PowerChange>,
     pub allowed: Vec<Allowed>,
+    pub throttles: Vec<Throttle>,
     /// The first is number 1.
     pub names: Vec<Box<str>>,
     pub tables: BTreeMap<&'static str, Table>,
@@ -100,20 +102,21 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let every: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
     let mut running = Running::start(&every, &context, names.clone());
     let (mut threads, mut cpus, mut moves) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut power, mut allowed) = (Vec::new(), Vec::new());
+    let (mut power, mut allowed, mut throttles) = (Vec::new(), Vec::new(), Vec::new());
     let mut stretches = collector.finish();
     let each = |steps: &account::Together<'_>| {
-        let account::Together { threads: t, cpus: c, moves: m, marks, power: p, allowed: a } = *steps;
-        running.push(&Batch { threads: t, cpus: c, moves: m, marks, power: p, allowed: a });
+        let account::Together { threads: t, cpus: c, moves: m, marks, power: p, allowed: a, throttles: held } = *steps;
+        running.push(&Batch { threads: t, cpus: c, moves: m, marks, power: p, allowed: a, throttles: held });
         threads.extend_from_slice(t);
         cpus.extend_from_slice(c);
         moves.extend_from_slice(m);
         power.extend_from_slice(p);
         allowed.extend_from_slice(a);
+        throttles.extend_from_slice(held);
     };
     stretches.steps(each).unwrap();
     let tables = running.finish().into_iter().map(|t| (t.def.name, t)).collect();
-    Analysed { totals, machine, span, threads, cpus, moves, power, allowed, names, tables }
+    Analysed { totals, machine, span, threads, cpus, moves, power, allowed, throttles, names, tables }
 }
 
 /// The critical path to the end of a number's last life, or of who ran last, by itself and in sums.

@@ -45,6 +45,8 @@ struct rq {
 
 struct cfs_rq {
 	struct rq *rq;
+	u64 throttled_clock_self;
+	u64 throttled_clock_self_time;
 } RELOCATED;
 
 struct list_head {
@@ -102,6 +104,7 @@ struct task_struct {
 	struct sched_info sched_info;
 	struct signal_struct *signal;
 	struct list_head thread_node;
+	bool throttled;
 	unsigned int policy;
 	const void *cpus_ptr;
 	int exit_state;

@@ -320,6 +320,8 @@ NOINLINE int left_unseen(u32 cpu, u64 task, u64 exec)
 	return 0;
 }
 
+#include "quota.h"
+
 /* When `next` was queued after a waking, and its target, as the reader wants it; 0: not woken since it last ran. */
 INLINE u64 wakeup_of(struct block *own, u32 cpu, u32 tid, u64 now, struct task_struct *next)
 {
@@ -332,8 +334,14 @@ INLINE u64 wakeup_of(struct block *own, u32 cpu, u32 tid, u64 now, struct task_s
 			s->cpu = cpu;
 			left_unseen(before, (u64)next, next->se.sum_exec_runtime);
 		}
-		if ((waited & ~BLOCKED) != tid)
+		if ((waited & ~BLOCKED) != tid) {
+			if (unlikely(waited == (tid | QUOTA_HELD))) {
+				s->wait = 0;
+				if (TELLS_QUOTA(next) && before == cpu)
+					was_held(next, own->skew, now, s->books);
+			}
 			return 0;
+		}
 		s->wait = 0;
 		u64 queued = next->sched_info.last_queued;
 		if (!queued)
@@ -416,6 +424,8 @@ INLINE int on_switch(bool preempt, struct task_struct *prev, struct task_struct 
 			s->books = books_of(prev);
 		}
 	}
+	if (!to_wait)
+		look_if_held(prev, now);
 	u32 tid = next->pid;
 	u64 told = wakeup_of(own, cpu, tid, now, next);
 	u32 prios = (prev->prio & 255) | (next->prio & 255) << 8;
@@ -515,6 +525,7 @@ int sched_migrate_task(u64 *ctx)
 	struct pending *w = QUEUE_TIME(p) ? 0 : slot(from, tid);
 	if (w && w->at && w->tid == tid)
 		tell(w);
+	look_if_moved(p, tid);
 	struct block *b = claim(this_cpu());
 	if (!b)
 		return 0;
@@ -680,6 +691,7 @@ int all_threads(struct bpf_iter__task *ctx)
 		s->books = books_of(p);
 		s->wait = p->pid | BLOCKED;
 	}
+	look_at_held(p, r.head.cpu, r.head.at);
 	seq_write(ctx->meta->seq, &r, sizeof(r));
 	return 0;
 }

@@ -70,6 +70,8 @@ enum rare_type {
 	MARKER, /* written by the recorder itself: a text follows the head */
 	ENTERED,
 	RETURNED,
+	HELD = 20,
+	LET_GO,
 };
 
 struct block_head {
@@ -152,6 +154,12 @@ struct rare_exit {
 struct rare_call {
 	struct rare head;
 	u32 pid, mark;
+};
+
+/* `head.tid` is held by its cgroup's quota from `head.at` on, or no longer. */
+struct rare_held {
+	struct rare head;
+	u64 pad;
 };
 
 struct rare_rename {

@@ -36,6 +36,13 @@ pub const LOSS: u8 = 18;
 /// What the marks of a number are called, and whether they are stretches.
 pub const MARK_NAME: u8 = 19;
 
+/// From here on every thread that a CPU quota holds, or holds no longer, is told: `at`.
+pub const THROTTLES: u8 = 20;
+/// What a cgroup's CPU controller is set to.
+pub const CGROUP_LIMITS: u8 = 21;
+/// What the kernel counted of cgroups' quotas.
+pub const CGROUP_STAT: u8 = 22;
+
 /// Of the opening snapshot of a segment ([`SNAP_BEGIN`]).
 pub const OPENING: u8 = 0;
 /// Of the closing one.

@@ -1,5 +1,6 @@
 //! Rare events and snapshot rows, as the model's events; names get their numbers here.
 
+use super::frame;
 use crate::wire::{self, Bytes, Row};
 use model::{
     CpuId, Event, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, Tid, Wake, WakeKind, What,
@@ -36,6 +37,9 @@ struct Known {
     mask: NameId,
 }
 
+/// Cgroups of which it is kept what they are set to; with more, some are told again.
+const MOST_CGROUPS: usize = 1 << 16;
+
 /// What the reader knows while it reads: bounded by the threads and texts of the recording.
 #[derive(Default)]
 pub struct Telling {
@@ -45,6 +49,8 @@ pub struct Telling {
     ended: HashSet<i32>,
     paths: HashMap<u64, NameId>,
     irqs: HashMap<i32, NameId>,
+    /// What each cgroup was last set to.
+    limits: HashMap<u64, What>,
     /// Of marked calls: their name, and whether they are stretches.
     marks: HashMap<u32, (NameId, bool)>,
 }
@@ -162,6 +168,7 @@ impl Telling {
                     tell(self.cgroup(Tid(thread), id));
                 }
             }
+            wire::HELD | wire::LET_GO => tell(What::Throttle { tid, begins: head.of == wire::HELD }),
             wire::CURRENT => tell(What::Current { tid }),
             // Its waking went untold; the kernel's note of its queueing comes right after one.
             wire::WOKEN_UNSEEN => tell(What::Wake(Wake {
@@ -214,6 +221,34 @@ impl Telling {
                 tell(What::Mark(Mark { tid, pid, track: i64::from(number) + 1, name, edge }));
             }
             _ => return false,
+        }
+        b.whole
+    }
+
+    /// Tells a frame of cgroups' settings, where they are other than before, or of their statistics; `false` where it makes no
+    /// sense.
+    pub fn cgroups(&mut self, payload: &[u8], offset: u64, out: &mut impl FnMut(Event)) -> bool {
+        let mut b = Bytes::new(payload);
+        let (kind, at) = (b.u8(), b.ns());
+        let mut tell = |what| out(Event { at, offset, cpu: CpuId(0), current: Tid::UNKNOWN, what });
+        if kind == frame::CGROUP_STAT {
+            while b.whole && !b.rest().is_empty() {
+                let (id, periods, throttled, time) = (b.u64(), b.ns().0, b.ns().0, b.ns());
+                tell(What::CgroupStat { id, periods, throttled, time });
+            }
+            return b.whole;
+        }
+        let (id, quota, period) = (b.u64(), b.ns(), b.ns());
+        let (weight, listed) = (b.u16(), b.u16());
+        let cpus = self.names.id(&b.text(listed.into()));
+        let path = self.names.id(&String::from_utf8_lossy(b.rest()));
+        let limits = What::CgroupLimits { id, path, quota, period, weight, cpus };
+        // Each segment tells them anew.
+        if self.limits.len() >= MOST_CGROUPS {
+            self.limits.clear();
+        }
+        if b.whole && self.limits.insert(id, limits) != Some(limits) {
+            tell(limits);
         }
         b.whole
     }

@@ -254,6 +254,18 @@ impl SpoolStream {
                 let (number, stretch) = (b.u32(), b.u8() != 0);
                 self.telling.mark(number, stretch, &String::from_utf8_lossy(b.rest()));
             }
+            frame::THROTTLES if self.tell_rows => {
+                let what = What::Throttle { tid: Tid::IDLE, begins: false };
+                self.lane(0).push(Event { at: b.ns(), offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });
+            }
+            frame::THROTTLES => {}
+            frame::CGROUP_LIMITS | frame::CGROUP_STAT => {
+                let mut told = Vec::new();
+                if !self.telling.cgroups(payload, place, &mut |e| told.push(e)) {
+                    bad.trouble("a cgroup's settings that make no sense", place, Trouble::Odd);
+                }
+                self.push_all(told);
+            }
             frame::LOSS => {
                 let (from, to, events) = (b.ns(), b.ns(), b.u64().cast_signed());
                 let what = What::Loss(LossSpan { from, to, cpu: None, events });

@@ -187,6 +187,57 @@ fn marks_are_told_with_their_thread_and_process() {
     assert_eq!(bad.0.len(), 1, "{bad:?}");
 }
 
+/// Each segment tells all anew: what holds is told once, and once more after a gap.
+#[test]
+fn quotas_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut w = begin(dir.path());
+    for segment in 0..3u64 {
+        let t = segment * 1000;
+        w.begin_segment(t).unwrap();
+        w.frame(&[&mark(frame::THROTTLES, t + 1)]).unwrap();
+        w.frame(&[&[frame::SNAP_BEGIN, frame::OPENING]]).unwrap();
+        w.frame(&[&mark(frame::SNAP_DONE, t + 10)]).unwrap();
+        for (kind, at) in [(wire::HELD, t + 20), (wire::LET_GO, t + 30)] {
+            let like = rename(0, 7, at, "");
+            w.frame(&[&like[..1], &[kind], &like[2..24]]).unwrap();
+        }
+        let quota: u64 = if segment == 2 { 500 } else { u64::MAX };
+        let numbers: Vec<u8> = [t + 40, 9, quota, 1000].iter().flat_map(|n| n.to_ne_bytes()).collect();
+        let shorts: Vec<u8> = [100u16, 3].iter().flat_map(|n| n.to_ne_bytes()).collect();
+        w.frame(&[&[frame::CGROUP_LIMITS], &numbers, &shorts, b"0-3/one"]).unwrap();
+        let counts: Vec<u8> = [t + 50, 9, 4, 3, 2].iter().flat_map(|n| n.to_ne_bytes()).collect();
+        w.frame(&[&[frame::CGROUP_STAT], &counts]).unwrap();
+        w.frame(&[&mark(if segment == 2 { frame::END } else { frame::MARK }, t + 60)]).unwrap();
+    }
+    w.flush().unwrap();
+    let quota = |of: &What, names: &[Box<str>]| match *of {
+        What::Throttle { tid, begins } => Some(format!("{} {begins}", tid.0)),
+        What::CgroupLimits { id, path, quota, period, weight, cpus } => {
+            let name = |id: model::NameId| &names[id.0 as usize - 1];
+            let quota = if quota == Ns::MAX { "max".into() } else { quota.0.to_string() };
+            Some(format!("{id} {} {quota} {} {weight} {}", name(path), period.0, name(cpus)))
+        }
+        What::CgroupStat { id, periods, throttled, time } => Some(format!("{id} {periods} {throttled} {}", time.0)),
+        _ => None,
+    };
+    let told = || {
+        let (events, names, _) = read(dir.path());
+        events.iter().filter_map(|e| Some((e.at.0, quota(&e.what, &names)?))).collect::<Vec<_>>()
+    };
+    let each = |t: i64| [(t + 20, "7 true"), (t + 30, "7 false")].map(|(at, words)| (at, words.to_owned()));
+    let limits = |t: i64, words: &str| (t + 40, words.to_owned());
+    let counts = |t: i64| (t + 50, "9 4 3 2".to_owned());
+    let all = |t: i64| (t + 1, "0 false".to_owned());
+    let [first, second, third] = [0, 1000, 2000].map(|t| each(t).to_vec());
+    let (free, held) = ("9 /one max 1000 100 0-3", "9 /one 500 1000 100 0-3");
+    let last = [third.clone(), vec![limits(2000, held), counts(2000)]].concat();
+    let begun = [vec![all(0)], first, vec![limits(0, free), counts(0)]].concat();
+    assert_eq!(told(), [begun.clone(), second, vec![counts(1000)], last.clone()].concat());
+    std::fs::remove_file(&segments(&folder(dir.path())).unwrap()[1].1).unwrap();
+    assert_eq!(told(), [begun, vec![all(2000)], last].concat());
+}
+
 #[test]
 fn without_its_first_segment() {
     let dir = tempfile::tempdir().unwrap();

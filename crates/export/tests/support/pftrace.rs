@@ -319,6 +319,21 @@ impl Read {
                 let path = self.id(words(note, "path").filter(|p| !p.is_empty()));
                 What::Cgroup { tid: pid(), id: int("id").unwrap().cast_unsigned(), path }
             }
+            "corewise_cgroup_limits" => What::CgroupLimits {
+                id: int("id").unwrap().cast_unsigned(),
+                path: self.id(words(note, "path").filter(|p| !p.is_empty())),
+                quota: Ns(int("quota").unwrap()),
+                period: Ns(int("period").unwrap()),
+                weight: int("weight").unwrap() as u16,
+                cpus: self.id(words(note, "cpus").filter(|c| !c.is_empty())),
+            },
+            "corewise_cgroup_stat" => What::CgroupStat {
+                id: int("id").unwrap().cast_unsigned(),
+                periods: int("periods").unwrap(),
+                throttled: int("throttled").unwrap(),
+                time: Ns(int("time").unwrap()),
+            },
+            "corewise_throttle" => What::Throttle { tid: pid(), begins: int("begins") == Some(1) },
             "corewise_inner" => What::Inner {
                 tid: pid(),
                 inner_tid: tid(int("inner_tid").unwrap()),

@@ -44,11 +44,10 @@ fn what_is_printed_is_read() {
         let mut batch: Batch = Random { mode, seed, steps: 400 }.batch();
         batch.events.sort_by_key(|e| e.at);
         let script = testkit::perf_script::render(&batch);
-        let Some(first) =
-            batch.events.iter().find(|e| kept(e).is_some() || matches!(e.what, What::Sample | What::Affinity { .. }))
-        else {
-            continue;
+        let told = |e: &&model::Event| {
+            kept(e).is_some() || matches!(e.what, What::Sample | What::Affinity { .. } | What::Throttle { .. })
         };
+        let Some(first) = batch.events.iter().find(told) else { continue };
         let origin = first.at;
         for text in [script.clone(), as_ftrace(&script)] {
             let read = file(text.as_bytes()).unwrap();

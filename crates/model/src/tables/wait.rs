@@ -6,9 +6,9 @@ use crate::table::TableDef;
 /// How long each thread ran and waited, and what was free while it waited for a CPU.
 pub const READY_WAIT: TableDef = TableDef {
     name: "ready_wait",
-    version: 2,
+    version: 3,
     doc: "How long and how often each thread ran, was ready and was blocked. Ready time is told twice, by how it began and by what \
-          was free meanwhile: each sums to ready_ns. Free is an idle CPU on which the thread was allowed; of permission_unknown_ns, \
+          was free meanwhile, or that it was throttled: each sums to ready_ns. Free is an idle CPU on which the thread was allowed; of permission_unknown_ns, \
           while nobody told where that was, any idle one. Columns of ready time are null where the source has no wakings; blocked_ns \
           then holds the ready time that a waking would have begun. Counts are of what began within the time asked for, as far \
           as it is known: not what the recording began with, not what a snapshot may have shown (a thread's first stretch, if \
@@ -48,6 +48,12 @@ pub const READY_WAIT: TableDef = TableDef {
         )
         .or_null(),
         ns("wakeup_latency_ns", "Ready while the CPU of its own run queue was free.").or_null(),
+        ns(
+            "throttled_ns",
+            "Ready while its cgroup's CPU quota held it, whatever was free; null where nobody tells: recordings by corewise do, \
+             of Linux 6.18 and later. Elsewhere this time is in the other columns.",
+        )
+        .or_null(),
         ns(
             "free_unknown_ns",
             "Ready while nobody can say what was free: of a CPU that matters it is not known what it ran, or not on whose run \

@@ -16,13 +16,14 @@ pub const SECTION: Section = Section {
     write,
 };
 
-/// What was free: column, words, a column's head and its rank.
-const FREE: [(Tone, &str, &str, &str, u8); 6] = [
+/// What was free, or that it was not for a CPU that the thread waited: column, words, a column's head and its rank.
+const FREE: [(Tone, &str, &str, &str, u8); 7] = [
     (Tone::Red, "no_cpu_free_ns", "no CPU was free", "none free ms", 2),
     (Tone::Orange, "free_same_type_ns", "one of the same type was free", "same type ms", 3),
     (Tone::Purple, "free_other_type_ns", "one of another type was free", "other type ms", 3),
     (Tone::Green, "free_not_allowed_ns", "only where it was not allowed", "not allowed ms", 4),
     (Tone::Sky, "wakeup_latency_ns", "its own CPU was idle", "own idle ms", 2),
+    (Tone::Blue, "throttled_ns", "held by its cgroup's CPU quota", "throttled ms", 2),
     (Tone::Unknown, "free_unknown_ns", "unknown", "unknown ms", 5),
 ];
 
@@ -32,7 +33,7 @@ struct Waited {
     ready: i64,
     times: i64,
     longest: i64,
-    free: [Option<i64>; 6],
+    free: [Option<i64>; 7],
 }
 
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
@@ -53,10 +54,11 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         "Ready time by what was free meanwhile (own idle: the CPU that it was queued on), and who ran on that CPU.",
     );
     let most = rows.iter().map(|r| r.ready).max().unwrap_or(0);
+    let shown: Vec<usize> = (0..FREE.len()).filter(|at| rows.iter().any(|r| r.free[*at] > Some(0))).collect();
     page.picture(Bars {
         title: "Ready time by what was free meanwhile".to_owned(),
-        legend: FREE.iter().map(|(tone, _, words, ..)| (*tone, (*words).to_owned())).collect(),
-        bars: rows.iter().map(|waited| bar(waited, most, seen)).collect(),
+        legend: shown.iter().map(|at| (FREE[*at].0, FREE[*at].2.to_owned())).collect(),
+        bars: rows.iter().map(|waited| bar(waited, &shown, most, seen)).collect(),
     });
     let mut columns = vec![
         Column::words("thread", 0),
@@ -75,12 +77,11 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         ];
         push(&mut columns, cells);
     }
-    for (at, (_, _, _, head, rank)) in FREE.iter().enumerate() {
-        if rows.iter().any(|r| r.free[at].is_some_and(|ns| ns > 0)) {
-            let mut column = Column::numbers(head, *rank);
-            rows.iter().for_each(|r| column.push(r.free[at].map_or_else(|| "-".to_owned(), ms)));
-            columns.push(column);
-        }
+    for at in shown {
+        let (_, _, _, head, rank) = FREE[at];
+        let mut column = Column::numbers(head, rank);
+        rows.iter().for_each(|r| column.push(r.free[at].map_or_else(|| "-".to_owned(), ms)));
+        columns.push(column);
     }
     let mut behind = Column::words("behind whom, ms", 1);
     rows.iter().for_each(|r| {
@@ -91,11 +92,11 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn bar(waited: &Waited, most: i64, seen: &Seen<'_>) -> Bar {
+fn bar(waited: &Waited, shown: &[usize], most: i64, seen: &Seen<'_>) -> Bar {
     Bar {
         label: format!("{} {}", seen.name(Some(waited.key)), waited.tid),
         value: format!("ready {} ms", ms(waited.ready)),
-        parts: waited.free.iter().map(|ns| ns.unwrap_or(0)).collect(),
+        parts: shown.iter().map(|at| waited.free[*at].unwrap_or(0)).collect(),
         whole: most,
     }
 }

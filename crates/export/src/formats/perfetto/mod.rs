@@ -42,6 +42,9 @@
 //! | `corewise_priority` | `pid`, `prio`, `policy`, `nice` |
 //! | `corewise_affinity` | `pid`, `cpus` |
 //! | `corewise_cgroup` | `pid`, `id`, `path` |
+//! | `corewise_cgroup_limits` | `id`, `path`, `quota` (ns in a period; the largest number: none), `period`, `weight` (0: not told), `cpus` |
+//! | `corewise_cgroup_stat` | `id`, `periods`, `throttled` (periods), `time` |
+//! | `corewise_throttle` | `pid` (0: every change is told from here on), `begins` |
 //! | `corewise_inner` | `pid`, `inner_tid`, `inner_pid` |
 //! | `corewise_steal` | `total` |
 //! | `corewise_clock` | `which` (monotonic, boottime, realtime, tsc, perf), `reading` |
@@ -234,6 +237,27 @@ impl<'a> Pen<'a> {
                 let path = text(names, path).filter(|_| !options.redact).unwrap_or_default();
                 let fields = [("pid", Int(tid.0.into())), ("id", Int(id.cast_signed())), ("path", Text(path))];
                 note("corewise_cgroup", &fields);
+            }
+            What::CgroupLimits { id, path, quota, period, weight, cpus } => {
+                let path = text(names, path).filter(|_| !options.redact).unwrap_or_default();
+                let cpus = text(names, cpus).unwrap_or_default();
+                let fields = [
+                    ("id", Int(id.cast_signed())),
+                    ("path", Text(path)),
+                    ("quota", Int(quota.0)),
+                    ("period", Int(period.0)),
+                    ("weight", Int(weight.into())),
+                    ("cpus", Text(cpus)),
+                ];
+                note("corewise_cgroup_limits", &fields);
+            }
+            What::CgroupStat { id, periods, throttled, time } => {
+                let (id, periods) = (Int(id.cast_signed()), Int(periods));
+                let fields = [("id", id), ("periods", periods), ("throttled", Int(throttled)), ("time", Int(time.0))];
+                note("corewise_cgroup_stat", &fields);
+            }
+            What::Throttle { tid, begins } => {
+                note("corewise_throttle", &[("pid", Int(tid.0.into())), ("begins", Int(begins.into()))]);
             }
             What::Inner { tid, inner_tid, inner_pid } => {
                 let (inner_tid, inner_pid) = (Int(inner_tid.0.into()), Int(inner_pid.0.into()));

@@ -260,6 +260,27 @@ impl<'a> Note<'a> {
                 let path = self.text("path").filter(|p| !p.is_empty()).map_or(NameId::NONE, |n| names.id(n, out));
                 What::Cgroup { tid: tid(), id: self.int("id").unwrap_or(0).cast_unsigned(), path }
             }
+            b"corewise_cgroup_limits" => {
+                let mut name = |field| {
+                    let told = self.text(field).filter(|t| !t.is_empty());
+                    told.map_or(NameId::NONE, |text| names.id(text, out))
+                };
+                What::CgroupLimits {
+                    id: self.int("id").unwrap_or(0).cast_unsigned(),
+                    path: name("path"),
+                    cpus: name("cpus"),
+                    quota: self.ns("quota", Ns::MAX),
+                    period: self.ns("period", Ns::ZERO),
+                    weight: self.int("weight").and_then(|w| u16::try_from(w).ok()).unwrap_or(0),
+                }
+            }
+            b"corewise_cgroup_stat" => What::CgroupStat {
+                id: self.int("id").unwrap_or(0).cast_unsigned(),
+                periods: self.int("periods").unwrap_or(0),
+                throttled: self.int("throttled").unwrap_or(0),
+                time: self.ns("time", Ns::ZERO),
+            },
+            b"corewise_throttle" => What::Throttle { tid: tid(), begins: self.int("begins") == Some(1) },
             b"corewise_inner" => {
                 What::Inner { tid: tid(), inner_tid: self.tid("inner_tid"), inner_pid: self.pid("inner_pid") }
             }

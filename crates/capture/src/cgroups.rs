@@ -1,0 +1,280 @@
+//! What the CPU controller of each cgroup is set to, and what the kernel counted of those that have a quota.
+//!
+//! Nothing tells of a change, so the settings are read again and again: all when the recording begins, then some folders each
+//! second, in rounds, since a machine may have thousands. `cpu.stat` of cgroups with a quota is read each second.
+
+use crate::spool::frame;
+use std::collections::BTreeMap;
+use std::fs::{read_dir, read_to_string};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Folders read in a second.
+const A_SECOND: usize = 32;
+/// Cgroups kept; of more, nothing is told.
+const MOST: usize = 4096;
+
+/// A longer list of CPUs is not kept.
+const LONGEST_LIST: usize = 4096;
+
+/// A hierarchy in which cgroups are folders.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hierarchy {
+    /// Where it is mounted.
+    pub root: PathBuf,
+    /// Cgroup v2, one for all controllers; else the CPU controller's own, of v1.
+    pub unified: bool,
+}
+
+/// What a cgroup is set to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Limits {
+    /// `u64::MAX`: none.
+    quota_ns: u64,
+    period_ns: u64,
+    /// 0: not told.
+    weight: u16,
+    /// Empty: not told.
+    cpus: String,
+}
+
+struct Known {
+    folder: PathBuf,
+    limits: Limits,
+    /// In which round it was read last.
+    round: u64,
+}
+
+/// The cgroups of the hierarchy that has the CPU controller.
+#[derive(Default)]
+pub struct Cgroups {
+    hierarchy: Option<Hierarchy>,
+    known: BTreeMap<u64, Known>,
+    /// Folders to be read in this round.
+    left: Vec<PathBuf>,
+    round: u64,
+}
+
+/// The unified hierarchy, where it is mounted.
+pub fn unified() -> Option<Hierarchy> {
+    hierarchy(&read_to_string("/proc/self/mountinfo").unwrap_or_default(), |kind, _| kind == "cgroup2")
+}
+
+/// The mount of a kind of file system, and with certain options of it.
+fn hierarchy(mounts: &str, of: impl Fn(&str, &str) -> bool) -> Option<Hierarchy> {
+    mounts.lines().find_map(|line| {
+        let (before, after) = line.split_once(" - ")?;
+        let mut words = after.split(' ');
+        let (kind, options) = (words.next()?, words.nth(1)?);
+        let root = PathBuf::from(before.split(' ').nth(4)?);
+        of(kind, options).then(|| Hierarchy { root, unified: kind == "cgroup2" })
+    })
+}
+
+impl Cgroups {
+    /// Where the CPU controller is.
+    pub fn find() -> Self {
+        let mounts = read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let has_cpu = |h: &Hierarchy| {
+            let controllers = read_to_string(h.root.join("cgroup.controllers")).unwrap_or_default();
+            controllers.split_whitespace().any(|c| c == "cpu")
+        };
+        let own = || hierarchy(&mounts, |kind, options| kind == "cgroup" && options.split(',').any(|o| o == "cpu"));
+        Self::of(unified().filter(has_cpu).or_else(own))
+    }
+
+    fn of(hierarchy: Option<Hierarchy>) -> Self {
+        Self { hierarchy, ..Self::default() }
+    }
+
+    /// Reads all of them; the frames that tell what they are set to.
+    pub fn all(&mut self, at: u64) -> Vec<Vec<u8>> {
+        self.left.clear();
+        self.read(usize::MAX, at);
+        self.known.iter().map(|(id, known)| self.frame(*id, known, at)).collect()
+    }
+
+    /// Reads some of them, and the statistics of those with a quota; the frames that tell of it.
+    pub fn each_second(&mut self, at: u64) -> Vec<Vec<u8>> {
+        let mut frames = self.read(A_SECOND, at);
+        let unified = self.hierarchy.as_ref().is_some_and(|h| h.unified);
+        let mut stats = vec![frame::CGROUP_STAT];
+        stats.extend_from_slice(&at.to_ne_bytes());
+        let head = stats.len();
+        for (id, known) in self.known.iter().filter(|(_, known)| known.limits.quota_ns != u64::MAX) {
+            let text = read_to_string(known.folder.join("cpu.stat")).unwrap_or_default();
+            if let Some(counts) = statistics(&text, unified) {
+                stats.extend([*id].iter().chain(&counts).flat_map(|n| n.to_ne_bytes()));
+            }
+        }
+        if stats.len() > head {
+            frames.push(stats);
+        }
+        frames
+    }
+
+    /// Reads so many folders; the frames of those that are new or have changed. No further than to the end of a round.
+    fn read(&mut self, most: usize, at: u64) -> Vec<Vec<u8>> {
+        let Some(hierarchy) = self.hierarchy.clone() else { return Vec::new() };
+        if self.left.is_empty() {
+            self.round += 1;
+            self.left.push(hierarchy.root.clone());
+        }
+        let mut frames = Vec::new();
+        for _ in 0..most {
+            let Some(folder) = self.left.pop() else { break };
+            let inside = read_dir(&folder).into_iter().flatten().flatten();
+            let folders = inside.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path());
+            self.left.extend(folders.take(MOST.saturating_sub(self.left.len())));
+            let Ok(id) = std::fs::metadata(&folder).map(|m| m.ino()) else { continue };
+            let Some(limits) = limits(&folder, hierarchy.unified) else { continue };
+            let before = self.known.get(&id).map(|k| &k.limits);
+            let changed = before != Some(&limits);
+            if before.is_none() && self.known.len() >= MOST {
+                continue;
+            }
+            let known = Known { folder, limits, round: self.round };
+            if changed {
+                frames.push(self.frame(id, &known, at));
+            }
+            self.known.insert(id, known);
+        }
+        if self.left.is_empty() {
+            let round = self.round;
+            self.known.retain(|_, known| known.round == round);
+        }
+        frames
+    }
+
+    fn frame(&self, id: u64, known: &Known, at: u64) -> Vec<u8> {
+        let Limits { quota_ns, period_ns, weight, cpus } = &known.limits;
+        let (root, prefix) = match &self.hierarchy {
+            Some(h) if h.unified => (h.root.as_path(), "/"),
+            Some(h) => (h.root.as_path(), "cpu:/"),
+            None => (Path::new(""), "/"),
+        };
+        let path = format!("{prefix}{}", known.folder.strip_prefix(root).unwrap_or(Path::new("")).display());
+        let mut payload = vec![frame::CGROUP_LIMITS];
+        payload.extend([at, id, *quota_ns, *period_ns].iter().flat_map(|n| n.to_ne_bytes()));
+        payload.extend_from_slice(&weight.to_ne_bytes());
+        payload.extend_from_slice(&(cpus.len() as u16).to_ne_bytes());
+        payload.extend_from_slice(cpus.as_bytes());
+        payload.extend_from_slice(path.as_bytes());
+        payload
+    }
+}
+
+/// The settings in a cgroup's folder; `None`: the CPU controller is not there, or the folder is gone.
+fn limits(folder: &Path, unified: bool) -> Option<Limits> {
+    let text = |file: &str| Some(read_to_string(folder.join(file)).ok()?.trim().to_owned());
+    let (quota, period) = if unified {
+        let max = text("cpu.max")?;
+        let (quota, period) = max.split_once(' ')?;
+        (quota.to_owned(), period.to_owned())
+    } else {
+        (text("cpu.cfs_quota_us")?, text("cpu.cfs_period_us")?)
+    };
+    let ns = |us: u64| us.saturating_mul(1000);
+    // None is `max`, or -1.
+    let (quota_ns, period_ns) = (quota.parse().map_or(u64::MAX, ns), ns(period.parse().ok()?));
+    // In v1 the CPU controller has shares of another scale, and cpusets are a hierarchy of their own.
+    let weight = text("cpu.weight").and_then(|w| w.parse().ok()).unwrap_or(0);
+    let cpus = text("cpuset.cpus.effective").filter(|list| list.len() <= LONGEST_LIST).unwrap_or_default();
+    Some(Limits { quota_ns, period_ns, weight, cpus })
+}
+
+/// Periods, those in which the quota was used up, and for how long, ns.
+fn statistics(text: &str, unified: bool) -> Option<[u64; 3]> {
+    let number = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        line.trim().parse::<u64>().ok()
+    };
+    let time = if unified { number("throttled_usec")?.saturating_mul(1000) } else { number("throttled_time")? };
+    Some([number("nr_periods")?, number("nr_throttled")?, time])
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::fs::{create_dir, remove_dir_all, write};
+
+    /// What frames of limits tell: quota, period, weight, CPUs and path.
+    fn told(frames: &[Vec<u8>]) -> Vec<(u64, u64, u16, String, String)> {
+        let read = |f: &Vec<u8>| {
+            let number = |at: usize| u64::from_ne_bytes(f[at..at + 8].try_into().unwrap());
+            let short = |at: usize| u16::from_ne_bytes(f[at..at + 2].try_into().unwrap());
+            let (cpus, path) = f[37..].split_at(short(35).into());
+            let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+            (number(17), number(25), short(33), text(cpus), text(path))
+        };
+        let mut all: Vec<_> = frames.iter().filter(|f| f[0] == frame::CGROUP_LIMITS).map(read).collect();
+        all.sort();
+        all
+    }
+
+    fn group(folder: &Path, max: &str) {
+        create_dir(folder).unwrap();
+        for (file, text) in [
+            ("cpu.max", max),
+            ("cpu.weight", "100\n"),
+            ("cpuset.cpus.effective", "0-3\n"),
+            ("cpu.stat", "usage_usec 9\nnr_periods 5\nnr_throttled 3\nthrottled_usec 7\n"),
+        ] {
+            write(folder.join(file), text).unwrap();
+        }
+    }
+
+    #[test]
+    fn changes_are_told_and_statistics_of_those_with_a_quota() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().to_owned();
+        group(&root.join("a"), "max 100000\n");
+        group(&root.join("a/b"), "20000 100000\n");
+        let mut cgroups = Cgroups::of(Some(Hierarchy { root: root.clone(), unified: true }));
+        let free = |path: &str| (u64::MAX, 100_000_000, 100, "0-3".to_owned(), path.to_owned());
+        let held = |path: &str| (20_000_000, 100_000_000, 100, "0-3".to_owned(), path.to_owned());
+        assert_eq!(told(&cgroups.all(1)), [held("/a/b"), free("/a")]);
+        let frames = cgroups.each_second(2);
+        assert_eq!(told(&frames), []);
+        let stat = frames.last().unwrap();
+        let numbers: Vec<u64> = stat[1..].as_chunks::<8>().0.iter().map(|n| u64::from_ne_bytes(*n)).collect();
+        let id = std::fs::metadata(root.join("a/b")).unwrap().ino();
+        assert_eq!((stat[0], numbers), (frame::CGROUP_STAT, vec![2, id, 5, 3, 7000]));
+        write(root.join("a/cpu.max"), "20000 100000\n").unwrap();
+        remove_dir_all(root.join("a/b")).unwrap();
+        assert_eq!(told(&cgroups.each_second(3)), [held("/a")]);
+        assert_eq!(told(&cgroups.all(4)), [held("/a")]);
+    }
+
+    #[test]
+    fn many_cgroups_are_read_in_rounds() {
+        let dir = tempfile::tempdir().unwrap();
+        let many = 3 * A_SECOND;
+        (0..many).for_each(|n| group(&dir.path().join(n.to_string()), "max 100000"));
+        let mut cgroups = Cgroups::of(Some(Hierarchy { root: dir.path().to_owned(), unified: true }));
+        assert_eq!(cgroups.all(1).len(), many);
+        (0..many).for_each(|n| write(dir.path().join(n.to_string()).join("cpu.max"), "1000 100000").unwrap());
+        // The root is a folder too.
+        let a_second: Vec<usize> = (0..4).map(|at| told(&cgroups.each_second(at)).len()).collect();
+        assert_eq!(a_second, [A_SECOND - 1, A_SECOND, A_SECOND, 1]);
+    }
+
+    #[test]
+    fn the_controllers_own_hierarchy() {
+        let mounts = "30 24 0:26 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
+            31 24 0:27 / /sys/fs/cgroup/cpu rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n";
+        let own = hierarchy(mounts, |kind, options| kind == "cgroup" && options.split(',').any(|o| o == "cpu"));
+        assert_eq!(own, Some(Hierarchy { root: "/sys/fs/cgroup/cpu".into(), unified: false }));
+        assert_eq!(hierarchy(mounts, |kind, _| kind == "cgroup2"), None);
+        let dir = tempfile::tempdir().unwrap();
+        for (file, text) in [("cpu.cfs_quota_us", "-1\n"), ("cpu.cfs_period_us", "100000\n")] {
+            write(dir.path().join(file), text).unwrap();
+        }
+        let none = Limits { quota_ns: u64::MAX, period_ns: 100_000_000, weight: 0, cpus: String::new() };
+        assert_eq!(limits(dir.path(), false), Some(none));
+        assert_eq!(limits(dir.path(), true), None);
+        assert_eq!(statistics("nr_periods 2\nnr_throttled 1\nthrottled_time 33\n", false), Some([2, 1, 33]));
+        assert_eq!(statistics("usage_usec 2\n", true), None);
+    }
+}

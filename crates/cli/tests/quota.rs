@@ -1,0 +1,147 @@
+//! A recording of a thread that its cgroup's CPU quota holds. Where it cannot be made the test says so and is skipped.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod support;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use support::{Folder, cannot_record, good, run};
+
+/// In each 100 ms.
+const PERIOD_NS: i64 = 100_000_000;
+
+/// What the kernel counted as throttled, ns, and when that was read, on the recordings' clock.
+type Reading = (i64, i64);
+
+/// A cgroup of its own that may run for 20 ms of each 100; goes with the test.
+struct Group {
+    folder: PathBuf,
+    unified: bool,
+}
+
+impl Group {
+    /// In v2, below the root where the CPU controller is enabled; in v1, in its own hierarchy.
+    fn new() -> Result<Self, String> {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let mount = |of: fn(&str, &str) -> bool| {
+            mounts.lines().find_map(|line| {
+                let words: Vec<&str> = line.split(' ').collect();
+                of(words.get(2)?, words.get(3)?).then(|| PathBuf::from(words[1]))
+            })
+        };
+        let enabled = |root: &PathBuf| {
+            let on = std::fs::read_to_string(root.join("cgroup.subtree_control")).unwrap_or_default();
+            on.split_whitespace().any(|c| c == "cpu")
+        };
+        let v2 = mount(|kind, _| kind == "cgroup2").filter(enabled);
+        let v1 = || mount(|kind, options| kind == "cgroup" && options.split(',').any(|o| o == "cpu"));
+        let unified = v2.is_some();
+        let root = v2.or_else(v1).ok_or("no cgroup hierarchy has the CPU controller enabled")?;
+        let folder = root.join(format!("corewise-test-{}", std::process::id()));
+        std::fs::create_dir(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+        let group = Self { folder, unified };
+        let set = |file: &str, text: &str| {
+            std::fs::write(group.folder.join(file), text).map_err(|why| format!("{file}: {why}"))
+        };
+        // So much weight that it comes to use its quota on a busy machine too.
+        let files: &[_] = if unified {
+            &[("cpu.max", "20000 100000"), ("cpu.weight", "10000")]
+        } else {
+            &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "20000"), ("cpu.shares", "102400")]
+        };
+        files.iter().try_for_each(|(file, text)| set(file, text))?;
+        Ok(group)
+    }
+
+    /// `None`: it cannot be read.
+    fn reading(&self) -> Option<Reading> {
+        let stat = std::fs::read_to_string(self.folder.join("cpu.stat")).ok()?;
+        let (name, unit) = if self.unified { ("throttled_usec ", 1000) } else { ("throttled_time ", 1) };
+        let count: i64 = stat.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()?;
+        // SAFETY: all-zero is a valid time, and it is written to.
+        let now = unsafe {
+            let mut now: libc::timespec = std::mem::zeroed();
+            libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now);
+            now
+        };
+        Some((now.tv_sec * 1_000_000_000 + now.tv_nsec, count * unit))
+    }
+
+    /// A shell that joins the group and spins.
+    fn spin(&self) -> Child {
+        let script = format!("echo $$ > {}/cgroup.procs && while :; do :; done", self.folder.display());
+        Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).spawn().expect("sh runs")
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The kernel lets go of a killed thread a little later.
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.folder).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn what_a_quota_holds_is_throttled() {
+    if let Some(why) = cannot_record() {
+        return println!("quota: skipped: this machine cannot be recorded:\n{why}");
+    }
+    let group = match Group::new() {
+        Ok(group) => group,
+        Err(why) => return println!("quota: skipped: no cgroup with a quota can be made: {why}"),
+    };
+    let folder = Folder::new();
+    let dir = folder.name("run.cw");
+    let mut spins = group.spin();
+    let (over, recorded) = (AtomicBool::new(false), &mut None);
+    let readings: Vec<Reading> = std::thread::scope(|scope| {
+        let reads = scope.spawn(|| {
+            let mut readings = Vec::new();
+            while !over.load(Ordering::Relaxed) {
+                readings.extend(group.reading());
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            readings
+        });
+        *recorded = Some(run(["record", "-o", &dir, "--duration", "2s"]));
+        over.store(true, Ordering::Relaxed);
+        reads.join().unwrap()
+    });
+    let tid = i64::from(spins.id());
+    spins.kill().and_then(|()| spins.wait()).unwrap();
+    let recorded = recorded.take().unwrap();
+    assert_eq!(recorded.code, Some(0), "{}", recorded.err);
+    if recorded.err.contains("quota holds are not told") {
+        return println!("quota: skipped: {}", recorded.err);
+    }
+
+    let rows: Vec<Value> =
+        serde_json::from_str(&good(["table", &dir, "ready_wait", "--format", "json"])).expect("JSON");
+    let row = rows.iter().find(|row| row["tid"] == tid).unwrap_or_else(|| panic!("no thread {tid} in {rows:?}"));
+    let ns = |column: &str| row[column].as_i64().unwrap_or_else(|| panic!("{column} of {row}"));
+    let classes = ["no_cpu_free_ns", "free_same_type_ns", "free_other_type_ns", "wakeup_latency_ns", "free_unknown_ns"];
+    let free = classes.iter().map(|column| ns(column)).sum::<i64>() + row["free_not_allowed_ns"].as_i64().unwrap_or(0);
+    assert_eq!(free + ns("throttled_ns"), ns("ready_ns"), "{row}");
+    let checked: Value = serde_json::from_str(&good(["check", &dir, "--format", "json"])).expect("JSON");
+    assert_eq!(checked["holds"], true, "{checked}");
+
+    // The kernel counts a hold when it is over: of one at the begin more, of one at the end less than lies in the recording.
+    let manifest = std::fs::read_to_string(Path::new(&dir).join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).expect("JSON");
+    let (begin, length) = (manifest["origin_ns"].as_i64().unwrap(), manifest["end_ns"].as_i64().unwrap());
+    let until = |time: i64| readings.iter().rfind(|(at, _)| *at <= time).map_or(0, |(_, counted)| *counted);
+    let counted = until(begin + length) - until(begin);
+    assert!(counted > 4 * PERIOD_NS, "{counted} ns were counted as throttled in {length} ns: {row}");
+    assert!((ns("throttled_ns") - counted).abs() < PERIOD_NS, "{counted} ns were counted as throttled: {row}");
+    for table in ["cgroup_limits", "cgroup_stat", "throttle"] {
+        assert!(Path::new(&dir).join(format!("events/{table}.parquet")).exists(), "{table}");
+    }
+}
