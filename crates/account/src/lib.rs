@@ -39,7 +39,7 @@ pub use tables::{cpus, inferred_state, loss, thread_by_core_type, thread_by_cpu,
 pub use threads::{Filing, Threads};
 pub use totals::{CpuTotals, ThreadTotals, Totals};
 
-use model::{Allowed, CpuStretch, Marked, Move, PowerChange, ThreadStretch};
+use model::{Allowed, BlockedAt, CpuStretch, Marked, Move, PowerChange, ThreadStretch};
 
 /// Takes finished stretches. Stretches begin in the order of time; each is told when it ends, with the place that was asked
 /// for when it began.
@@ -60,6 +60,8 @@ pub trait Sink {
     fn power(&mut self, change: PowerChange);
     /// A thread is allowed on other CPUs from now on; told in the order of time.
     fn allowed(&mut self, allowed: Allowed);
+    /// A thread left its CPU to wait, and where in its code is known; told in the order of time.
+    fn blocked_at(&mut self, blocked: BlockedAt);
 }
 
 /// Where only the sums are wanted.
@@ -84,4 +86,6 @@ impl Sink for () {
     fn power(&mut self, _: PowerChange) {}
     #[inline]
     fn allowed(&mut self, _: Allowed) {}
+    #[inline]
+    fn blocked_at(&mut self, _: BlockedAt) {}
 }

@@ -4,8 +4,8 @@ use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Cursor, Row, Rows};
 use bytemuck::{Pod, Zeroable};
 use model::{
-    Allowed, CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power, PowerChange, ThreadKey,
-    ThreadStretch, Tid,
+    Allowed, BlockedAt, CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power, PowerChange, StackId,
+    ThreadKey, ThreadStretch, Tid,
 };
 use std::io::Result;
 
@@ -151,6 +151,34 @@ impl AllowedRow {
     }
 }
 
+/// Where in its code a thread went to wait, in 16 bytes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct BlockedRow {
+    at: i64,
+    tid: i32,
+    stack: u32,
+}
+
+impl Row for BlockedRow {
+    fn is_filled(&self) -> bool {
+        self.stack != 0
+    }
+    fn is_first(&self) -> bool {
+        false
+    }
+}
+
+impl BlockedRow {
+    pub(crate) fn of(b: &BlockedAt) -> Self {
+        Self { at: b.at.0, tid: b.tid.0, stack: b.stack.0 }
+    }
+
+    pub(crate) fn blocked(&self) -> BlockedAt {
+        BlockedAt { at: Ns(self.at), tid: Tid(self.tid), stack: StackId(self.stack) }
+    }
+}
+
 /// Something that begins at a time.
 pub(crate) trait Timed {
     fn begin(&self) -> Ns;
@@ -187,6 +215,12 @@ impl Timed for PowerChange {
 }
 
 impl Timed for Allowed {
+    fn begin(&self) -> Ns {
+        self.at
+    }
+}
+
+impl Timed for BlockedAt {
     fn begin(&self) -> Ns {
         self.at
     }
@@ -279,6 +313,8 @@ pub struct Together<'a> {
     pub power: &'a [PowerChange],
     /// Where threads are allowed from now on.
     pub allowed: &'a [Allowed],
+    /// Where in their code threads went to wait.
+    pub blocked: &'a [BlockedAt],
 }
 
 /// Every kind of rows, each in order.
@@ -289,6 +325,7 @@ pub(crate) struct Kinds<'a> {
     pub(crate) marks: Steps<'a, Marked>,
     pub(crate) power: Steps<'a, PowerChange>,
     pub(crate) allowed: Steps<'a, Allowed>,
+    pub(crate) blocked: Steps<'a, BlockedAt>,
 }
 
 impl Kinds<'_> {
@@ -304,9 +341,10 @@ impl Kinds<'_> {
                 self.marks.before(until)?,
                 self.power.before(until)?,
                 self.allowed.before(until)?,
+                self.blocked.before(until)?,
             ];
-            let [threads, cpus, moves, marks, power, allowed] = counts;
-            if counts != [0; 6] {
+            let [threads, cpus, moves, marks, power, allowed, blocked] = counts;
+            if counts != [0; 7] {
                 each(&Together {
                     threads: &self.threads.waiting[..threads],
                     cpus: &self.cpus.waiting[..cpus],
@@ -314,6 +352,7 @@ impl Kinds<'_> {
                     marks: &self.marks.waiting[..marks],
                     power: &self.power.waiting[..power],
                     allowed: &self.allowed.waiting[..allowed],
+                    blocked: &self.blocked.waiting[..blocked],
                 });
                 self.threads.waiting.drain(..threads);
                 self.cpus.waiting.drain(..cpus);
@@ -321,6 +360,7 @@ impl Kinds<'_> {
                 self.marks.waiting.drain(..marks);
                 self.power.waiting.drain(..power);
                 self.allowed.waiting.drain(..allowed);
+                self.blocked.waiting.drain(..blocked);
             }
             if until == Ns::MAX {
                 return Ok(());

@@ -2,12 +2,12 @@
 
 use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Row, Rows};
-use crate::steps::{AllowedRow, Kinds, MarkRow, MoveRow, PowerRow, Steps, Together};
+use crate::steps::{AllowedRow, BlockedRow, Kinds, MarkRow, MoveRow, PowerRow, Steps, Together};
 use crate::{InferredIndex, LossIndex, Sink};
 use bytemuck::{Pod, Zeroable};
 use model::{
-    Allowed, CpuId, CpuState, CpuStretch, Marked, Move, Ns, PowerChange, Reason, Span, ThreadKey, ThreadState,
-    ThreadStretch, Tid,
+    Allowed, BlockedAt, CpuId, CpuState, CpuStretch, Marked, Move, Ns, PowerChange, Reason, Span, ThreadKey,
+    ThreadState, ThreadStretch, Tid,
 };
 use std::ops::ControlFlow;
 
@@ -19,6 +19,7 @@ pub struct Collector {
     marks: Rows<MarkRow>,
     power: Rows<PowerRow>,
     allowed: Rows<AllowedRow>,
+    blocked: Rows<BlockedRow>,
 }
 
 /// All stretches of a recording, in order of start.
@@ -29,6 +30,7 @@ pub struct Stretches {
     marks: Rows<MarkRow>,
     power: Rows<PowerRow>,
     allowed: Rows<AllowedRow>,
+    blocked: Rows<BlockedRow>,
     knife: Knife,
 }
 
@@ -41,6 +43,7 @@ impl Default for Collector {
             marks: Rows::new(),
             power: Rows::new(),
             allowed: Rows::new(),
+            blocked: Rows::new(),
         }
     }
 }
@@ -56,6 +59,7 @@ impl Collector {
             marks: self.marks,
             power: self.power,
             allowed: self.allowed,
+            blocked: self.blocked,
             knife: Knife::default(),
         }
     }
@@ -98,6 +102,11 @@ impl Sink for Collector {
         let place = self.allowed.reserve();
         self.allowed.fill(place, AllowedRow::of(&allowed));
     }
+    #[inline]
+    fn blocked_at(&mut self, blocked: BlockedAt) {
+        let place = self.blocked.reserve();
+        self.blocked.fill(place, BlockedRow::of(&blocked));
+    }
 }
 
 impl Stretches {
@@ -138,6 +147,7 @@ impl Stretches {
             marks: Steps::whole(&mut self.marks, MarkRow::marked),
             power: Steps::whole(&mut self.power, PowerRow::change),
             allowed: Steps::whole(&mut self.allowed, AllowedRow::allowed),
+            blocked: Steps::whole(&mut self.blocked, BlockedRow::blocked),
         };
         kinds.together(each)
     }

@@ -8,6 +8,7 @@
 //! one begins is told of by an empty stretch.
 
 mod allowed;
+mod blocked_by;
 mod by_thread;
 mod clocks;
 mod core_times;
@@ -22,16 +23,19 @@ mod tables;
 mod world;
 
 pub use allowed::SetId;
+pub use blocked_by::ReasonId;
 pub use core_times::capacity_used;
 pub use world::{CoreNow, CpuNow, World};
 
+use blocked_by::Reasons;
 use model::{
-    Allowed, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadKey, ThreadStretch,
+    Allowed, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Stacks, Table, TableDef,
+    ThreadKey, ThreadStretch,
 };
 use topology::Machine;
 
 /// Some stretches, each kind in order of start; all kinds up to the same time. Analyses are told of those that begin at one
-/// instant in this order: CPUs', threads', then moves, marks, power, and where threads are allowed.
+/// instant in this order: CPUs', threads', then moves, marks, power, where threads are allowed, and where they went to wait.
 #[derive(Clone, Copy, Default)]
 pub struct Batch<'a> {
     /// Of threads.
@@ -46,6 +50,8 @@ pub struct Batch<'a> {
     pub power: &'a [PowerChange],
     /// Where threads are allowed from now on.
     pub allowed: &'a [Allowed],
+    /// Where in their code threads went to wait.
+    pub blocked: &'a [BlockedAt],
 }
 
 /// What an analysis may know beforehand.
@@ -96,6 +102,11 @@ pub trait Analysis {
     /// A thread is allowed on the CPUs of another set from now on. `world` tells the one before.
     fn allowed(&mut self, thread: ThreadKey, set: SetId, world: &World) {
         _ = (thread, set, world);
+    }
+
+    /// What a thread waits for, told behind the stretch that begins with it, where a callchain tells.
+    fn blocked_by(&mut self, thread: ThreadKey, reason: ReasonId, world: &World) {
+        _ = (thread, reason, world);
     }
 
     /// Hands on rows that will not change any more, and forgets them: for tables as long as the recording.
@@ -176,9 +187,14 @@ impl Running {
         }
     }
 
+    /// The callchains that threads went to wait with ([`Batch::blocked`]).
+    pub fn callchains(&mut self, stacks: &Stacks) {
+        self.world.reasons = Reasons::new(stacks);
+    }
+
     /// Feeds all of them.
     pub fn push(&mut self, batch: &Batch<'_>) {
-        let Batch { mut threads, mut cpus, mut moves, mut marks, mut power, mut allowed } = *batch;
+        let Batch { mut threads, mut cpus, mut moves, mut marks, mut power, mut allowed, mut blocked } = *batch;
         loop {
             let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
@@ -186,7 +202,8 @@ impl Running {
             let marked = marks.first().map_or(Ns::MAX, |m| m.at);
             let powered = power.first().map_or(Ns::MAX, |p| p.at);
             let told = allowed.first().map_or(Ns::MAX, |a| a.at);
-            let next = moved.min(marked).min(powered).min(told);
+            let left = blocked.first().map_or(Ns::MAX, |b| b.at);
+            let next = moved.min(marked).min(powered).min(told).min(left);
             // Who is moved at the instant at which it becomes ready is ready first; who marks, runs first.
             if next < thread && next < cpu {
                 if moved == next {
@@ -201,10 +218,14 @@ impl Running {
                     let Some((first, rest)) = power.split_first() else { return };
                     power = rest;
                     self.power(first);
-                } else {
+                } else if told == next {
                     let Some((first, rest)) = allowed.split_first() else { return };
                     allowed = rest;
                     self.told(first);
+                } else {
+                    let Some((first, rest)) = blocked.split_first() else { return };
+                    blocked = rest;
+                    self.blocked_at(first);
                 }
             } else if cpu <= thread {
                 let Some((first, rest)) = cpus.split_first() else { return };
@@ -256,6 +277,16 @@ impl Running {
             let begins = if mark.at < self.span.start { Begins::Before } else { Begins::Here };
             let thread = self.lives.of(mark.mark.tid);
             self.analyses.iter_mut().for_each(|(_, a)| a.marked(mark, thread, begins, &self.world));
+        }
+    }
+
+    fn blocked_at(&mut self, blocked: &BlockedAt) {
+        if blocked.at >= self.span.start && blocked.at < self.span.end {
+            self.world.now = self.world.now.max(blocked.at);
+            let thread = self.lives.of(blocked.tid);
+            if let Some(reason) = self.world.reasons.of(blocked.stack) {
+                self.analyses.iter_mut().for_each(|(_, a)| a.blocked_by(thread, reason, &self.world));
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::Context;
 use crate::allowed::{CpuSet, Permissions, SetId};
+use crate::blocked_by::{ReasonId, Reasons};
 use crate::clocks::Bits;
 use model::{
     CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, PowerChange, ThreadKey, ThreadState, ThreadStretch,
@@ -61,6 +62,7 @@ pub struct World {
     /// Place of a CPU number in `cpus`; `usize::MAX`: none.
     places: Vec<usize>,
     pub(crate) permissions: Permissions,
+    pub(crate) reasons: Reasons,
 }
 
 impl World {
@@ -105,7 +107,15 @@ impl World {
         }
         let all = CpuSet { cpus: Bits::of(0..cpus.len(), cpus.len()), cores: Bits::of(0..cores.len(), cores.len()) };
         let permissions = Permissions::new(all);
-        Self { now: context.span.start, cpus, cores, names: Vec::new(), places, permissions }
+        Self {
+            now: context.span.start,
+            cpus,
+            cores,
+            names: Vec::new(),
+            places,
+            permissions,
+            reasons: Reasons::default(),
+        }
     }
 
     /// The place of a CPU in [`Self::cpus`].
@@ -157,6 +167,12 @@ impl World {
             let cores = Bits::of((0..cpus.len()).filter(|p| set.has(*p)).map(|p| cpus[p].core), cores.len());
             (!set.is_empty()).then_some(CpuSet { cpus: set, cores })
         })
+    }
+
+    /// What threads of this number wait for, in words.
+    #[must_use]
+    pub fn reason(&self, id: ReasonId) -> Option<&str> {
+        self.reasons.word(id)
     }
 
     pub(crate) fn told(&mut self, names: Vec<Box<str>>) {

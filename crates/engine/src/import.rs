@@ -3,8 +3,8 @@
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
 use account::{Collector, InferredIndex, Sink, Stretches, Totals};
 use model::{
-    Allowed, Batch, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadStretch,
-    tables,
+    Allowed, Batch, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef,
+    ThreadStretch, tables,
 };
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
@@ -101,6 +101,10 @@ impl Sink for Writing {
     fn allowed(&mut self, allowed: Allowed) {
         self.collector.allowed(allowed);
     }
+    #[inline]
+    fn blocked_at(&mut self, blocked: BlockedAt) {
+        self.collector.blocked_at(blocked);
+    }
 }
 
 fn read(
@@ -164,8 +168,8 @@ fn stage_two(
 }
 
 pub(crate) fn of_steps<'a>(steps: &account::Together<'a>) -> analysis::Batch<'a> {
-    let account::Together { threads, cpus, moves, marks, power, allowed } = *steps;
-    analysis::Batch { threads, cpus, moves, marks, power, allowed }
+    let account::Together { threads, cpus, moves, marks, power, allowed, blocked } = *steps;
+    analysis::Batch { threads, cpus, moves, marks, power, allowed, blocked }
 }
 
 /// What a collector collected, as the options want it.
