@@ -13,14 +13,17 @@
 compile_error!("corewise-capture records Linux");
 
 mod book;
+mod callchains;
 mod conditions;
 mod doctor;
 mod focus;
 mod kernel;
+mod mappings;
 mod mark_point;
 mod options;
 mod perf_clock;
 mod perf_events;
+mod places;
 mod processes;
 mod procfs;
 mod record;
@@ -28,6 +31,7 @@ mod rights;
 mod ring;
 mod samples;
 mod spool;
+mod symbols;
 mod target;
 mod trace_marker;
 mod tracer;

@@ -1,5 +1,6 @@
 //! Rare events and snapshot rows, as the model's events; names get their numbers here.
 
+use super::callchains::Callchains;
 use crate::wire::{self, Bytes, Row};
 use model::{
     CpuId, Event, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, Tid, Wake, WakeKind, What,
@@ -40,6 +41,7 @@ struct Known {
 #[derive(Default)]
 pub struct Telling {
     pub names: Names,
+    pub callchains: Callchains,
     threads: HashMap<i32, Known>,
     /// Threads that have ended: what they wrote to trace_marker before may stand behind that, up to the next mark.
     ended: HashSet<i32>,
@@ -80,7 +82,7 @@ impl Telling {
 
     /// Puts in what an event of a block does not carry.
     pub fn complete(&mut self, event: &mut Event) {
-        if let What::Irq { kind, number, name, .. } = &mut event.what {
+        if let What::Irq { kind, number, name: name @ NameId(0), .. } = &mut event.what {
             *name = match kind {
                 model::IrqKind::Hard => self.irqs.get(number).copied().unwrap_or_default(),
                 model::IrqKind::Soft => match usize::try_from(*number).ok().and_then(|n| SOFTIRQS.get(n)) {

@@ -61,6 +61,10 @@ pub struct Args {
     /// Mark each call of a function, by its symbol in a program or library, or FILE:usdt:PROVIDER:PROBE; may be repeated
     #[arg(long, value_name = "NAME=FILE:SYMBOL")]
     mark: Vec<MarkPoint>,
+    /// Keep where in their code threads go to wait: the callchain of each switch-out that blocks, in the kernel and in programs
+    /// that keep frame pointers
+    #[arg(long)]
+    stacks: bool,
     /// How the kernel is asked; auto: BPF where it works, else perf events
     #[arg(long, default_value = "auto")]
     backend: By,
@@ -98,6 +102,7 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
     options.keep = args.keep;
     options.only_focus = args.only_focus;
     options.marks = args.mark;
+    options.stacks = args.stacks;
     options.backend = match args.backend {
         By::Auto => Backend::Auto,
         By::Bpf => Backend::Bpf,
