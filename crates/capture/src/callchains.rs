@@ -13,7 +13,6 @@ use crate::mappings::{self, Mapping};
 use crate::places::{self, KERNEL, Place, UNKNOWN};
 use crate::processes::build_id;
 use crate::spool::frame;
-use crate::symbols;
 use crate::wire::{self, Chain};
 use model::{Ns, StackId};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -252,39 +251,18 @@ impl Callchains {
             all.push(Place { space: *space, address: *address, function: None, file, build_id, offset });
         }
         if named {
-            self.name_kernel(&mut all);
-            self.name_files(&mut all);
+            if let Some(list) = &mut self.functions {
+                let _ = list.rewind().and_then(|()| places::name_kernel(&mut all, list));
+            }
+            // Without a build id the file's number tells whether it is the same: on this machine, and so soon, that is enough.
+            let mut inodes: HashMap<&str, u64> = HashMap::new();
+            for file in &self.files {
+                // One of two files of a name would take the other's functions.
+                inodes.entry(&file.name).and_modify(|inode| *inode = 0).or_insert(file.inode);
+            }
+            places::name_files(&mut all, &|file| inodes.get(file).is_some_and(|inode| is(Path::new(file), *inode)));
         }
         places::store(spool, &all)
-    }
-
-    fn name_kernel(&mut self, all: &mut [Place]) {
-        // In order of space and address: the kernel's come first.
-        let end = all.partition_point(|place| place.space == KERNEL);
-        let addresses: Vec<u64> = all[..end].iter().map(|place| place.address).collect();
-        let Some(list) = &mut self.functions else { return };
-        let named = list.rewind().and_then(|()| symbols::of_kernel(list, &addresses)).unwrap_or_default();
-        for (place, (function, module)) in all.iter_mut().zip(named).filter_map(|(place, found)| Some((place, found?)))
-        {
-            place.function = Some(function);
-            place.file = Some(module.unwrap_or_else(|| "[kernel]".to_owned()));
-        }
-    }
-
-    fn name_files(&self, all: &mut [Place]) {
-        let mut by_file: HashMap<usize, Vec<(u64, usize)>> = HashMap::new();
-        for (at, place) in all.iter().enumerate() {
-            if let Some(Some((file, byte))) = self.places.get(&(place.space, place.address)) {
-                by_file.entry(*file).or_default().push((*byte, at));
-            }
-        }
-        for (file, wanted) in by_file {
-            let Some(code) = self.files.get(file).filter(|code| code.inode != 0) else { continue };
-            let bytes: Vec<u64> = wanted.iter().map(|(byte, _)| *byte).collect();
-            for (function, (_, at)) in code.functions(&bytes).into_iter().zip(wanted) {
-                all[at].function = function;
-            }
-        }
     }
 
     /// What could not be kept, a sentence each.
@@ -304,24 +282,6 @@ impl Callchains {
             ));
         }
         told
-    }
-}
-
-impl Code {
-    /// The functions at some bytes of it, as far as it is still there as it was.
-    fn functions(&self, bytes: &[u64]) -> Vec<Option<String>> {
-        let path = Path::new(&self.name);
-        let same = is(path, self.inode) || (self.build_id.is_some() && build_id(path) == self.build_id);
-        if !same {
-            return Vec::new();
-        }
-        // Distributions keep symbols apart, by build id (GDB's "separate debug files").
-        let apart = self.build_id.as_deref().and_then(|id| {
-            let (first, rest) = id.split_at_checked(2)?;
-            let path = PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"));
-            path.is_file().then_some(path)
-        });
-        symbols::of_file(path, apart.as_deref(), bytes).unwrap_or_default()
     }
 }
 

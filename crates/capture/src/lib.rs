@@ -4,7 +4,7 @@
 //! kernel: programs ─ blocks ─ ring ──┐            ┌── DIR/spool/*.seg ── open_spool ── ingest
 //!         task iterator ─────────────┼─ record ───┤
 //!         trace_marker ──────────────┤
-//! user:   clocks, steal, conditions ─┘            └── meta.json, processes.json
+//! user:   clocks, steal, conditions ─┘            └── meta.json, processes.json, places.json
 //! ```
 //!
 //! [`record`] writes the spool, [`open_spool`] reads it as a source of events, right afterwards or after a crash.

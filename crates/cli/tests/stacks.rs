@@ -98,3 +98,11 @@ fn callchains_are_kept_only_where_they_are_asked_for() {
     let refused = run(["record", "-o", &folder.name("other.cw"), "--backend", "perf", "--stacks", "--", &program]);
     assert!(refused.code == Some(1) && refused.err.contains("--stacks"), "{}", refused.err);
 }
+
+/// `perf script` names the functions: a kernel thread waits in the first that is not the scheduler's.
+#[test]
+fn perf_scripts_names_tell_it_too() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/perf_script/chains.txt");
+    // schedule, smpboot_thread_fn, kthread, …
+    assert_eq!(reasons(file, "migration/0"), [("smpboot_thread_fn".to_owned(), 1)]);
+}

@@ -4,7 +4,7 @@ use super::frame::{self, Frames, Stop};
 use super::lane::Lane;
 use super::rare::Telling;
 use super::{Meta, folder, segments};
-use crate::places;
+use crate::places::{self, Place};
 use crate::wire::{self, Bytes};
 use ingest::{Condition, Fatal, Ledger, Opened, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, LossSpan, Ns, Tid, What};
@@ -42,9 +42,24 @@ pub fn open_spool(dir: &Path) -> Result<Opened<'static>, Fatal> {
         facts.about.push(("ended".into(), error.clone()));
     }
     let mut stream = SpoolStream::new(found);
-    stream.telling.callchains.places(places::load(&spool).map_err(|why| Fatal::new(why, 0))?);
+    let mut places = places::load(&spool).map_err(|why| Fatal::new(why, 0))?;
+    if !meta.finished {
+        name_now(&mut places, &meta.boot_id);
+    }
+    stream.telling.callchains.places(places);
     facts.begin = stream.segments.front().and_then(|(_, path)| begin_of(path));
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
+}
+
+/// Names functions that its recorder did not come to name: of files by build id, on any machine; of the kernel while it still
+/// runs.
+fn name_now(places: &mut [Place], boot_id: &str) {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    if !boot_id.is_empty() && boot.trim() == boot_id {
+        let list = File::open("/proc/kallsyms").map(BufReader::new);
+        let _ = list.and_then(|list| places::name_kernel(places, list));
+    }
+    places::name_files(places, &|_| false);
 }
 
 /// When the opening snapshot of a segment was complete.
