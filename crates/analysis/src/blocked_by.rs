@@ -213,11 +213,11 @@ mod tests {
     /// The reason of a chain of the kernel's functions, innermost first; `?` has no name.
     fn of(functions: &str) -> Option<String> {
         let names: Vec<Box<str>> = functions.split(' ').map(Into::into).collect();
-        let frame = |(at, name): (usize, &Box<str>)| StackFrame {
-            function: if name.as_ref() == "?" { NameId::NONE } else { NameId(at as u32 + 1) },
+        let frame = |(at, name)| StackFrame {
+            function: if name == "?" { NameId::NONE } else { NameId(at as u32 + 1) },
             ..StackFrame::at(u64::MAX << 32)
         };
-        let chain = names.iter().enumerate().map(frame).collect();
+        let chain = names.iter().map(AsRef::as_ref).enumerate().map(frame).collect();
         let reasons = Reasons::new(&Stacks { chains: vec![chain], names });
         reasons.of(StackId(1)).and_then(|id| reasons.word(id)).map(Into::into)
     }

@@ -269,16 +269,16 @@ impl Callchains {
     pub fn lacks(&self) -> Vec<String> {
         let mut told = Vec::new();
         if self.lost > 0 {
+            let lost = self.lost;
             told.push(format!(
-                "{} callchains are lost: the kernel's table of them was full, or had another one in their place.",
-                self.lost
+                "Callchains that are lost: {lost}. The kernel's table of them was full, or had another one in their place."
             ));
         }
         if self.unmapped > 0 {
+            let unmapped = self.unmapped;
             told.push(format!(
-                "{} callchains of programs are addresses alone: their process had ended, began another program or is not the \
-                 target's, so that its mappings could not be read.",
-                self.unmapped
+                "Callchains of programs that are addresses alone: {unmapped}. Their process had ended, began another program or is \
+                 not the target's, so that its mappings could not be read."
             ));
         }
         told

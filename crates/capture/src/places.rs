@@ -77,10 +77,10 @@ pub fn name_kernel(all: &mut [Place], list: impl BufRead) -> std::io::Result<()>
 
 /// Names those of files that are there: of the same build id or, where they have none, the `same` as when they were mapped.
 pub fn name_files(all: &mut [Place], same: &dyn Fn(&str) -> bool) {
-    let mut by_file: HashMap<(&str, Option<&str>), Vec<(u64, usize)>> = HashMap::new();
+    let mut by_file: HashMap<_, Vec<(u64, usize)>> = HashMap::new();
     for (at, place) in all.iter().enumerate() {
         if let (Some(file), Some(byte)) = (&place.file, place.offset) {
-            by_file.entry((file, place.build_id.as_deref())).or_default().push((byte, at));
+            by_file.entry((file.as_str(), place.build_id.as_deref())).or_default().push((byte, at));
         }
     }
     let mut named = Vec::new();

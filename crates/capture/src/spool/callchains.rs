@@ -9,14 +9,20 @@ use std::collections::HashMap;
 /// Frames of callchains kept in all; a damaged spool must not fill the memory.
 const MOST_FRAMES: usize = 4 << 20;
 
+/// A callchain of a program.
+struct Within {
+    space: u32,
+    addresses: Box<[u64]>,
+}
+
 /// What is known of callchains while a spool is read: bounded by the different ones.
 #[derive(Default)]
 pub struct Callchains {
     /// What lies where; by address space and address.
     places: HashMap<(u32, u64), Place>,
     kernel: HashMap<i32, Box<[u64]>>,
-    /// By process and number: the address space, and the addresses in it.
-    user: HashMap<(i32, i32), (u32, Box<[u64]>)>,
+    /// By process and number.
+    user: HashMap<(i32, i32), Within>,
     ids: HashMap<Box<[StackFrame]>, StackId>,
     frames: usize,
     /// Not yet handed out.
@@ -40,7 +46,7 @@ impl Callchains {
         let addresses = addresses.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect();
         match space {
             KERNEL => drop(self.kernel.insert(number, addresses)),
-            _ => drop(self.user.insert((pid, number), (space, addresses))),
+            _ => drop(self.user.insert((pid, number), Within { space, addresses })),
         }
         true
     }
@@ -63,7 +69,7 @@ impl Callchains {
         if let Some(addresses) = self.kernel.get(&chain.kernel) {
             add(KERNEL, addresses);
         }
-        if let Some((space, addresses)) = self.user.get(&(chain.pid, chain.user)) {
+        if let Some(Within { space, addresses }) = self.user.get(&(chain.pid, chain.user)) {
             add(*space, addresses);
         }
         if frames.is_empty() {

@@ -33,7 +33,8 @@ second, not more. `corewise table DIR marks` tells them.
 first function that is not the scheduler's), and `corewise export --to firefox` shows where. Functions are named by the kernel's \
 own list and by the symbols of the files, as far as these are there at the end; files are kept by build id. Programs are followed \
 by their frame pointers: of code without them the innermost function is right, and its callers are missing or wrong. Of a process \
-that ends within a tenth of a second there are addresses alone. It takes 50 MB of the kernel's memory.
+that ends within a tenth of a second there are addresses alone. It takes 50 MB of the kernel's memory, and each such switch some \
+microseconds.
 
 All forms record the switches, wakings and migrations of the whole machine: who ran instead is the point. Without a command, \
 --pid or --duration it ends at Ctrl-C. Events are spooled to DIR/spool as they come and converted at the end; if corewise is \
