@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What recording costs the recorded: `perf bench sched pipe -l 300000`, pinned to one CPU, bare, under `corewise record`,
-under `corewise record --irq` and under `perf sched record`, in turn, some rounds; medians.
+under `corewise record --irq`, with `--stacks` and under `perf sched record`, in turn, some rounds; medians.
 
 Pinned because it is bimodal otherwise. The time is the benchmark's own: starting and ending a recorder is not in it. Beside
 it stand the events lost and the bytes an event, in the spool and in the finished folder.
@@ -108,6 +108,7 @@ WAYS = {
     "bare": bare,
     "corewise record": by_corewise(),
     "corewise record --irq": by_corewise("--irq"),
+    "corewise record --stacks": by_corewise("--stacks"),
     "perf sched record": by_perf,
 }
 

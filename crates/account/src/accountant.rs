@@ -144,8 +144,16 @@ impl Accountant {
         }
         let at = event.at;
         match &event.what {
-            What::Switch(switch) if event.cpu == CpuId::UNKNOWN => self.switch_nowhere(at, switch, sink),
-            What::Switch(switch) => self.switch(at, event.cpu, switch, sink),
+            What::Switch(switch) => {
+                if let Some(blocked) = switch.blocked_at(at).filter(|_| at >= Ns::ZERO) {
+                    sink.blocked_at(blocked);
+                }
+                if event.cpu == CpuId::UNKNOWN {
+                    self.switch_nowhere(at, switch, sink);
+                } else {
+                    self.switch(at, event.cpu, switch, sink);
+                }
+            }
             What::Wake(wake) => self.wake(at, wake, sink),
             What::Migrate { tid, to, .. } => {
                 if let Some(at_life) = self.lives.of(*tid) {

@@ -39,7 +39,7 @@ pub use tables::{cpus, inferred_state, loss, thread_by_core_type, thread_by_cpu,
 pub use threads::{Filing, Threads};
 pub use totals::{CpuTotals, ThreadTotals, Totals};
 
-use model::{Allowed, CpuStretch, Marked, Move, PowerChange, ThreadStretch, Throttle};
+use model::{Allowed, BlockedAt, CpuStretch, Marked, Move, PowerChange, ThreadStretch, Throttle};
 
 /// Takes finished stretches. Stretches begin in the order of time; each is told when it ends, with the place that was asked
 /// for when it began.
@@ -62,6 +62,8 @@ pub trait Sink {
     fn allowed(&mut self, allowed: Allowed);
     /// A thread is throttled from now on, or no longer; told in the order of time.
     fn throttle(&mut self, throttle: Throttle);
+    /// A thread left its CPU to wait, and where in its code is known; told in the order of time.
+    fn blocked_at(&mut self, blocked: BlockedAt);
 }
 
 /// Where only the sums are wanted.
@@ -88,4 +90,6 @@ impl Sink for () {
     fn allowed(&mut self, _: Allowed) {}
     #[inline]
     fn throttle(&mut self, _: Throttle) {}
+    #[inline]
+    fn blocked_at(&mut self, _: BlockedAt) {}
 }

@@ -4,8 +4,8 @@ use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Cursor, Row, Rows};
 use bytemuck::{Pod, Zeroable};
 use model::{
-    Allowed, CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power, PowerChange, ThreadKey,
-    ThreadStretch, Throttle, Tid,
+    Allowed, BlockedAt, CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power, PowerChange, StackId,
+    ThreadKey, ThreadStretch, Throttle, Tid,
 };
 use std::io::Result;
 
@@ -180,6 +180,34 @@ impl ThrottleRow {
     }
 }
 
+/// Where in its code a thread went to wait, in 16 bytes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct BlockedRow {
+    at: i64,
+    tid: i32,
+    stack: u32,
+}
+
+impl Row for BlockedRow {
+    fn is_filled(&self) -> bool {
+        self.stack != 0
+    }
+    fn is_first(&self) -> bool {
+        false
+    }
+}
+
+impl BlockedRow {
+    pub(crate) fn of(b: &BlockedAt) -> Self {
+        Self { at: b.at.0, tid: b.tid.0, stack: b.stack.0 }
+    }
+
+    pub(crate) fn blocked(&self) -> BlockedAt {
+        BlockedAt { at: Ns(self.at), tid: Tid(self.tid), stack: StackId(self.stack) }
+    }
+}
+
 /// Something that begins at a time.
 pub(crate) trait Timed {
     fn begin(&self) -> Ns;
@@ -222,6 +250,12 @@ impl Timed for Allowed {
 }
 
 impl Timed for Throttle {
+    fn begin(&self) -> Ns {
+        self.at
+    }
+}
+
+impl Timed for BlockedAt {
     fn begin(&self) -> Ns {
         self.at
     }
@@ -316,6 +350,8 @@ pub struct Together<'a> {
     pub allowed: &'a [Allowed],
     /// Threads that are throttled from now on, or no longer.
     pub throttles: &'a [Throttle],
+    /// Where in their code threads went to wait.
+    pub blocked: &'a [BlockedAt],
 }
 
 /// Every kind of rows, each in order.
@@ -327,6 +363,7 @@ pub(crate) struct Kinds<'a> {
     pub(crate) power: Steps<'a, PowerChange>,
     pub(crate) allowed: Steps<'a, Allowed>,
     pub(crate) throttles: Steps<'a, Throttle>,
+    pub(crate) blocked: Steps<'a, BlockedAt>,
 }
 
 impl Kinds<'_> {
@@ -343,9 +380,10 @@ impl Kinds<'_> {
                 self.power.before(until)?,
                 self.allowed.before(until)?,
                 self.throttles.before(until)?,
+                self.blocked.before(until)?,
             ];
-            let [threads, cpus, moves, marks, power, allowed, throttles] = counts;
-            if counts != [0; 7] {
+            let [threads, cpus, moves, marks, power, allowed, throttles, blocked] = counts;
+            if counts != [0; 8] {
                 each(&Together {
                     threads: &self.threads.waiting[..threads],
                     cpus: &self.cpus.waiting[..cpus],
@@ -354,6 +392,7 @@ impl Kinds<'_> {
                     power: &self.power.waiting[..power],
                     allowed: &self.allowed.waiting[..allowed],
                     throttles: &self.throttles.waiting[..throttles],
+                    blocked: &self.blocked.waiting[..blocked],
                 });
                 self.threads.waiting.drain(..threads);
                 self.cpus.waiting.drain(..cpus);
@@ -362,6 +401,7 @@ impl Kinds<'_> {
                 self.power.waiting.drain(..power);
                 self.allowed.waiting.drain(..allowed);
                 self.throttles.waiting.drain(..throttles);
+                self.blocked.waiting.drain(..blocked);
             }
             if until == Ns::MAX {
                 return Ok(());

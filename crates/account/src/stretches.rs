@@ -2,12 +2,12 @@
 
 use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Row, Rows};
-use crate::steps::{AllowedRow, Kinds, MarkRow, MoveRow, PowerRow, Steps, ThrottleRow, Together};
+use crate::steps::{AllowedRow, BlockedRow, Kinds, MarkRow, MoveRow, PowerRow, Steps, ThrottleRow, Together};
 use crate::{InferredIndex, LossIndex, Sink};
 use bytemuck::{Pod, Zeroable};
 use model::{
-    Allowed, CpuId, CpuState, CpuStretch, Marked, Move, Ns, PowerChange, Reason, Span, ThreadKey, ThreadState,
-    ThreadStretch, Throttle, Tid,
+    Allowed, BlockedAt, CpuId, CpuState, CpuStretch, Marked, Move, Ns, PowerChange, Reason, Span, ThreadKey,
+    ThreadState, ThreadStretch, Throttle, Tid,
 };
 use std::ops::ControlFlow;
 
@@ -20,6 +20,7 @@ pub struct Collector {
     power: Rows<PowerRow>,
     allowed: Rows<AllowedRow>,
     throttles: Rows<ThrottleRow>,
+    blocked: Rows<BlockedRow>,
 }
 
 /// All stretches of a recording, in order of start.
@@ -31,6 +32,7 @@ pub struct Stretches {
     power: Rows<PowerRow>,
     allowed: Rows<AllowedRow>,
     throttles: Rows<ThrottleRow>,
+    blocked: Rows<BlockedRow>,
     knife: Knife,
 }
 
@@ -44,6 +46,7 @@ impl Default for Collector {
             power: Rows::new(),
             allowed: Rows::new(),
             throttles: Rows::new(),
+            blocked: Rows::new(),
         }
     }
 }
@@ -60,6 +63,7 @@ impl Collector {
             power: self.power,
             allowed: self.allowed,
             throttles: self.throttles,
+            blocked: self.blocked,
             knife: Knife::default(),
         }
     }
@@ -107,6 +111,11 @@ impl Sink for Collector {
         let place = self.throttles.reserve();
         self.throttles.fill(place, ThrottleRow::of(&throttle));
     }
+    #[inline]
+    fn blocked_at(&mut self, blocked: BlockedAt) {
+        let place = self.blocked.reserve();
+        self.blocked.fill(place, BlockedRow::of(&blocked));
+    }
 }
 
 impl Stretches {
@@ -148,6 +157,7 @@ impl Stretches {
             power: Steps::whole(&mut self.power, PowerRow::change),
             allowed: Steps::whole(&mut self.allowed, AllowedRow::allowed),
             throttles: Steps::whole(&mut self.throttles, ThrottleRow::throttle),
+            blocked: Steps::whole(&mut self.blocked, BlockedRow::blocked),
         };
         kinds.together(each)
     }

@@ -8,6 +8,7 @@
 //! one begins is told of by an empty stretch.
 
 mod allowed;
+mod blocked_by;
 mod by_thread;
 mod clocks;
 mod core_times;
@@ -23,17 +24,20 @@ mod throttled;
 mod world;
 
 pub use allowed::SetId;
+pub use blocked_by::ReasonId;
 pub use core_times::capacity_used;
 pub use world::{CoreNow, CpuNow, World};
 
+use blocked_by::Reasons;
 use model::{
-    Allowed, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadKey, ThreadState,
-    ThreadStretch, Throttle, Tid,
+    Allowed, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Stacks, Table, TableDef,
+    ThreadKey, ThreadState, ThreadStretch, Throttle, Tid,
 };
 use topology::Machine;
 
 /// Some stretches, each kind in order of start; all kinds up to the same time. Analyses are told of those that begin at one
-/// instant in this order: CPUs', threads', then moves, marks, power, where threads are allowed, and who is throttled.
+/// instant in this order: CPUs', threads', then moves, marks, power, where threads are allowed, who is throttled, and where they
+/// went to wait.
 #[derive(Clone, Copy, Default)]
 pub struct Batch<'a> {
     /// Of threads.
@@ -50,6 +54,8 @@ pub struct Batch<'a> {
     pub allowed: &'a [Allowed],
     /// Threads that are throttled from now on, or no longer.
     pub throttles: &'a [Throttle],
+    /// Where in their code threads went to wait.
+    pub blocked: &'a [BlockedAt],
 }
 
 /// What an analysis may know beforehand.
@@ -105,6 +111,11 @@ pub trait Analysis {
     /// A thread is throttled from now on, or no longer. `world` tells what it was before.
     fn throttled(&mut self, thread: ThreadKey, throttled: bool, world: &World) {
         _ = (thread, throttled, world);
+    }
+
+    /// What a thread waits for, told behind the stretch that begins with it, where a callchain tells.
+    fn blocked_by(&mut self, thread: ThreadKey, reason: ReasonId, world: &World) {
+        _ = (thread, reason, world);
     }
 
     /// Hands on rows that will not change any more, and forgets them: for tables as long as the recording.
@@ -185,9 +196,15 @@ impl Running {
         }
     }
 
+    /// The callchains that threads went to wait with ([`Batch::blocked`]).
+    pub fn callchains(&mut self, stacks: &Stacks) {
+        self.world.reasons = Reasons::new(stacks);
+    }
+
     /// Feeds all of them.
     pub fn push(&mut self, batch: &Batch<'_>) {
-        let Batch { mut threads, mut cpus, mut moves, mut marks, mut power, mut allowed, mut throttles } = *batch;
+        let Batch { mut threads, mut cpus, mut moves, mut marks, mut power, mut allowed, mut throttles, mut blocked } =
+            *batch;
         loop {
             let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
@@ -196,7 +213,8 @@ impl Running {
             let powered = power.first().map_or(Ns::MAX, |p| p.at);
             let told = allowed.first().map_or(Ns::MAX, |a| a.at);
             let throttled = throttles.first().map_or(Ns::MAX, |t| t.at);
-            let next = moved.min(marked).min(powered).min(told).min(throttled);
+            let left = blocked.first().map_or(Ns::MAX, |b| b.at);
+            let next = moved.min(marked).min(powered).min(told).min(throttled).min(left);
             // Who is moved at the instant at which it becomes ready is ready first; who marks, runs first.
             if next < thread && next < cpu {
                 if moved == next {
@@ -215,10 +233,14 @@ impl Running {
                     let Some((first, rest)) = allowed.split_first() else { return };
                     allowed = rest;
                     self.told(first);
-                } else {
+                } else if throttled == next {
                     let Some((first, rest)) = throttles.split_first() else { return };
                     throttles = rest;
                     self.throttle(first);
+                } else {
+                    let Some((first, rest)) = blocked.split_first() else { return };
+                    blocked = rest;
+                    self.blocked_at(first);
                 }
             } else if cpu <= thread {
                 let Some((first, rest)) = cpus.split_first() else { return };
@@ -274,6 +296,16 @@ impl Running {
             let begins = if mark.at < self.span.start { Begins::Before } else { Begins::Here };
             let thread = self.lives.of(mark.mark.tid);
             self.analyses.iter_mut().for_each(|(_, a)| a.marked(mark, thread, begins, &self.world));
+        }
+    }
+
+    fn blocked_at(&mut self, blocked: &BlockedAt) {
+        if blocked.at >= self.span.start && blocked.at < self.span.end {
+            self.world.now = self.world.now.max(blocked.at);
+            let thread = self.lives.of(blocked.tid);
+            if let Some(reason) = self.world.reasons.of(blocked.stack) {
+                self.analyses.iter_mut().for_each(|(_, a)| a.blocked_by(thread, reason, &self.world));
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::Context;
 use crate::allowed::{CpuSet, Permissions, SetId};
+use crate::blocked_by::{ReasonId, Reasons};
 use crate::clocks::Bits;
 use crate::throttled::Throttled;
 use model::{
@@ -63,6 +64,7 @@ pub struct World {
     places: Vec<usize>,
     pub(crate) permissions: Permissions,
     pub(crate) throttled: Throttled,
+    pub(crate) reasons: Reasons,
 }
 
 impl World {
@@ -107,8 +109,16 @@ impl World {
         }
         let all = CpuSet { cpus: Bits::of(0..cpus.len(), cpus.len()), cores: Bits::of(0..cores.len(), cores.len()) };
         let permissions = Permissions::new(all);
-        let throttled = Throttled::default();
-        Self { now: context.span.start, cpus, cores, names: Vec::new(), places, permissions, throttled }
+        Self {
+            now: context.span.start,
+            cpus,
+            cores,
+            names: Vec::new(),
+            places,
+            permissions,
+            throttled: Throttled::default(),
+            reasons: Reasons::default(),
+        }
     }
 
     /// The place of a CPU in [`Self::cpus`].
@@ -160,6 +170,12 @@ impl World {
             let cores = Bits::of((0..cpus.len()).filter(|p| set.has(*p)).map(|p| cpus[p].core), cores.len());
             (!set.is_empty()).then_some(CpuSet { cpus: set, cores })
         })
+    }
+
+    /// What threads of this number wait for, in words.
+    #[must_use]
+    pub fn reason(&self, id: ReasonId) -> Option<&str> {
+        self.reasons.word(id)
     }
 
     pub(crate) fn told(&mut self, names: Vec<Box<str>>) {

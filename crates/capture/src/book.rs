@@ -1,5 +1,6 @@
 //! What the recorder keeps in hand while it writes the spool: counts, names that segments tell anew, the target's focus.
 
+use crate::callchains::Callchains;
 use crate::cgroups::unified;
 use crate::focus::Focus;
 use crate::mark_point::Found;
@@ -28,6 +29,8 @@ pub struct Book {
     pub focus: Option<Focus>,
     /// Programs of the processes.
     pub processes: Gatherer,
+    /// Where threads go to wait, where that is asked for.
+    pub callchains: Option<Callchains>,
     /// Calls that are marked, by their number.
     marks: Vec<(String, bool)>,
     execs: Vec<(i32, u64)>,
@@ -45,6 +48,7 @@ impl Book {
             error: None,
             focus,
             processes: Gatherer::default(),
+            callchains: None,
             marks: marks.iter().map(|mark| (mark.name.clone(), mark.stretch)).collect(),
             execs: Vec::new(),
             cgroups: HashMap::new(),
@@ -79,6 +83,9 @@ impl Book {
                     self.events += u64::from(head.events);
                     self.lost += head.lost;
                 }
+                if let Some(callchains) = &mut self.callchains {
+                    callchains.see(record);
+                }
                 self.write(&[record]);
             }
             Some(&wire::KIND_RARE) => self.rare(record),
@@ -94,7 +101,13 @@ impl Book {
         }
         self.events += 1;
         match head.of {
-            wire::EXEC => self.execs.push((b.i32(), head.at.0.unsigned_abs())),
+            wire::EXEC => {
+                let pid = b.i32();
+                self.execs.push((pid, head.at.0.unsigned_abs()));
+                if let Some(callchains) = &mut self.callchains {
+                    callchains.exec(pid, head.at);
+                }
+            }
             wire::FORK => {
                 b.take(32);
                 let id = b.u64();
@@ -109,6 +122,10 @@ impl Book {
             }
             wire::EXIT => {
                 self.settings.remove(&head.tid);
+                let pid = b.i32();
+                if let Some(callchains) = self.callchains.as_mut().filter(|_| pid == head.tid) {
+                    callchains.exit(pid);
+                }
             }
             _ => {}
         }
@@ -122,6 +139,16 @@ impl Book {
         }
     }
 
+    /// Writes the callchains that the events taken so far are the first to use; `addresses` gives those of a number.
+    pub fn tell_callchains(&mut self, addresses: &dyn Fn(bool, u32) -> Option<Vec<u64>>) {
+        let Some(mut callchains) = self.callchains.take() else { return };
+        let mut payloads = Vec::new();
+        let known = |pid| self.focus.as_ref().is_none_or(|f| f.has(pid));
+        callchains.tell(addresses, &known, &mut |payload| payloads.push(payload.to_vec()));
+        payloads.iter().for_each(|payload| self.write(&[payload]));
+        self.callchains = Some(callchains);
+    }
+
     /// Begins a segment: names that its events use come first.
     pub fn begin_segment(&mut self) {
         if self.error.is_some() {
@@ -130,6 +157,9 @@ impl Book {
         if let Err(e) = self.writer.begin_segment(samples::now()) {
             self.error = Some(e);
             return;
+        }
+        if let Some(callchains) = &mut self.callchains {
+            callchains.begin_segment();
         }
         self.find_cgroups();
         let paths: Vec<_> = self.cgroups.iter().map(|(id, path)| (*id, path.clone())).collect();

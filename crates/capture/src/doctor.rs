@@ -87,7 +87,7 @@ fn kernel(release: &str) -> Finding {
 
 /// Loads and attaches the programs for a moment.
 fn programs() -> Vec<Finding> {
-    match tracer::Tracer::start(1 << 20, true, &[]) {
+    match tracer::Tracer::start(1 << 20, true, false, &[]) {
         Ok(tracer) => {
             let mut all = vec![finding("BPF programs", true, Verdict::Bad, "load and attach", "")];
             all.push(finding(

@@ -20,24 +20,38 @@ impl Kernel {
     /// # Errors
     /// Where neither can.
     pub fn start(options: &RecordOptions, marks: &[Found]) -> Result<(Self, String), CaptureError> {
-        let bpf = || Tracer::start(options.ring_bytes, options.irq, marks).map(|t| Self::Bpf(Box::new(t)));
+        let bpf =
+            || Tracer::start(options.ring_bytes, options.irq, options.stacks, marks).map(|t| Self::Bpf(Box::new(t)));
         let perf = || PerfTracer::start(options.irq).map(Self::Perf);
         if let (Backend::Perf, Some(mark)) = (options.backend, marks.first()) {
             let why = "perf events keep no marked calls: leave out --backend perf".to_owned();
             return Err(CaptureError::Mark { name: mark.name.clone(), why });
+        }
+        if options.backend == Backend::Perf && options.stacks {
+            return Err(CaptureError::Perf(
+                "perf events keep no callchains: leave out --stacks or --backend perf".into(),
+            ));
         }
         match options.backend {
             Backend::Bpf => Ok((bpf()?, "bpf (asked for)".into())),
             Backend::Perf => Ok((perf()?, "perf (asked for)".into())),
             Backend::Auto => match bpf() {
                 Ok(kernel) => Ok((kernel, "bpf (chosen: this kernel lets BPF programs be loaded)".into())),
-                // Marks that were asked for are not left out silently.
-                Err(why) if !marks.is_empty() => Err(why),
+                // Marks and callchains that were asked for are not left out silently.
+                Err(why) if !marks.is_empty() || options.stacks => Err(why),
                 Err(why) => match perf() {
                     Ok(kernel) => Ok((kernel, format!("perf (chosen: BPF does not work here: {why})"))),
                     Err(_) => Err(why),
                 },
             },
+        }
+    }
+
+    /// The addresses of a callchain by its number ([`Tracer::stack`]).
+    pub fn stack(&self, user: bool, number: u32) -> Option<Vec<u64>> {
+        match self {
+            Self::Bpf(t) => t.stack(user, number),
+            Self::Perf(_) => None,
         }
     }
 

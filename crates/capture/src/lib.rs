@@ -4,7 +4,7 @@
 //! kernel: programs ─ blocks ─ ring ──┐            ┌── DIR/spool/*.seg ── open_spool ── ingest
 //!         task iterator ─────────────┼─ record ───┤
 //!         trace_marker ──────────────┤
-//! user:   clocks, steal, conditions ─┘            └── meta.json, processes.json
+//! user:   clocks, steal, conditions ─┘            └── meta.json, processes.json, places.json
 //! ```
 //!
 //! [`record`] writes the spool, [`open_spool`] reads it as a source of events, right afterwards or after a crash.
@@ -13,15 +13,18 @@
 compile_error!("corewise-capture records Linux");
 
 mod book;
+mod callchains;
 mod cgroups;
 mod conditions;
 mod doctor;
 mod focus;
 mod kernel;
+mod mappings;
 mod mark_point;
 mod options;
 mod perf_clock;
 mod perf_events;
+mod places;
 mod processes;
 mod procfs;
 mod record;
@@ -29,6 +32,7 @@ mod rights;
 mod ring;
 mod samples;
 mod spool;
+mod symbols;
 mod target;
 mod trace_marker;
 mod tracer;

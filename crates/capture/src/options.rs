@@ -46,6 +46,8 @@ pub struct RecordOptions {
     pub only_focus: bool,
     /// Functions and probes whose calls are marked; BPF only.
     pub marks: Vec<MarkPoint>,
+    /// Where in their code threads go to wait: callchains at blocking switch-outs; BPF only.
+    pub stacks: bool,
     /// How the kernel is asked.
     pub backend: Backend,
     /// The machine, where the caller has read it; goes into the facts.
@@ -68,6 +70,7 @@ impl RecordOptions {
             keep: None,
             only_focus: false,
             marks: Vec::new(),
+            stacks: false,
             backend: Backend::Auto,
             machine: None,
             arguments: Vec::new(),

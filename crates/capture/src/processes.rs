@@ -81,7 +81,7 @@ impl Gatherer {
 }
 
 /// The build id in an ELF file's notes.
-fn build_id(path: &Path) -> Option<String> {
+pub(crate) fn build_id(path: &Path) -> Option<String> {
     let mut file = std::fs::File::open(path).ok()?;
     let mut head = [0; 64];
     file.read_exact(&mut head).ok()?;

@@ -1,6 +1,7 @@
 //! A recording from its first to its last moment.
 
 use crate::book::Book;
+use crate::callchains::Callchains;
 use crate::cgroups::Cgroups;
 use crate::conditions;
 use crate::focus::Focus;
@@ -132,6 +133,11 @@ impl Recorder {
         }
     }
 
+    fn tell_callchains(&mut self) {
+        let tracer = &self.tracer;
+        self.book.tell_callchains(&|user, number| tracer.stack(user, number));
+    }
+
     /// Everything up to a moment ago goes to disk, and a mark behind it.
     fn tick(&mut self) {
         self.drain();
@@ -140,6 +146,7 @@ impl Recorder {
         let drained = self.drain();
         // Behind the others: whether a thread is the target's is known by then.
         self.drain_trace_marker();
+        self.tell_callchains();
         if drained && handed {
             self.book.write(&[&[frame::MARK], &until.to_ne_bytes()]);
         }
@@ -213,6 +220,7 @@ impl Recorder {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.drain_trace_marker();
+        self.tell_callchains();
         let mut payload = vec![frame::END];
         payload.extend_from_slice(&end.to_ne_bytes());
         for (cpu, lost) in self.tracer.untold_losses() {
@@ -253,7 +261,8 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
     meta.facts.lacks.append(&mut unmarked);
     meta.store(spool).map_err(failed)?;
     let only = focus.filter(|_| options.only_focus).map(Focus::new);
-    let book = Book::new(writer, only, &marks);
+    let mut book = Book::new(writer, only, &marks);
+    book.callchains = options.stacks.then(Callchains::start);
     let clocks = samples::Clocks::default();
     let mut recorder =
         Recorder { tracer, trace_marker, book, cgroups: Cgroups::find(), looked: samples::now(), clocks };
@@ -294,7 +303,12 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
             format!("Programs wrote to trace_marker faster than it could be read: at least {lost} texts are lost.");
         meta.facts.lacks.push(told);
     }
-    let stored = recorder.book.processes.store(spool).and_then(|()| meta.store(spool));
+    let mut stored = recorder.book.processes.store(spool);
+    if let Some(callchains) = &mut recorder.book.callchains {
+        stored = stored.and_then(|()| callchains.store(spool, true));
+        meta.facts.lacks.append(&mut callchains.lacks());
+    }
+    let stored = stored.and_then(|()| meta.store(spool));
     if let Some(why) = recorder.book.error.take() {
         return Err(failed(why));
     }
@@ -345,6 +359,9 @@ fn watch(
             recorder.each_second()?;
             if recorder.book.processes.changed && recorder.book.error.is_none() {
                 let _ = recorder.book.processes.store(spool);
+            }
+            if let Some(callchains) = recorder.book.callchains.as_mut().filter(|c| c.changed) {
+                let _ = callchains.store(spool, false);
             }
             let (events, lost) = (recorder.book.events, recorder.book.lost);
             progress(Progress { elapsed: begin.elapsed(), events, bytes: recorder.book.writer.bytes, lost });

@@ -79,6 +79,8 @@ pub struct Tracer {
     /// Changes of priority and affinity must be looked for: no program tells them.
     pub look_for_changes: bool,
     threads: Link,
+    /// The maps of callchains, the kernel's and the programs', and how many bytes one has there; `None`: none are kept.
+    stacks: Option<[(RawFd, u32); 2]>,
     _links: Vec<Link>,
     _object: Object,
 }
@@ -103,7 +105,7 @@ impl Tracer {
     ///
     /// # Errors
     /// Without the rights; or what libbpf or the kernel's verifier say.
-    pub fn start(ring_bytes: u32, irq: bool, marks: &[Found]) -> Result<Self, CaptureError> {
+    pub fn start(ring_bytes: u32, irq: bool, stacks: bool, marks: &[Found]) -> Result<Self, CaptureError> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
         if let Ok(mut said) = SAID.lock() {
             said.clear();
@@ -113,7 +115,7 @@ impl Tracer {
         let mut lacks = Vec::new();
         let cpus = possible_cpus();
         // Some kernels do not let programs attach to functions; everything else does not need it.
-        let mut has = Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty() };
+        let mut has = Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty(), stacks };
         let object = match open(&btf, cpus, ring_bytes, has, &mut lacks)?.load() {
             Ok(object) => object,
             Err(why_not) => {
@@ -127,20 +129,20 @@ impl Tracer {
                     .map_err(|e| why("the kernel refused the BPF programs", &e))?
             }
         };
-        Self::attach(object, cpus, ring_bytes, has.functions, marks, lacks)
+        Self::attach(object, cpus, ring_bytes, has, marks, lacks)
     }
 
     fn attach(
         object: Object,
         cpus: u32,
         ring_bytes: u32,
-        functions: bool,
+        has: Wanted,
         marks: &[Found],
         mut lacks: Vec<String>,
     ) -> Result<Self, CaptureError> {
         let (mut links, mut programs, mut threads) = (Vec::new(), Vec::new(), None);
         let (mut hand_over, mut who) = (-1, -1);
-        let mut look_for_changes = !functions;
+        let mut look_for_changes = !has.functions;
         for program in object.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
             let fd = program.as_fd().as_raw_fd();
@@ -172,6 +174,7 @@ impl Tracer {
         let (Some(ring), Some(blocks), Some(threads)) = (fd_of("ring"), fd_of("blocks"), threads) else {
             return Err(CaptureError::Bpf("the BPF object lacks a map".into()));
         };
+        let stacks = fd_of("kernel_stacks").zip(fd_of("user_stacks")).filter(|_| has.stacks);
         let mapped = |e| CaptureError::Bpf(format!("mapping the ring buffer: {e}"));
         if look_for_changes {
             lacks.push(
@@ -191,6 +194,7 @@ impl Tracer {
             lacks,
             look_for_changes,
             threads,
+            stacks: stacks.map(|(kernel, user)| [kernel, user].map(|(fd, bytes, _)| (fd, bytes))),
             _links: links,
             _object: object,
         };
@@ -258,6 +262,18 @@ impl Tracer {
                 Err(e) => return Err(failed(e.to_string())),
             }
         }
+    }
+
+    /// The addresses of a callchain by its number, innermost first: of a program (`user`) or of the kernel.
+    pub fn stack(&self, user: bool, number: u32) -> Option<Vec<u64>> {
+        let (map, bytes) = self.stacks?[usize::from(user)];
+        let mut addresses = vec![0u64; bytes as usize / size_of::<u64>()];
+        // SAFETY: the kernel reads a key of four bytes, and writes as many as the map's values have.
+        let failed =
+            unsafe { libbpf_sys::bpf_map_lookup_elem(map, (&raw const number).cast(), addresses.as_mut_ptr().cast()) };
+        let used = addresses.iter().position(|address| *address == 0).unwrap_or(addresses.len());
+        addresses.truncate(used);
+        (failed == 0).then_some(addresses)
     }
 
     /// How often a program was not run since the last call, because it was running on that CPU already.
@@ -333,6 +349,7 @@ struct Wanted {
     irq: bool,
     functions: bool,
     marks: bool,
+    stacks: bool,
 }
 
 /// Opens the object and leaves out what this kernel does not have.
@@ -381,6 +398,13 @@ fn open(
             "blocks" => map.set_max_entries(cpus * wire::LEVELS as u32),
             "pending" => map.set_max_entries(cpus * wire::PENDING),
             "chains" => map.set_max_entries(cpus),
+            "kernel_stacks" | "user_stacks" => map.set_autocreate(wanted.stacks),
+            name if name.ends_with(".rodata.stacks") => {
+                if let Some(value) = map.initial_value_mut().and_then(|v| v.get_mut(..4)) {
+                    value.copy_from_slice(&u32::from(wanted.stacks).to_ne_bytes());
+                }
+                Ok(())
+            }
             name if name.ends_with(".rodata") => {
                 let words = cpus.div_ceil(64).min(16);
                 if let Some(value) = map.initial_value_mut().and_then(|v| v.get_mut(..4)) {

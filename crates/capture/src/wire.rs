@@ -2,7 +2,7 @@
 //!
 //! The bytes come back from a disk that may have been cut or have lied, so nothing here trusts a length or a number.
 
-use model::{Clock, CpuId, Event, IrqKind, NameId, Ns, Switch, SwitchOut, Tid, Wake, WakeKind, What};
+use model::{Clock, CpuId, Event, IrqKind, NameId, Ns, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What};
 
 /// Several frequent events of one CPU.
 pub const KIND_BLOCK: u8 = 1;
@@ -160,8 +160,33 @@ fn told(tid: Tid, now: u64, word: u64) -> What {
     })
 }
 
-/// Decodes a block's events in their order. Stops at the first record that makes no sense and says `false`.
-pub fn decode_block(head: &BlockHead, data: &[u8], offset: u64, out: &mut impl FnMut(Event)) -> bool {
+/// Of an event's kind: callchains follow.
+const WITH_STACKS: u8 = 0x80;
+
+/// The callchains of a switch-out: their numbers in the kernel's maps, below zero where there is none.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Chain {
+    /// The process that was left.
+    pub pid: i32,
+    /// The kernel's.
+    pub kernel: i32,
+    /// The program's.
+    pub user: i32,
+}
+
+/// The code that a frame of a callchain stands for: of a caller, the call before the address to which it returns.
+pub fn code_at(address: u64, innermost: bool) -> u64 {
+    if innermost { address } else { address.wrapping_sub(1) }
+}
+
+/// Decodes a block's events in their order; `chain` numbers the callchains that they carry, each with its time. Stops at the first record that makes no sense and says `false`.
+pub fn decode_block(
+    head: &BlockHead,
+    data: &[u8],
+    offset: u64,
+    chain: &mut impl FnMut(Chain, Ns) -> StackId,
+    out: &mut impl FnMut(Event),
+) -> bool {
     let mut b = Bytes::new(data);
     let cpu = CpuId(u32::from(head.cpu));
     let mut last = head.base;
@@ -174,10 +199,11 @@ pub fn decode_block(head: &BlockHead, data: &[u8], offset: u64, out: &mut impl F
         }
         last = time;
         let at = ns(time);
-        let what = match kind {
+        let stacks = kind & WITH_STACKS != 0 && matches!(kind & !WITH_STACKS, 1 | 2);
+        let what = match if stacks { kind & !WITH_STACKS } else { kind } {
             1 | 2 => {
                 let (prev, next, exec) = (Tid(b.i32()), Tid(b.i32()), b.ns());
-                if kind == 2 {
+                if kind & !WITH_STACKS == 2 {
                     out(Event {
                         at,
                         offset: offset + at_byte,
@@ -186,6 +212,12 @@ pub fn decode_block(head: &BlockHead, data: &[u8], offset: u64, out: &mut impl F
                         what: told(next, time, b.u64()),
                     });
                 }
+                let stack = if stacks {
+                    let (kernel, user, pid) = (b.i32(), b.i32(), b.i32());
+                    if b.whole { chain(Chain { pid, kernel, user }, at) } else { StackId::NONE }
+                } else {
+                    StackId::NONE
+                };
                 let (letter, class, number) = state(a);
                 What::Switch(Switch {
                     prev,
@@ -197,7 +229,7 @@ pub fn decode_block(head: &BlockHead, data: &[u8], offset: u64, out: &mut impl F
                     next_prio: prio(u32::from(wide) >> 8),
                     out: class,
                     letter,
-                    stack: model::StackId::default(),
+                    stack,
                     prev_exec: if prev == Tid::IDLE || exec == Ns::MAX { Ns::MIN } else { exec },
                 })
             }
@@ -393,7 +425,7 @@ mod tests {
         for kind in 0..=255u8 {
             let mut data = vec![255u8; 40];
             data[4] = kind;
-            assert!(!decode_block(&head, &data, 0, &mut |_| ()));
+            assert!(!decode_block(&head, &data, 0, &mut |_, _| StackId::NONE, &mut |_| ()));
         }
     }
 }

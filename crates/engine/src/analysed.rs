@@ -157,6 +157,9 @@ impl Session {
         let context = analysis::Context { machine: self.machine(), span, followed: &followed, ready_known };
         let Read { mut stretches, names: told } = read;
         let mut analyses = Running::start(names, &context, told);
+        if names.contains(&tables::SWITCH_CAUSES.name) {
+            analyses.callchains(&self.stacks()?);
+        }
         stretches
             .steps(|steps| {
                 analyses.push(&of_steps(steps));

@@ -3,8 +3,8 @@
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
 use account::{Collector, InferredIndex, Sink, Stretches, Totals};
 use model::{
-    Allowed, Batch, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef, ThreadStretch,
-    Throttle, tables,
+    Allowed, Batch, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef,
+    ThreadStretch, Throttle, tables,
 };
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
@@ -105,6 +105,10 @@ impl Sink for Writing {
     fn throttle(&mut self, throttle: Throttle) {
         self.collector.throttle(throttle);
     }
+    #[inline]
+    fn blocked_at(&mut self, blocked: BlockedAt) {
+        self.collector.blocked_at(blocked);
+    }
 }
 
 fn read(
@@ -168,8 +172,8 @@ fn stage_two(
 }
 
 pub(crate) fn of_steps<'a>(steps: &account::Together<'a>) -> analysis::Batch<'a> {
-    let account::Together { threads, cpus, moves, marks, power, allowed, throttles } = *steps;
-    analysis::Batch { threads, cpus, moves, marks, power, allowed, throttles }
+    let account::Together { threads, cpus, moves, marks, power, allowed, throttles, blocked } = *steps;
+    analysis::Batch { threads, cpus, moves, marks, power, allowed, throttles, blocked }
 }
 
 /// What a collector collected, as the options want it.

@@ -11,7 +11,8 @@ use crate::{Accounted, EngineError, Infer, PassOptions, Source, Summary, account
 use account::Collector;
 use ingest::{Facts, Limits};
 use model::{
-    CpuStretch, Event, Ns, Rows as _, Span, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Tid, Value, tables,
+    CpuStretch, Event, Ns, Rows as _, Span, Stacks, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
+    tables,
 };
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -255,18 +256,19 @@ impl Session {
         refused.map_or(Ok(()), |e| Err(EngineError::Output(e)))
     }
 
-    /// All callchains, innermost address first; the first is [`model::StackId`] 1. Empty where none were recorded.
+    /// All callchains. Empty where none were recorded.
     ///
     /// # Errors
     /// The trace cannot be read.
-    pub fn stacks(&self) -> Result<Vec<Box<[u64]>>, EngineError> {
+    pub fn stacks(&self) -> Result<Stacks, EngineError> {
         match &self.kind {
             Kind::Folder(folder, _) => Ok(folder.stacks()?),
             Kind::Source(source, accounted) => {
                 let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
-                let mut stacks = Vec::new();
+                let mut stacks = Stacks::default();
                 ingest::run(source.open().map_err(failed)?, accounted.sorted_all, Limits::default(), |batch| {
-                    stacks.extend(batch.stacks.iter().cloned());
+                    stacks.chains.extend(batch.stacks.iter().cloned());
+                    stacks.names.extend(batch.names.iter().cloned());
                 });
                 Ok(stacks)
             }

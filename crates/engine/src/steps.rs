@@ -2,7 +2,9 @@
 
 use crate::EngineError;
 use account::{Collector, Knife, Sink as _, Stretches};
-use model::{Allowed, CpuId, Event, Marked, Move, Ns, PowerChange, Table, ThreadKey, ThreadState, Throttle, Tid, What};
+use model::{
+    Allowed, BlockedAt, CpuId, Event, Marked, Move, Ns, PowerChange, Table, ThreadKey, ThreadState, Throttle, Tid, What,
+};
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, sync_channel};
 use store::Folder;
@@ -58,7 +60,15 @@ pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Read, EngineErr
 /// Events that analyses follow beside stretches.
 fn is_beside(event: &Event) -> bool {
     matches!(event.what, What::Migrate { .. } | What::Mark(_) | What::Affinity { .. } | What::Throttle { .. })
+        || blocked_at(event).is_some()
         || PowerChange::of(event).is_some()
+}
+
+fn blocked_at(event: &Event) -> Option<BlockedAt> {
+    match &event.what {
+        What::Switch(switch) if event.at >= Ns::ZERO => switch.blocked_at(event.at),
+        _ => None,
+    }
 }
 
 /// Such events in order, and what each thread did until then.
@@ -99,6 +109,8 @@ impl Beside {
             _ => {
                 if let Some(change) = PowerChange::of(event) {
                     collector.power(change);
+                } else if let Some(blocked) = blocked_at(event) {
+                    collector.blocked_at(blocked);
                 }
             }
         }

@@ -5,13 +5,13 @@ mod support;
 
 use export::Options;
 use export::formats::firefox::Firefox;
-use model::{StackId, Tid, What};
+use model::{StackFrame, StackId, Tid, What};
 use support::{exported, session};
 
 #[test]
 fn a_blocked_stretch_has_its_callchain() {
     let mut trace = testkit::trace("cpu0 A As B B");
-    trace.batch.stacks.push([0x30, 0x20, u64::MAX - 511, 0x10].into());
+    trace.batch.stacks.push([0x30, 0x20, u64::MAX - 511, 0x10].map(StackFrame::at).into());
     for event in &mut trace.batch.events {
         if let What::Switch(switch) = &mut event.what
             && switch.prev == Tid(1)

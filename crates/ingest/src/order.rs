@@ -15,7 +15,7 @@
 
 use crate::spill::Spill;
 use crate::{Fatal, Ledger, Opened, Reach, Stream, Trouble, Troubles};
-use model::{Batch, CpuId, Event, NameId, Ns, StackId, What};
+use model::{Batch, CpuId, Event, NameId, Ns, StackFrame, StackId, What};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -52,7 +52,7 @@ pub struct Ordered<'a> {
     pending: usize,
     spill: Option<Spill>,
     names: Interner<Box<str>>,
-    stacks: Interner<Box<[u64]>>,
+    stacks: Interner<Box<[StackFrame]>>,
     incoming: Batch,
     late: u64,
     /// Time of the last event that left: nothing earlier may come after it.
@@ -211,7 +211,8 @@ impl<'a> Ordered<'a> {
             for name in self.incoming.names.drain(..) {
                 source.names.push(self.names.intern(name, &mut out.names));
             }
-            for stack in self.incoming.stacks.drain(..) {
+            for mut stack in self.incoming.stacks.drain(..) {
+                stack.iter_mut().for_each(|frame| renumber_frame(frame, &source.names));
                 source.stacks.push(self.stacks.intern(stack, &mut out.stacks));
             }
             for event in &mut self.incoming.events {
@@ -404,9 +405,20 @@ fn rebase(event: &mut Event, origin: Ns) {
     }
 }
 
+/// From a stream's own number of a text to the recording's.
+fn rename(id: &mut NameId, names: &[u32]) {
+    id.0 = names.get(id.0 as usize).copied().unwrap_or(0);
+}
+
+fn renumber_frame(frame: &mut StackFrame, names: &[u32]) {
+    for id in [&mut frame.function, &mut frame.file, &mut frame.build_id] {
+        rename(id, names);
+    }
+}
+
 /// From a stream's own numbers of texts and callchains to the recording's.
 fn renumber(event: &mut Event, names: &[u32], stacks: &[u32]) {
-    let name = |id: &mut NameId| id.0 = names.get(id.0 as usize).copied().unwrap_or(0);
+    let name = |id: &mut NameId| rename(id, names);
     match &mut event.what {
         What::Switch(s) => {
             name(&mut s.prev_name);

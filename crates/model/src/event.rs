@@ -4,7 +4,7 @@
 //! uses them and are named by [`NameId`]. 4 million events pass through here in a fraction of a second, so the layout
 //! matters: a test holds the size at 64 bytes.
 
-use crate::{CpuId, FrameTime, Ns, Pid, Present, Tid};
+use crate::{BlockedAt, CpuId, FrameTime, Ns, Pid, Present, StackFrame, StackId, Tid};
 use serde::{Deserialize, Serialize};
 
 /// A text of this stream; 0 is "not told". Ids count from 1 in the order of [`Batch::names`].
@@ -13,15 +13,6 @@ pub struct NameId(pub u32);
 
 impl NameId {
     /// The source did not say.
-    pub const NONE: Self = Self(0);
-}
-
-/// A callchain of this stream; 0 is "none". Ids count from 1 in the order of [`Batch::stacks`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct StackId(pub u32);
-
-impl StackId {
-    /// The source recorded none here.
     pub const NONE: Self = Self(0);
 }
 
@@ -280,6 +271,15 @@ pub struct Switch {
     pub prev_exec: Ns,
 }
 
+impl Switch {
+    /// Where in its code `prev` went to wait, where that was recorded and it did.
+    #[must_use]
+    pub fn blocked_at(&self, at: Ns) -> Option<BlockedAt> {
+        let blocked = self.out == SwitchOut::Blocked && self.stack != StackId::NONE && self.prev.0 > 0;
+        blocked.then_some(BlockedAt { at, tid: self.prev, stack: self.stack })
+    }
+}
+
 /// What a switch-out makes of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SwitchOut {
@@ -463,8 +463,8 @@ pub struct Batch {
     pub events: Vec<Event>,
     /// Texts, continuing the numbering of the stream's earlier batches: the first text of a stream is [`NameId`] 1.
     pub names: Vec<Box<str>>,
-    /// Callchains, innermost address first, numbered as the texts are.
-    pub stacks: Vec<Box<[u64]>>,
+    /// Callchains, innermost frame first, numbered as the texts are.
+    pub stacks: Vec<Box<[StackFrame]>>,
 }
 
 impl Batch {

@@ -5,6 +5,7 @@
 //! [`CpuStretch`]) and every table with its columns, units and words ([`tables`]). Nothing here reads a file, a clock or
 //! the machine.
 
+mod callchain;
 mod core_type;
 mod event;
 mod present;
@@ -13,10 +14,11 @@ mod table;
 pub mod tables;
 mod units;
 
+pub use callchain::{BlockedAt, StackFrame, StackId, Stacks};
 pub use core_type::CoreType;
 pub use event::{
-    Batch, Clock, Event, Frame, FrameStretch, IrqKind, LossSpan, Mark, MarkEdge, NameId, Seen, SeenState, StackId,
-    Switch, SwitchOut, Wake, WakeKind, What,
+    Batch, Clock, Event, Frame, FrameStretch, IrqKind, LossSpan, Mark, MarkEdge, NameId, Seen, SeenState, Switch,
+    SwitchOut, Wake, WakeKind, What,
 };
 pub use present::{FramePart, FrameTime, Present};
 pub use stretch::{

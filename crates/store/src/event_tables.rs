@@ -216,16 +216,21 @@ event_tables! {
 /// The callchains that events name; not a kind of event, but beside them.
 pub const STACKS: TableDef = TableDef {
     name: "stack",
-    version: 1,
+    version: 2,
     doc: "The frames of each callchain, each chain once.",
     key: &["stack", "depth"],
     cols: &[
         int("stack", "", "The callchain's number, from 1."),
         int("depth", "", "0 is the innermost frame."),
-        int("address", "", "The frame's address; the two's complement where it is above 2^63."),
+        int("address", "", "The frame's address; the two's complement where it is above 2^63, in the kernel."),
+        text("function", "The function, by its symbol.").or_null(),
+        text("file", "What was mapped there: a path, or a name in brackets ([kernel], [vdso], a module's).").or_null(),
+        text("build_id", "The file's GNU build id, in hexadecimal.").or_null(),
+        int("file_offset", "byte", "The byte of the file that lay there.").or_null(),
     ],
 };
-pub(crate) const STACK_STORES: &[Store] = &[Store::Long, Store::Int, Store::Key];
+pub(crate) const STACK_STORES: &[Store] =
+    &[Store::Long, Store::Int, Store::Key, Store::Text, Store::Text, Store::Text, Store::Key];
 
 pub(crate) fn edge_word(code: u8) -> String {
     if code == 0 { "begin" } else { "end" }.to_owned()

@@ -8,9 +8,13 @@ use crate::read::{Reader, Texts};
 use crate::sheet::{Column, columns};
 use crate::words::{self as w, ThreadNote};
 use model::{
-    CpuId, Event, Frame, FrameTime, LossSpan, Mark, NameId, Ns, Pid, Present, Seen, StackId, Switch, Tid, Wake, What,
+    CpuId, Event, Frame, FrameTime, LossSpan, Mark, NameId, Ns, Pid, Present, Seen, StackFrame, StackId, Stacks,
+    Switch, Tid, Wake, What,
 };
 use rustc_hash::FxHashMap;
+
+/// Columns of the callchains that folders have always had.
+const BARE: usize = 4;
 
 /// So many events are handed out at once.
 const BATCH: usize = 4096;
@@ -159,20 +163,28 @@ impl Folder {
         Ok(())
     }
 
-    /// All callchains, innermost address first; the first is [`StackId`] 1. Empty where none were recorded.
+    /// All callchains; of folders made before names were kept, as addresses. Empty where none were recorded.
     ///
     /// # Errors
     /// Where the folder is damaged.
-    pub fn stacks(&self) -> Result<Vec<Box<[u64]>>, Error> {
-        let all = columns(0, &STACKS, STACK_STORES, &[]);
-        let Some(reader) = self.reader("events/stack.parquet", &all)? else { return Ok(Vec::new()) };
-        let mut stacks: Vec<Box<[u64]>> = Vec::new();
-        let mut frames: Vec<u64> = Vec::new();
+    pub fn stacks(&self) -> Result<Stacks, Error> {
+        let (path, all) = ("events/stack.parquet", columns(0, &STACKS, STACK_STORES, &[]));
+        let Some(mut reader) = self.reader(path, &all[..BARE])? else { return Ok(Stacks::default()) };
+        let named = reader.about("corewise.version").is_none_or(|version| version != "1");
+        if named && let Some(whole) = self.reader(path, &all)? {
+            reader = whole;
+        }
+        let mut texts = Texts::default();
+        let mut stacks: Vec<Box<[StackFrame]>> = Vec::new();
+        let mut frames: Vec<StackFrame> = Vec::new();
         let mut now = 1;
         for group in 0..reader.groups() {
-            let (_, cols) = reader.group(group, &mut Texts::default())?;
-            let [_, Values::Long(ids), _, Values::Key(addresses)] = cols.as_slice() else { continue };
-            for (id, address) in ids.iter().zip(addresses) {
+            let (_, cols) = reader.group(group, &mut texts)?;
+            let Some(([_, Values::Long(ids), _, Values::Key(addresses)], more)) = cols.split_first_chunk::<BARE>()
+            else {
+                continue;
+            };
+            for (row, (id, address)) in ids.iter().zip(addresses).enumerate() {
                 // An empty chain has no rows, but a number; a number far ahead would be asked of the memory.
                 if *id < now || *id - now > 1 << 20 {
                     return Err(reader.damaged(format!("callchain {id} after {now}")));
@@ -181,13 +193,20 @@ impl Folder {
                     stacks.push(std::mem::take(&mut frames).into());
                     now += 1;
                 }
-                frames.push(address.cast_unsigned());
+                let text = |id: &[u32]| NameId(id.get(row).copied().unwrap_or(0));
+                let mut frame = StackFrame::at(address.cast_unsigned());
+                if let [Values::Text(function), Values::Text(file), Values::Text(build_id), Values::Key(offset)] = more
+                {
+                    [frame.function, frame.file, frame.build_id] = [text(function), text(file), text(build_id)];
+                    frame.offset = offset.get(row).and_then(|o| u64::try_from(*o).ok()).unwrap_or(u64::MAX);
+                }
+                frames.push(frame);
             }
         }
         if !frames.is_empty() {
             stacks.push(frames.into());
         }
-        Ok(stacks)
+        Ok(Stacks { chains: stacks, names: texts.names })
     }
 }
 

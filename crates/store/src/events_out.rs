@@ -13,7 +13,7 @@ use crate::sheet::{Done, Sheet, columns};
 use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS};
 use crate::words::{self as w, ThreadNote};
 use crate::writer::PART_SHIFT;
-use model::{Event, NameId, Ns, Pid, StackId, Switch, Tid, Wake, What};
+use model::{Event, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ impl EventSheets {
     }
 
     /// More callchains, numbered on from the last.
-    pub(crate) fn stacks(&mut self, more: &[Box<[u64]>], with: &mut Encoder) -> Result<(), Error> {
+    pub(crate) fn stacks(&mut self, more: &[Box<[StackFrame]>], with: &mut Encoder) -> Result<(), Error> {
         let mut sheet = match self.stacks.take() {
             Some(sheet) => sheet,
             None => {
@@ -113,11 +113,15 @@ impl EventSheets {
         for stack in more {
             sheet.longs(0, std::iter::repeat_n(self.next_stack, stack.len()));
             sheet.ints(1, (0i32..).take(stack.len()));
-            sheet.longs(2, stack.iter().map(|a| a.cast_signed()));
+            sheet.longs(2, stack.iter().map(|f| f.address.cast_signed()));
+            sheet.texts(3, stack.iter().map(|f| f.function.0));
+            sheet.texts(4, stack.iter().map(|f| f.file.0));
+            sheet.texts(5, stack.iter().map(|f| f.build_id.0));
+            sheet.longs(6, stack.iter().map(|f| i64::try_from(f.offset).unwrap_or(i64::MIN)));
             self.next_stack += 1;
         }
         if sheet.rows() >= GROUP_ROWS {
-            sheet.flush(with, &[])?;
+            sheet.flush(with, &self.names)?;
         }
         self.stacks = Some(sheet);
         Ok(())

@@ -7,7 +7,7 @@ use crate::manifest::{FileInfo, MANIFEST, Manifest};
 use crate::sheet::{Done, Sheet};
 use crate::small::{Filling, RowSheet};
 use crate::states_out::{CoreTypes, StateSheets};
-use model::{CpuStretch, Event, Rows, Table, TableDef, ThreadStretch};
+use model::{CpuStretch, Event, Rows, StackFrame, Table, TableDef, ThreadStretch};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ const WAITING: usize = 8;
 
 enum Job {
     Names(Vec<Box<str>>),
-    Stacks(Vec<Box<[u64]>>),
+    Stacks(Vec<Box<[StackFrame]>>),
     Events(Vec<Event>),
     Threads(Vec<ThreadStretch>),
     Cpus(Vec<CpuStretch>),
@@ -150,7 +150,7 @@ impl FolderWriter {
     ///
     /// # Errors
     /// What went wrong on the writing thread.
-    pub fn stacks(&mut self, more: &[Box<[u64]>]) -> Result<(), Error> {
+    pub fn stacks(&mut self, more: &[Box<[StackFrame]>]) -> Result<(), Error> {
         if more.is_empty() { Ok(()) } else { self.send(Job::Stacks(more.to_vec())) }
     }
 

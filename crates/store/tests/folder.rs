@@ -4,8 +4,8 @@
 use ingest::Facts;
 use model::{
     Clock, Col, CpuId, CpuState, CpuStretch, Event, Frame, FramePart, FrameStretch, FrameTime, IrqKind, Kind, LossSpan,
-    Mark, MarkEdge, NameId, Ns, Pid, Present, Reason, Seen, SeenState, Span, StackId, Switch, SwitchOut, Table,
-    ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
+    Mark, MarkEdge, NameId, Ns, Pid, Present, Reason, Seen, SeenState, Span, StackFrame, StackId, Stacks, Switch,
+    SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::ops::ControlFlow;
@@ -217,6 +217,13 @@ fn manifest(imported: bool) -> Manifest {
     manifest
 }
 
+/// One of a frame that is known and one that is not, and another.
+fn chains() -> [Box<[StackFrame]>; 2] {
+    let (function, file, build_id) = (NameId(2), NameId(3), NameId(1));
+    let known = StackFrame { address: 1, function, file, build_id, offset: 0x1234 };
+    [[known, StackFrame::at(u64::MAX)].into(), [StackFrame { function: NameId::NONE, ..known }].into()]
+}
+
 fn threads_table() -> Table {
     let mut table = Table::new(&tables::THREADS);
     for i in 0..3i64 {
@@ -236,7 +243,7 @@ fn write(at: &Path, events: &[Event], threads: &[ThreadStretch], cpus: &[CpuStre
     let all = names();
     w.names(&all[..7]).unwrap();
     w.names(&all[7..]).unwrap();
-    w.stacks(&[[1, u64::MAX].into(), [5].into()]).unwrap();
+    w.stacks(&chains()).unwrap();
     events.chunks(1000).for_each(|e| w.events(e).unwrap());
     threads.chunks(777).for_each(|s| w.thread_stretches(s).unwrap());
     cpus.chunks(10_000).for_each(|s| w.cpu_stretches(s).unwrap());
@@ -305,7 +312,18 @@ fn events_come_back_in_order_whole() {
             })
             .unwrap();
         assert_eq!(n, events.len());
-        assert_eq!(folder.stacks().unwrap(), [Box::from([1, u64::MAX]), Box::from([5])]);
+        let stacks = folder.stacks().unwrap();
+        let told = |frame: &StackFrame, of: &Stacks| {
+            let [function, file, build_id] =
+                [frame.function, frame.file, frame.build_id].map(|id| of.name(id).map(str::to_owned));
+            (frame.address, function, file, build_id, frame.offset)
+        };
+        let written = Stacks { chains: chains().into(), names: all.clone() };
+        assert_eq!(stacks.chains.len(), 2);
+        for (got, expected) in stacks.chains.iter().flatten().zip(written.chains.iter().flatten()) {
+            assert_eq!(told(got, &stacks), told(expected, &written));
+        }
+        assert_eq!(stacks.chains.iter().map(|c| c.len()).collect::<Vec<_>>(), [2, 1]);
     }
 }
 

@@ -33,6 +33,7 @@
 //! | `lost`, `lost0` | `x`: lost events are reported, of any CPU or of CPU 0, from the first x of a run to the end of its last |
 //! | `allowed` | `A=0-1+3`: from here on A is allowed on CPUs 0, 1 and 3; `A=`: nobody can say where |
 //! | `throttle` | `A(`, `A)`: A is throttled from here on, or no longer; with this row, every change is told |
+//! | `stack` | `A=schedule<__x64_sys_read`: the switch in which A leaves tells its callchain in the kernel, innermost first |
 //! | `begin` | `x`: the recording begins here, what comes before only tells the states at its begin |
 //!
 //! **`source`** and words: `no_waking` (only wakeups are recorded), `no_wakes`, `one_sided` (each side of a switch is an
@@ -42,8 +43,8 @@
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened};
 use model::{
-    Batch, CpuId, Event, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, SwitchOut, Tid,
-    Wake, WakeKind, What,
+    Batch, CpuId, Event, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackFrame, StackId, Switch,
+    SwitchOut, Tid, Wake, WakeKind, What,
 };
 
 /// A trace that was drawn.
@@ -86,7 +87,7 @@ pub fn trace(text: &str) -> Drawn {
     // How switches are told must be known before any is drawn, and charges and priorities before those that tell them.
     let rank = |row: &[&str]| match row[0] {
         "source" => 0,
-        "exec" | "prio" => 1,
+        "exec" | "prio" | "stack" => 1,
         _ => 2,
     };
     let mut in_turn: Vec<&Vec<&str>> = rows.iter().collect();
@@ -119,8 +120,10 @@ struct Pen {
     charged: Vec<(usize, Tid, Ns)>,
     /// Dynamic priorities: from which column on whose.
     prios: Vec<(usize, Tid, i16)>,
-    /// Lists of CPUs; their names follow the threads'.
-    lists: Vec<String>,
+    /// Callchains: at which switch (column) of whom; they are numbered as they are drawn.
+    stacks: Vec<(usize, Tid)>,
+    /// Lists of CPUs and functions; their names follow the threads'.
+    texts: Vec<String>,
 }
 
 /// A thread in a cell, with what stands behind it.
@@ -217,7 +220,7 @@ impl Pen {
             next: now.tid,
             prev_name: name(before.tid),
             next_name: name(now.tid),
-            stack: StackId::NONE,
+            stack: self.stack(column, before.tid),
             prev_state,
             prev_prio: self.prio(column, before.tid),
             next_prio: self.prio(column, now.tid),
@@ -247,20 +250,36 @@ impl Pen {
         }
     }
 
+    fn text(&mut self, text: String) -> NameId {
+        self.texts.push(text);
+        NameId(LETTERS.count() as u32 + self.texts.len() as u32)
+    }
+
+    fn left_in(&mut self, column: usize, word: &str) {
+        let (thread, functions) = word.split_once('=').unwrap_or_else(|| panic!("left in what? {word}"));
+        let mut frame = |name: &str| StackFrame { function: self.text(name.to_owned()), ..StackFrame::at(1 << 63) };
+        let chain = functions.split('<').map(&mut frame).collect();
+        self.drawn.batch.stacks.push(chain);
+        self.stacks.push((column, Cell::read(thread).tid));
+    }
+
+    fn stack(&self, column: usize, of: Tid) -> StackId {
+        let at = self.stacks.iter().position(|drawn| *drawn == (column, of));
+        at.map_or(StackId::NONE, |at| StackId(at as u32 + 1))
+    }
+
     fn allowed(&mut self, column: usize, word: &str) {
         let (thread, list) = word.split_once('=').unwrap_or_else(|| panic!("allowed where? {word}"));
-        let cpus = if list.is_empty() {
-            NameId::NONE
-        } else {
-            self.lists.push(list.replace('+', ","));
-            NameId(LETTERS.count() as u32 + self.lists.len() as u32)
-        };
+        let cpus = if list.is_empty() { NameId::NONE } else { self.text(list.replace('+', ",")) };
         self.push(Phase::After, ms(column as i64), cpu(0), What::Affinity { tid: Cell::read(thread).tid, cpus });
     }
 
     fn happens(&mut self, row: &str, column: usize, word: &str) {
         if row == "allowed" {
             return self.allowed(column, word);
+        }
+        if row == "stack" {
+            return self.left_in(column, word);
         }
         let (word, late) = word.strip_suffix('!').map_or((word, false), |w| (w, true));
         let (word, place) = word.split_once('@').map_or((word, None), |(w, n)| (w, Some(cpu(n.parse().unwrap()))));
@@ -346,7 +365,7 @@ impl Pen {
         let mut drawn = self.drawn;
         drawn.batch.events = self.events.into_iter().map(|(_, event)| event).collect();
         drawn.batch.names =
-            LETTERS.map(|c| c.to_string().into()).chain(self.lists.into_iter().map(Into::into)).collect();
+            LETTERS.map(|c| c.to_string().into()).chain(self.texts.into_iter().map(Into::into)).collect();
         let wakes = !drawn.says("no_wakes") && !drawn.says("one_sided");
         drawn.facts.has_waking = Some(wakes && !drawn.says("no_waking"));
         drawn.facts.has_wakeup = Some(wakes);

@@ -1,7 +1,7 @@
 //! What made each thread leave its CPU.
 
 use crate::by_thread::{Before, ByThread};
-use crate::{Analysis, Begins, Context, World};
+use crate::{Analysis, Begins, Context, ReasonId, World};
 use model::{CpuState, CpuStretch, Move, Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 
 pub(crate) struct SwitchCauses {
@@ -16,14 +16,16 @@ pub(crate) struct SwitchCauses {
 struct Thread {
     before: Before,
     causes: Vec<(Cause, Sums)>,
+    /// The last one that was counted, and what it was counted with: its callchain comes behind it.
+    last: Option<(Ns, Cause, ThreadState, Ns)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cause {
     Preempted(Next),
     Yielded(Next),
-    /// With the kernel's letter, 0 where it is not known.
-    Blocked(u8),
+    /// With the kernel's letter, 0 where it is not known, and what it waits for, where that is.
+    Blocked(u8, Option<ReasonId>),
     Exited(u8),
     Unknown,
 }
@@ -84,28 +86,29 @@ impl Next {
 }
 
 impl Cause {
-    /// Its word, its letter, and who came next.
-    fn words(self) -> [Value; 3] {
+    /// Its word, its letter, what it waits for, and who came next.
+    fn words(self, world: &World) -> [Value; 4] {
         let letter = |l: u8| Some(l).filter(|l| *l != 0).map(|l| char::from(l).to_string());
-        let (word, letter, next) = match self {
-            Self::Preempted(next) => ("preempted", None, next.word()),
-            Self::Yielded(next) => ("yielded", None, next.word()),
-            Self::Blocked(of) => ("blocked", letter(of), None),
-            Self::Exited(of) => ("exited", letter(of), None),
-            Self::Unknown => ("unknown", None, None),
+        let reason = |by: Option<ReasonId>| by.and_then(|by| world.reason(by)).map(str::to_owned);
+        let (word, letter, reason, next) = match self {
+            Self::Preempted(next) => ("preempted", None, None, next.word()),
+            Self::Yielded(next) => ("yielded", None, None, next.word()),
+            Self::Blocked(of, by) => ("blocked", letter(of), reason(by), None),
+            Self::Exited(of) => ("exited", letter(of), None, None),
+            Self::Unknown => ("unknown", None, None, None),
         };
-        [word.into(), letter.into(), next.into()]
+        [word.into(), letter.into(), reason.into(), next.into()]
     }
 
     /// Of a switch-out after which a thread is not ready for being preempted or yielding. `None`: no switch-out began this.
     fn of(stretch: &ThreadStretch, ran: bool) -> Option<Self> {
         match (stretch.state, stretch.reason) {
-            (ThreadState::Blocked, Reason::State(letter)) => Some(Self::Blocked(letter)),
+            (ThreadState::Blocked, Reason::State(letter)) => Some(Self::Blocked(letter, None)),
             (ThreadState::Exited, Reason::State(letter)) => Some(Self::Exited(letter)),
             (ThreadState::Exited, _) => ran.then_some(Self::Exited(0)),
             // It left blocked, and the letter gave way to what was found out later.
-            (ThreadState::Ready, Reason::WokenBefore) => Some(Self::Blocked(0)),
-            (ThreadState::Unknown, Reason::NoWaking | Reason::Undecided) => Some(Self::Blocked(0)),
+            (ThreadState::Ready, Reason::WokenBefore) => Some(Self::Blocked(0, None)),
+            (ThreadState::Unknown, Reason::NoWaking | Reason::Undecided) => Some(Self::Blocked(0, None)),
             (ThreadState::Unknown, Reason::Untold) => Some(Self::Unknown),
             // What was lost in a reported loss may be anything.
             (ThreadState::Unknown, Reason::Lossy) | (ThreadState::Running, _) => None,
@@ -120,12 +123,32 @@ impl Thread {
             self.causes.push((cause, Sums::default()));
             self.causes.len() - 1
         });
-        let sums = &mut self.causes[at].1;
-        sums.count += 1;
+        self.causes[at].1.add(1, after, time);
+    }
+
+    /// What was counted last at this instant waits for this.
+    fn waits_for(&mut self, at: Ns, by: ReasonId) {
+        if let Some((when, cause @ Cause::Blocked(letter, None), after, time)) = self.last
+            && when == at
+            && let Some(counted) = self.causes.iter().position(|(c, _)| *c == cause)
+        {
+            self.causes[counted].1.add(-1, after, Ns(-time.0));
+            if self.causes[counted].1.count == 0 {
+                self.causes.swap_remove(counted);
+            }
+            self.last = None;
+            self.count(Cause::Blocked(letter, Some(by)), after, time);
+        }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, count: i64, after: ThreadState, time: Ns) {
+        self.count += count;
         match after {
-            ThreadState::Ready => sums.ready = sums.ready + time,
-            ThreadState::Blocked => sums.blocked = sums.blocked + time,
-            ThreadState::Unknown => sums.unknown = sums.unknown + time,
+            ThreadState::Ready => self.ready = self.ready + time,
+            ThreadState::Blocked => self.blocked = self.blocked + time,
+            ThreadState::Unknown => self.unknown = self.unknown + time,
             ThreadState::Running | ThreadState::Exited => {}
         }
     }
@@ -175,7 +198,12 @@ impl Analysis for SwitchCauses {
             });
         } else if let Some(cause) = Cause::of(stretch, ran.is_some()) {
             thread.count(cause, stretch.state, time);
+            thread.last = Some((stretch.span.start, cause, stretch.state, time));
         }
+    }
+
+    fn blocked_by(&mut self, thread: ThreadKey, reason: ReasonId, world: &World) {
+        self.threads.of(thread).waits_for(world.now, reason);
     }
 
     fn cpu(&mut self, _: &CpuStretch, _: Begins, world: &World) {
@@ -192,11 +220,12 @@ impl Analysis for SwitchCauses {
             thread.causes.sort_unstable_by_key(|(cause, _)| *cause);
             let tid = thread.before.tid().unwrap_or(Tid::UNKNOWN);
             for (cause, sums) in &thread.causes {
-                let [word, letter, next] = cause.words();
+                let [word, letter, reason, next] = cause.words(world);
                 let ready = Some(sums.ready).filter(|_| self.ready_known);
                 let (blocked, unknown) = (sums.blocked.into(), sums.unknown.into());
                 let tid = i64::from(tid.0).into();
-                out.row(&[key.0.into(), tid, word, letter, next, sums.count.into(), ready.into(), blocked, unknown]);
+                let count = sums.count.into();
+                out.row(&[key.0.into(), tid, word, letter, reason, next, count, ready.into(), blocked, unknown]);
             }
         }
     }

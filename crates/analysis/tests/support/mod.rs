@@ -10,8 +10,8 @@ use analysis::critical::{Beside, End, LastRan, Pieces, Sums, Walk};
 use analysis::{Batch, Begins, Context, Running};
 use ingest::{Limits, Opened};
 use model::{
-    Allowed, CpuId, CpuStretch, Event, Move, Ns, PowerChange, Rows, Span, Table, ThreadStretch, Throttle, Tid, Value,
-    What, tables,
+    Allowed, CpuId, CpuStretch, Event, Move, Ns, PowerChange, Rows, Span, Stacks, Table, ThreadStretch, Throttle, Tid,
+    Value, What, tables,
 };
 use std::collections::BTreeMap;
 use testkit::{Mode, Random, Replay, Rng};
@@ -90,9 +90,10 @@ fn add_power(events: &mut Vec<Event>, rng: &mut Rng) {
 pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: impl Fn(Span) -> Span) -> Analysed {
     let mut accountant = Accountant::new(rules);
     let mut collector = Collector::default();
-    let mut names = Vec::new();
+    let (mut names, mut chains) = (Vec::new(), Vec::new());
     ingest::run(opened, true, Limits::default(), |batch| {
         names.extend(batch.names.iter().cloned());
+        chains.extend(batch.stacks.iter().cloned());
         accountant.push(batch, &mut collector);
     });
     let totals = accountant.finish(&mut collector);
@@ -101,12 +102,14 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let context = Context { machine: &machine, span, followed: &followed, ready_known: totals.ready_known };
     let every: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
     let mut running = Running::start(&every, &context, names.clone());
+    running.callchains(&Stacks { chains, names: names.clone() });
     let (mut threads, mut cpus, mut moves) = (Vec::new(), Vec::new(), Vec::new());
     let (mut power, mut allowed, mut throttles) = (Vec::new(), Vec::new(), Vec::new());
     let mut stretches = collector.finish();
     let each = |steps: &account::Together<'_>| {
-        let account::Together { threads: t, cpus: c, moves: m, marks, power: p, allowed: a, throttles: held } = *steps;
-        running.push(&Batch { threads: t, cpus: c, moves: m, marks, power: p, allowed: a, throttles: held });
+        let account::Together { threads: t, cpus: c, moves: m, marks, power: p, allowed: a, throttles: held, blocked } =
+            *steps;
+        running.push(&Batch { threads: t, cpus: c, moves: m, marks, power: p, allowed: a, throttles: held, blocked });
         threads.extend_from_slice(t);
         cpus.extend_from_slice(c);
         moves.extend_from_slice(m);

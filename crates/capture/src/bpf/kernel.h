@@ -29,9 +29,11 @@ typedef _Bool bool;
 #define TYPE(name, value) typeof(value) *name
 
 #define MAP_ARRAY 2
+#define MAP_STACK_TRACE 7
 #define MAP_RINGBUF 27
 #define F_MMAPABLE 1024
 #define RB_NO_WAKEUP 1
+#define F_USER_STACK 256
 
 struct thread_info {
 	u32 cpu;
@@ -141,6 +143,7 @@ struct bpf_iter__task {
 static void *(*const map_lookup)(void *map, const void *key) = (void *)1;
 static u64 (*const ktime)(void) = (void *)5;
 static u32 (*const this_cpu)(void) = (void *)8;
+static long (*const get_stackid)(void *ctx, void *map, u64 flags) = (void *)27;
 static long (*const probe_read)(void *dst, u32 size, const void *from) = (void *)113;
 static long (*const probe_read_str)(void *dst, u32 size, const void *from) = (void *)115;
 #define READ(into, field) probe_read(&(into), sizeof(into), &(field))

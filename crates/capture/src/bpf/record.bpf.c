@@ -391,6 +391,7 @@ INLINE void came_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at, u64 
 }
 
 #include "unseen.h"
+#include "stacks.h"
 
 /* Anything that happens on a CPU shows who runs there. `leaving`: 1 where the switch away from it is counted already. */
 INLINE void look_who_runs(struct block *own, struct task_struct *p, u64 now, u32 leaving)
@@ -402,7 +403,7 @@ INLINE void look_who_runs(struct block *own, struct task_struct *p, u64 now, u32
 	}
 }
 
-INLINE int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
+INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
 	u32 cpu = this_cpu();
 	struct block *own = lowest(cpu);
@@ -433,19 +434,21 @@ INLINE int on_switch(bool preempt, struct task_struct *prev, struct task_struct 
 	at[2] = prev->pid;
 	at[3] = tid;
 	*(u64 *)(at + 4) = prev->se.sum_exec_runtime;
+	u32 bytes = 24;
 	if (told) {
 		*(u64 *)(at + 6) = told;
-		release(b, 32);
-	} else {
-		release(b, 24);
+		bytes = 32;
 	}
+	if (keep_stacks && to_wait)
+		bytes = add_stacks(ctx, prev, at, bytes);
+	release(b, bytes);
 	return 0;
 }
 
 SEC("tp_btf/sched_switch")
 int sched_switch(u64 *ctx)
 {
-	return on_switch(ctx[0], (void *)ctx[1], (void *)ctx[2], ctx[3]);
+	return on_switch(ctx, ctx[0], (void *)ctx[1], (void *)ctx[2], ctx[3]);
 }
 
 /* Linux before 5.18: the state is not an argument, and has not been changed yet. */
@@ -458,7 +461,7 @@ int sched_switch_old(u64 *ctx)
 		state = prev->__state;
 	else
 		state = ((struct task_struct___old *)prev)->state;
-	return on_switch(ctx[0], prev, (void *)ctx[2], state);
+	return on_switch(ctx, ctx[0], prev, (void *)ctx[2], state);
 }
 
 INLINE int on_wake(struct task_struct *p, u32 type)

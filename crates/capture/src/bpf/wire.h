@@ -4,6 +4,7 @@
  *
  *   SWITCH       a state code   b prev_prio, next_prio   u32 prev   u32 next   u64 exec of prev
  *   SWITCH_TOLD  the same, then u64 (ns since the wakeup << 16 | its target)
+ *                either with WITH_STACKS, then s32 kernel's callchain   s32 program's callchain   u32 process of prev
  *   WAKING, WAKEUP, NEW   a prio   b target   u32 tid   u32 waker
  *   MIGRATE      b from   u32 tid   u32 to
  *   IDLE         a state, 255 on leaving
@@ -22,13 +23,19 @@
 
 #define LEVELS 4
 #define BLOCK_DATA 4096
-#define RECORD_MAX 32
+#define RECORD_MAX 48
 /* Wakeups of each CPU that wait to be told: a power of two. */
 #define PENDING 32
 /* Threads that are followed from their blocking to their switch-in: a power of two. */
 #define THREADS 65536
 /* The target of a wakeup that the kernel's queue tells of: where its waking, or the migration after it, says. */
 #define NO_TARGET 0xffff
+
+/* Of a type: callchains follow (stacks.h). */
+#define WITH_STACKS 0x80
+/* The innermost frames that are kept: the kernel's most, and half as many of programs, which have more callchains. */
+#define KERNEL_DEPTH 127
+#define USER_DEPTH 64
 
 /* What a thread was charged may differ by this much from how long it ran, besides one part in fifty. */
 #define SLACK_NS 20000

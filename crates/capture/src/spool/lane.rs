@@ -1,5 +1,6 @@
 //! One CPU's events between two marks: its blocks of every level and its rare events, merged by time.
 
+use super::rare::Telling;
 use crate::wire::{self, BlockHead, LEVELS};
 use model::{CpuId, Event, LossSpan, Ns, Tid, What};
 use std::collections::VecDeque;
@@ -53,7 +54,7 @@ impl Lane {
     }
 
     /// Decodes the next block of each level that has nothing decoded.
-    fn open_blocks(&mut self) {
+    fn open_blocks(&mut self, telling: &mut Telling) {
         for level in 0..LEVELS {
             while self.open[level].is_empty() {
                 let Some(block) = self.blocks[level].pop_front() else { break };
@@ -70,8 +71,9 @@ impl Lane {
                         what: What::Loss(span),
                     });
                 }
-                let whole =
-                    wire::decode_block(&block.head, &block.bytes, block.offset, &mut |event| open.push_back(event));
+                let mut chain = |chain, _| telling.callchains.id(chain, &mut telling.names);
+                let mut out = |event| open.push_back(event);
+                let whole = wire::decode_block(&block.head, &block.bytes, block.offset, &mut chain, &mut out);
                 self.bad += u64::from(!whole);
                 self.last[level] = self.last[level].max(wire::ns(block.head.last));
             }
@@ -79,16 +81,16 @@ impl Lane {
     }
 
     /// Up to where this lane can be merged without decoding another block; `None`: it has no more blocks.
-    pub fn reach(&mut self) -> Option<Ns> {
-        self.open_blocks();
+    pub fn reach(&mut self, telling: &mut Telling) -> Option<Ns> {
+        self.open_blocks(telling);
         let more = (0..LEVELS).filter(|l| !self.blocks[*l].is_empty());
         more.filter_map(|l| self.open[l].back().map(|e| e.at)).min()
     }
 
     /// Hands out everything not later than `until`, in time order.
-    pub fn take(&mut self, until: Ns, out: &mut impl FnMut(Event)) {
+    pub fn take(&mut self, until: Ns, telling: &mut Telling, out: &mut impl FnMut(Event)) {
         loop {
-            self.open_blocks();
+            self.open_blocks(telling);
             let levels = self.open.iter().enumerate().filter_map(|(l, q)| q.front().map(|e| (e.at, l)));
             // Rare events last among equals.
             let rare = self.rare.front().map(|e| (e.at, LEVELS));
@@ -97,7 +99,8 @@ impl Lane {
                 break;
             }
             let queue = if from == LEVELS { &mut self.rare } else { &mut self.open[from] };
-            let Some(event) = queue.pop_front() else { break };
+            let Some(mut event) = queue.pop_front() else { break };
+            telling.complete(&mut event);
             out(event);
         }
     }

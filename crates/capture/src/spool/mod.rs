@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/spool/meta.json        what the recording says of itself; written before the first event and again at the end
 //! DIR/spool/processes.json   executables, build ids and command lines of the processes seen
+//! DIR/spool/places.json     what lies at the addresses of callchains, where these were asked for
 //! DIR/spool/000000.seg …     events; each segment tells all threads anew, so that it can be read without the others
 //! ```
 //!
@@ -10,6 +11,7 @@
 //! stands behind the last mark is incomplete (some CPUs' blocks were still in the kernel) and is not used, so that a
 //! spool ends at one instant for all CPUs however its recorder ended.
 
+mod callchains;
 pub mod frame;
 mod lane;
 mod rare;

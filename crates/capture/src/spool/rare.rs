@@ -1,5 +1,6 @@
 //! Rare events and snapshot rows, as the model's events; names get their numbers here.
 
+use super::callchains::Callchains;
 use super::frame;
 use crate::wire::{self, Bytes, Row};
 use model::{
@@ -44,6 +45,7 @@ const MOST_CGROUPS: usize = 1 << 16;
 #[derive(Default)]
 pub struct Telling {
     pub names: Names,
+    pub callchains: Callchains,
     threads: HashMap<i32, Known>,
     /// Threads that have ended: what they wrote to trace_marker before may stand behind that, up to the next mark.
     ended: HashSet<i32>,
@@ -86,7 +88,7 @@ impl Telling {
 
     /// Puts in what an event of a block does not carry.
     pub fn complete(&mut self, event: &mut Event) {
-        if let What::Irq { kind, number, name, .. } = &mut event.what {
+        if let What::Irq { kind, number, name: name @ NameId(0), .. } = &mut event.what {
             *name = match kind {
                 model::IrqKind::Hard => self.irqs.get(number).copied().unwrap_or_default(),
                 model::IrqKind::Soft => match usize::try_from(*number).ok().and_then(|n| SOFTIRQS.get(n)) {

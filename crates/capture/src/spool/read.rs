@@ -4,9 +4,10 @@ use super::frame::{self, Frames, Stop};
 use super::lane::Lane;
 use super::rare::Telling;
 use super::{Meta, folder, segments};
+use crate::places::{self, Place};
 use crate::wire::{self, Bytes};
 use ingest::{Condition, Fatal, Ledger, Opened, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Tid, What};
+use model::{Batch, CpuId, Event, LossSpan, Ns, Tid, What};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::BufReader;
@@ -40,9 +41,25 @@ pub fn open_spool(dir: &Path) -> Result<Opened<'static>, Fatal> {
     if let Some(error) = &meta.error {
         facts.about.push(("ended".into(), error.clone()));
     }
-    let stream = SpoolStream::new(found);
+    let mut stream = SpoolStream::new(found);
+    let mut places = places::load(&spool).map_err(|why| Fatal::new(why, 0))?;
+    if !meta.finished {
+        name_now(&mut places, &meta.boot_id);
+    }
+    stream.telling.callchains.places(places);
     facts.begin = stream.segments.front().and_then(|(_, path)| begin_of(path));
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
+}
+
+/// Names functions that its recorder did not come to name: of files by build id, on any machine; of the kernel while it still
+/// runs.
+fn name_now(places: &mut [Place], boot_id: &str) {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    if !boot_id.is_empty() && boot.trim() == boot_id {
+        let list = File::open("/proc/kallsyms").map(BufReader::new);
+        let _ = list.and_then(|list| places::name_kernel(places, list));
+    }
+    places::name_files(places, &|_| false);
 }
 
 /// When the opening snapshot of a segment was complete.
@@ -266,6 +283,11 @@ impl SpoolStream {
                 }
                 self.push_all(told);
             }
+            frame::STACK => {
+                if !self.telling.callchains.tell(&mut b) {
+                    bad.trouble("a callchain that makes no sense, or too many", place, Trouble::Odd);
+                }
+            }
             frame::LOSS => {
                 let (from, to, events) = (b.ns(), b.ns(), b.u64().cast_signed());
                 let what = What::Loss(LossSpan { from, to, cpu: None, events });
@@ -297,16 +319,11 @@ impl SpoolStream {
 
     /// Hands out events up to a time that all lanes have reached; that time.
     fn hand_out(&mut self, out: &mut Batch) -> Ns {
-        let reach = self.lanes.values_mut().filter_map(Lane::reach).min();
-        let until = reach.map_or(self.mark, |r| r.min(self.mark));
         let telling = &mut self.telling;
+        let reach = self.lanes.values_mut().filter_map(|lane| lane.reach(telling)).min();
+        let until = reach.map_or(self.mark, |r| r.min(self.mark));
         for lane in self.lanes.values_mut() {
-            lane.take(until, &mut |mut event| {
-                if let What::Irq { name: NameId::NONE, .. } = event.what {
-                    telling.complete(&mut event);
-                }
-                out.events.push(event);
-            });
+            lane.take(until, telling, &mut |event| out.events.push(event));
         }
         self.handing_out = until < self.mark;
         until
@@ -346,6 +363,7 @@ impl Stream for SpoolStream {
             self.finish(out, bad);
         }
         out.names.append(&mut self.telling.names.fresh);
+        out.stacks.append(&mut self.telling.callchains.fresh);
         Ok(if more { Reach::Until(until) } else { Reach::End })
     }
 }

@@ -4,7 +4,7 @@
 use super::{Meta, Writer, folder, frame, open_spool, segments};
 use crate::wire;
 use ingest::{Reach, Troubles};
-use model::{Batch, Event, LossSpan, Ns, What};
+use model::{Batch, Event, LossSpan, NameId, Ns, What};
 use std::path::Path;
 
 /// A block of switches of CPU `cpu` between 0 and 1, one each 10 ns from `base`.
@@ -295,4 +295,70 @@ fn a_newer_spool_is_refused_with_words() {
     assert!(why.what.contains("newer version"), "{why}");
     std::fs::write(&path, "nonsense").unwrap();
     assert!(open_spool(dir.path()).is_err());
+}
+
+/// A switch-out that blocks, with its callchains: `[kernel, user, pid]`.
+fn blocked(base: u64, chain: [i32; 3]) -> Vec<u8> {
+    let mut bytes = block(0, 0, base, 1, 0);
+    let kind = wire::BLOCK_HEAD + 4;
+    bytes[kind] |= 0x80;
+    chain.iter().for_each(|word| bytes.extend_from_slice(&word.to_ne_bytes()));
+    bytes
+}
+
+fn stack(space: u32, pid: i32, number: i32, addresses: &[u64]) -> Vec<u8> {
+    let mut bytes = vec![frame::STACK];
+    bytes.extend_from_slice(&space.to_ne_bytes());
+    bytes.extend_from_slice(&pid.to_ne_bytes());
+    bytes.extend_from_slice(&number.to_ne_bytes());
+    addresses.iter().for_each(|address| bytes.extend_from_slice(&address.to_ne_bytes()));
+    bytes
+}
+
+#[test]
+fn callchains_come_with_their_names() {
+    const KERNEL: u64 = 0xffff_ffff_8100_0000;
+    let dir = tempfile::tempdir().unwrap();
+    let mut w = begin(dir.path());
+    w.begin_segment(0).unwrap();
+    w.frame(&[&mark(frame::SNAP_DONE, 100)]).unwrap();
+    // The kernel's alone, both, both of another process with the same numbers, one that was lost, and the second once more.
+    let all = [[7, -14, 1], [7, 3, 1], [7, 3, 2], [-17, -17, 1], [7, 3, 1]];
+    for (n, chain) in (0u64..).zip(all) {
+        w.frame(&[&blocked(1000 + n * 100, chain)]).unwrap();
+    }
+    w.frame(&[&stack(0, 0, 7, &[KERNEL, KERNEL + 0x101])]).unwrap();
+    w.frame(&[&stack(1, 1, 3, &[0x5000, 0x6001])]).unwrap();
+    w.frame(&[&stack(2, 2, 3, &[0x5000, 0x6001])]).unwrap();
+    w.frame(&[&mark(frame::END, 5000)]).unwrap();
+    w.flush().unwrap();
+    let place = |space, address, function: &str, offset| crate::places::Place {
+        space,
+        address,
+        function: Some(function.to_owned()),
+        file: Some("/bin/it".to_owned()),
+        build_id: None,
+        offset,
+    };
+    // A caller is looked up by the byte before the one to which it returns.
+    let places = [place(0, KERNEL + 0x100, "caller", None), place(1, 0x5000, "read", Some(0x20))];
+    crate::places::store(&folder(dir.path()), &places).unwrap();
+    let mut opened = open_spool(dir.path()).unwrap();
+    let (mut batch, mut bad) = (Batch::default(), Troubles::default());
+    while matches!(opened.streams[0].next(&mut batch, &mut bad).unwrap(), Reach::Until(_)) {}
+    assert!(bad.0.is_empty(), "{bad:?}");
+    let ids = batch.events.iter().filter_map(|e| if let What::Switch(s) = e.what { Some(s.stack.0) } else { None });
+    assert_eq!(ids.collect::<Vec<_>>(), [1, 2, 3, 0, 2]);
+    let name = |id: NameId| id.0.checked_sub(1).map_or("-", |at| &batch.names[at as usize]);
+    let told: Vec<Vec<(u64, &str, u64)>> = batch
+        .stacks
+        .iter()
+        .map(|chain| chain.iter().map(|f| (f.address, name(f.function), f.offset)).collect())
+        .collect();
+    let kernel = [(KERNEL, "-", u64::MAX), (KERNEL + 0x101, "caller", u64::MAX)];
+    let [known, unknown] = [("read", 0x20), ("-", u64::MAX)].map(|(name, offset)| (0x5000, name, offset));
+    let outer = (0x6001, "-", u64::MAX);
+    assert_eq!(told[0], kernel);
+    assert_eq!(told[1], [kernel[0], kernel[1], known, outer]);
+    assert_eq!(told[2], [kernel[0], kernel[1], unknown, outer]);
 }

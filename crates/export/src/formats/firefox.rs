@@ -9,14 +9,14 @@
 //!
 //! Times are milliseconds from the start of the recording. The profile must be whole before it can be written, so memory
 //! grows with the stretches (some 300 bytes each): beyond 4 million it is refused with a word on `--range`. Where switches
-//! were recorded with callchains, the stretch that begins with a switch-out carries its own, as addresses: which file they
-//! are of is not told.
+//! were recorded with callchains, the stretch that begins with a switch-out carries its own: a function where its name is known,
+//! else its file and the byte of it, else the address.
 
 use crate::directory::{Directory, Thread};
 use crate::stretch::Stretch;
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about, stretch};
 use fxprof_processed_profile as fx;
-use model::{CoreType, Span, StackId, What, tables};
+use model::{CoreType, Span, StackFrame, StackId, Stacks, What, tables};
 use rustc_hash::FxHashMap;
 
 /// A profile.
@@ -50,7 +50,7 @@ impl Exporter for Firefox {
                 "What each CPU ran, as a track of its own; where a thread was switched out, as a callchain, if recorded.",
             ],
             cannot: &[
-                "Names of functions, frequencies, marks, sums and losses.",
+                "Frequencies, marks, sums and losses.",
                 "More than 4 million stretches: the profile is built in memory; use --range.",
             ],
         }
@@ -85,9 +85,6 @@ fn too_many(whence: &str) -> ExportError {
     ))
 }
 
-/// `PERF_CONTEXT_MAX`: from here on, numbers in a callchain say what the addresses behind them are.
-const CONTEXTS: u64 = -4095_i64 as u64;
-
 /// The profile being built.
 struct Tracks {
     profile: fx::Profile,
@@ -95,8 +92,9 @@ struct Tracks {
     cpus: FxHashMap<i64, fx::ThreadHandle>,
     categories: Categories,
     span: Option<Span>,
-    /// Callchains, innermost address first.
-    stacks: Vec<Box<[u64]>>,
+    stacks: Stacks,
+    /// Files of callchains are not told.
+    redact: bool,
     /// Which of them each switch-out has, by number of the thread and time.
     outs: FxHashMap<(i64, i64), StackId>,
 }
@@ -180,7 +178,8 @@ impl Tracks {
             cpus,
             categories,
             span: job.options.span,
-            stacks: Vec::new(),
+            stacks: Stacks::default(),
+            redact: job.options.redact,
             outs: FxHashMap::default(),
         })
     }
@@ -188,7 +187,7 @@ impl Tracks {
     /// Where threads were switched out, if that was recorded.
     fn read_stacks(&mut self, job: &Job<'_>) -> Result<(), ExportError> {
         self.stacks = job.session.stacks()?;
-        if self.stacks.is_empty() {
+        if self.stacks.chains.is_empty() {
             return Ok(());
         }
         job.session.events(&mut |events, _| {
@@ -207,15 +206,19 @@ impl Tracks {
     /// The callchain of the switch-out that a stretch begins with.
     fn stack_of(&mut self, s: &Stretch<'_>, thread: fx::ThreadHandle) -> Option<fx::StackHandle> {
         let id = self.outs.get(&(s.tid, s.start_ns))?;
-        let chain = self.stacks.get((id.0 as usize).wrapping_sub(1))?;
+        let chain = self.stacks.chain(*id)?;
         let category_pair = self.categories.of(s).into();
-        let frame = |(depth, address): (usize, &u64)| {
-            let frame =
-                if depth == 0 { fx::Frame::InstructionPointer(*address) } else { fx::Frame::ReturnAddress(*address) };
+        let (stacks, profile, redact) = (&self.stacks, &mut self.profile, self.redact);
+        let frame = |(depth, frame): (usize, &StackFrame)| {
+            let frame = match shown(stacks, frame, redact) {
+                Some(words) => fx::Frame::Label(profile.intern_string(&words)),
+                None if depth == 0 => fx::Frame::InstructionPointer(frame.address),
+                None => fx::Frame::ReturnAddress(frame.address),
+            };
             fx::FrameInfo { frame, category_pair, flags: fx::FrameFlags::empty() }
         };
         // Perf's marks between the kernel's addresses and the program's are no addresses.
-        let addresses = chain.iter().filter(|a| **a < CONTEXTS).enumerate();
+        let addresses = chain.iter().filter(|f| f.address < StackFrame::CONTEXTS).enumerate();
         let frames: Vec<fx::FrameInfo> = addresses.map(frame).collect();
         self.profile.intern_stack_frames(thread, frames.into_iter().rev())
     }
@@ -266,6 +269,16 @@ impl Tracks {
             profile.add_marker(track, timing(), ran);
         }
     }
+}
+
+/// A frame in words; `None`: only its address is known.
+fn shown(stacks: &Stacks, frame: &StackFrame, redact: bool) -> Option<String> {
+    if let Some(function) = stacks.name(frame.function) {
+        return Some(function.to_owned());
+    }
+    let file = stacks.name(frame.file).filter(|_| !redact && frame.offset != u64::MAX)?;
+    let name = file.rsplit('/').next().unwrap_or(file);
+    Some(format!("{name}+{:#x}", frame.offset))
 }
 
 fn at(ns: i64) -> fx::Timestamp {

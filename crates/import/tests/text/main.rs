@@ -47,7 +47,7 @@ fn read_as(bytes: &[u8], as_pipe: bool, sort_all: bool) -> Result<Read, Fatal> {
     while ordered.next(&mut batch) {
         events.append(&mut batch.events);
         names.extend(batch.names.drain(..).map(String::from));
-        stacks.extend(batch.stacks.drain(..).map(<[u64]>::into_vec));
+        stacks.extend(batch.stacks.drain(..).map(|chain| chain.iter().map(|f| f.address).collect::<Vec<u64>>()));
     }
     let (late, origin) = (ordered.late(), ordered.origin());
     let (troubles, stopped) = (ordered.troubles, ordered.stopped);

@@ -34,7 +34,7 @@ fn read(opened: ingest::Opened<'_>) -> Read {
     while ordered.next(&mut batch) {
         events.append(&mut batch.events);
         names.extend(batch.names.drain(..).map(String::from));
-        stacks.extend(batch.stacks.drain(..).map(<[u64]>::into_vec));
+        stacks.extend(batch.stacks.drain(..).map(|chain| chain.iter().map(|f| f.address).collect::<Vec<u64>>()));
     }
     let late = ordered.late();
     Read { facts, events, names, stacks, troubles: ordered.troubles, stopped: ordered.stopped, late }

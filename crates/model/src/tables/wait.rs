@@ -103,12 +103,12 @@ pub const READY_BY_THIEF: TableDef = TableDef {
 /// What made each thread leave its CPU.
 pub const SWITCH_CAUSES: TableDef = TableDef {
     name: "switch_causes",
-    version: 1,
+    version: 2,
     doc: "What made each thread leave its CPU, how often, and what it did until its next change of state. Preempted for one of \
           higher priority, or (as when its time is up) for one of equal or lower priority: see next. Not counted is what the \
           recording began with, what a snapshot may have shown (a thread's first stretch, if it is blocked or exited), and \
           what follows a reported loss with --strict-loss.",
-    key: &["thread", "cause", "letter", "next"],
+    key: &["thread", "cause", "letter", "reason", "next"],
     cols: &[
         THREAD,
         TID,
@@ -118,6 +118,13 @@ pub const SWITCH_CAUSES: TableDef = TableDef {
              preempted on its way back to user mode. blocked, exited. unknown: nobody can say.",
         ),
         text("letter", "Blocked, exited: the kernel's letter of the state, where it is known.").or_null(),
+        text(
+            "reason",
+            "Blocked, where callchains were recorded (record --stacks, perf record -g): the system call that waits (read, \
+             futex), or page_fault; in a kernel thread the first function that is not the scheduler's. Null where the names \
+             of the callchain do not tell: then the letter says all that is known.",
+        )
+        .or_null(),
         text(
             "next",
             "Preempted, yielded: who came next on that CPU: one of higher, equal or lower dynamic priority, or idle; null \

@@ -30,6 +30,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut by_cause: BTreeMap<(String, String), Sum> = BTreeMap::new();
     seen.each("switch_causes", |row| {
         let cause = match (row.text("letter"), row.text("next")) {
+            _ if !row.text("reason").is_empty() => format!("{} in {}", row.text("cause"), row.text("reason")),
             ("", "") if row.text("cause") == "blocked" => "blocked, letter not told".to_owned(),
             ("", "") => row.text("cause").to_owned(),
             ("", next) => format!("{}, then {next}", row.text("cause")),

@@ -6,7 +6,7 @@ use super::losses::Losses;
 use super::sample::{Layout, Sample, Stamp};
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, Place};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
+use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackFrame, StackId, Switch, SwitchOut, Tid, What};
 use rustc_hash::FxHashMap;
 
 /// Events handed out at once.
@@ -325,7 +325,7 @@ impl Records {
         }
         self.addresses += stack.len();
         let id = StackId(self.stacks.len() as u32 + 1);
-        out.stacks.push(stack.clone());
+        out.stacks.push(stack.iter().map(|address| StackFrame::at(*address)).collect());
         self.stacks.insert(stack, id);
         id
     }

@@ -6,7 +6,7 @@ use crate::text::scan::{blanks, event, hexadecimal};
 use crate::text::{BATCH, Line, Lines, Told};
 use crate::tracepoint::{Arguments, Place};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
+use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackFrame, StackId, Switch, SwitchOut, Tid, What};
 use rustc_hash::FxHashMap;
 
 /// Addresses of callchains kept in all; a hostile text must not fill the memory.
@@ -33,11 +33,11 @@ pub(super) struct Known {
 struct Events {
     told: Told,
     known: Known,
-    stacks: FxHashMap<Box<[u64]>, StackId>,
+    stacks: FxHashMap<Box<[StackFrame]>, StackId>,
     addresses: usize,
     /// The switch whose callchain may follow, and what followed of it.
     switch: Option<usize>,
-    chain: Vec<u64>,
+    chain: Vec<StackFrame>,
 }
 
 impl<'a> ScriptStream<'a> {
@@ -75,7 +75,7 @@ impl Events {
             self.line(&head, line.offset, out, bad);
         } else if line.bytes.trim_ascii().is_empty() {
             self.close_chain(out);
-        } else if !self.frame(line.bytes) && !line.bytes.starts_with(b"#") {
+        } else if !self.frame(line.bytes, out) && !line.bytes.starts_with(b"#") {
             bad.trouble("a line that is no event", line.offset, Trouble::Odd);
         }
     }
@@ -172,14 +172,17 @@ impl Events {
     }
 
     /// A line of a callchain: an address, a symbol, a file. `false`: it is none.
-    fn frame(&mut self, line: &[u8]) -> bool {
+    fn frame(&mut self, line: &[u8], out: &mut Batch) -> bool {
         let text = blanks(line);
         let indented = text.len() < line.len();
         let Some((address, rest)) = hexadecimal(text).filter(|(_, rest)| rest.starts_with(b" ")) else {
             return indented; // branch stacks, registers, source lines: whatever perf was asked to print
         };
         if indented && !rest.is_empty() && self.switch.is_some() && self.chain.len() < LONGEST_CHAIN {
-            self.chain.push(address);
+            // Of chains that are not kept any more, no name is.
+            let symbol = symbol(rest).filter(|_| self.addresses < MOST_ADDRESSES);
+            let function = symbol.map_or(NameId::NONE, |symbol| self.told.names.id(symbol, out));
+            self.chain.push(StackFrame { function, ..StackFrame::at(address) });
         }
         indented
     }
@@ -202,7 +205,7 @@ impl Events {
         let id = match known {
             Some(id) => id,
             None if room => {
-                let stack: Box<[u64]> = self.chain.as_slice().into();
+                let stack: Box<[StackFrame]> = self.chain.as_slice().into();
                 self.addresses += stack.len();
                 out.stacks.push(stack.clone());
                 let id = StackId(self.stacks.len() as u32 + 1);
@@ -216,10 +219,43 @@ impl Events {
     }
 }
 
+/// The function in ` name+0x12 (file)`, of which `+0x12` and the file need not be there; `None` where perf knows none.
+fn symbol(rest: &[u8]) -> Option<&[u8]> {
+    let text = rest.trim_ascii();
+    let ends_a_file = |at: &usize| text[..*at].ends_with(b" ") && text.ends_with(b")");
+    let end = (0..text.len()).rev().find(|at| text[*at] == b'(').filter(ends_a_file).unwrap_or(text.len());
+    let text = text[..end].trim_ascii_end();
+    let plus = (0..text.len()).rev().find(|at| text[*at..].starts_with(b"+0x")).unwrap_or(text.len());
+    Some(&text[..plus]).filter(|name| !name.is_empty() && *name != b"[unknown]")
+}
+
 /// perf tells the threads that were there before it began with a time of 0: they hold from the begin.
 fn side_band(head: &Head<'_>, what: What, offset: u64, out: &mut Batch) {
     let (at, cpu) = if head.stamp.at.0 > 0 { (head.stamp.at, head.cpu) } else { (Ns::MIN, CpuId(0)) };
     if matches!(what, What::Name { tid, .. } if tid.0 > 0) {
         out.events.push(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::symbol;
+
+    #[test]
+    fn functions_of_callchains() {
+        let of = |text: &str| symbol(text.as_bytes()).map(|name| String::from_utf8_lossy(name).into_owned());
+        let named = [
+            (" __schedule+0x2b1 ([kernel.kallsyms])", "__schedule"),
+            (" schedule", "schedule"),
+            (" read+0x10 (/usr/lib/libc.so.6)", "read"),
+            (" game::frame(int, char const*)+0x7 (/opt/a game)", "game::frame(int, char const*)"),
+            (" game::frame(int)", "game::frame(int)"),
+        ];
+        for (text, name) in named {
+            assert_eq!(of(text).as_deref(), Some(name));
+        }
+        for text in [" [unknown]", " [unknown] (/x)", " "] {
+            assert_eq!(of(text), None);
+        }
     }
 }

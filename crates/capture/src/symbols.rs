@@ -1,0 +1,154 @@
+//! Names of functions: of the kernel by its own list, of files by their tables of symbols.
+
+use object::{Object, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+/// A function of the kernel, and the module that it is of.
+pub type KernelFunction = (String, Option<String>);
+
+/// The kernel's functions at some addresses (in order), by a list as /proc/kallsyms has it: each the last that begins before or
+/// there. `None`: nothing begins before it, or the list does not tell where anything is (kernel.kptr_restrict).
+pub fn of_kernel(mut list: impl BufRead, addresses: &[u64]) -> std::io::Result<Vec<Option<KernelFunction>>> {
+    let mut best: Vec<(u64, Option<KernelFunction>)> = vec![(0, None); addresses.len()];
+    let mut line = Vec::new();
+    while list.read_until(b'\n', &mut line)? > 0 {
+        if let Some((begin, name, module)) = kernel_line(&line) {
+            // The first address that it may hold; those behind are of a later one, or take it over below.
+            let first = addresses.partition_point(|a| *a < begin);
+            if let Some(best) = best.get_mut(first).filter(|b| begin > b.0) {
+                *best = (begin, Some((name.to_owned(), module.map(str::to_owned))));
+            }
+        }
+        line.clear();
+    }
+    let mut last = None;
+    Ok(best
+        .into_iter()
+        .map(|(_, found)| {
+            last = found.or_else(|| last.take());
+            last.clone()
+        })
+        .collect())
+}
+
+/// `ffffffff81000000 t name\t[module]`, of code.
+fn kernel_line(line: &[u8]) -> Option<(u64, &str, Option<&str>)> {
+    let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
+    let begin = u64::from_str_radix(words.next()?, 16).ok().filter(|begin| *begin > 0)?;
+    let kind = words.next()?;
+    let name = words.next()?;
+    matches!(kind, "t" | "T" | "w" | "W").then_some((begin, name, words.next()))
+}
+
+/// The functions of a program or library at some bytes of it; `symbols`: another file that has its symbols, if not itself.
+///
+/// # Errors
+/// A word, where one of them is no ELF.
+pub fn of_file(path: &Path, symbols: Option<&Path>, offsets: &[u64]) -> Result<Vec<Option<String>>, &'static str> {
+    const NO_ELF: &str = "is no ELF file that can be read";
+    let open = |path: &Path| File::open(path).map(|file| ReadCache::new(BufReader::new(file)));
+    let data = open(path).map_err(|_| "cannot be opened")?;
+    let file = object::File::parse(&data).map_err(|_| NO_ELF)?;
+    // Where they are loaded, in order of address.
+    let mut wanted: Vec<(u64, usize)> =
+        offsets.iter().enumerate().filter_map(|(at, offset)| Some((address_of(&file, *offset)?, at))).collect();
+    wanted.sort_unstable();
+    let mut found = Found { wanted, names: vec![None; offsets.len()] };
+    match symbols {
+        Some(other) => {
+            let data = open(other).map_err(|_| "cannot be opened")?;
+            found.search(&object::File::parse(&data).map_err(|_| NO_ELF)?);
+        }
+        None => found.search(&file),
+    }
+    Ok(found.names.into_iter().map(|name| name.map(|(_, name)| name)).collect())
+}
+
+/// Where a byte of a file is loaded.
+fn address_of<'d>(file: &impl Object<'d>, offset: u64) -> Option<u64> {
+    file.segments().find_map(|segment| {
+        let (from, size) = segment.file_range();
+        let inside = offset.checked_sub(from).filter(|inside| *inside < size)?;
+        segment.address().checked_add(inside)
+    })
+}
+
+struct Found {
+    /// Address, and which of those asked for.
+    wanted: Vec<(u64, usize)>,
+    /// Where the function begins, and its name.
+    names: Vec<Option<(u64, String)>>,
+}
+
+impl Found {
+    fn search<'d>(&mut self, file: &impl Object<'d>) {
+        for symbol in file.symbols().chain(file.dynamic_symbols()) {
+            let (begin, end) = (symbol.address(), symbol.address().saturating_add(symbol.size()));
+            if symbol.kind() != SymbolKind::Text || symbol.is_undefined() || begin == end {
+                continue;
+            }
+            let first = self.wanted.partition_point(|(address, _)| *address < begin);
+            for (_, at) in self.wanted[first..].iter().take_while(|(address, _)| *address < end) {
+                // What follows is a version of a library's symbol.
+                let Ok(name) = symbol.name().map(|n| n.split_once('@').map_or(n, |(name, _)| name)) else { continue };
+                let place = &mut self.names[*at];
+                let better = |old: &(u64, String)| begin > old.0 || (begin == old.0 && plain(name) < plain(&old.1));
+                if !name.is_empty() && place.as_ref().is_none_or(better) {
+                    *place = Some((begin, name.to_owned()));
+                }
+            }
+        }
+    }
+}
+
+/// Of several names of a function the plainest: `read` rather than `__libc_read`.
+fn plain(name: &str) -> (usize, usize, &str) {
+    (name.len() - name.trim_start_matches('_').len(), name.len(), name)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_function_of_the_kernel_lasts_to_the_next() {
+        let list = "0000000000000000 A fixed_percpu_data\n\
+                    ffffffff81000300 T third\n\
+                    ffffffff81000100 T first\n\
+                    ffffffff81000180 D data\n\
+                    ffffffff81000200 t second.isra.0\n\
+                    ffffffffc0000000 t of_module\t[ext4]\n\
+                    nonsense\n";
+        let asked = [0xffff_ffff_8100_00ff, 0xffff_ffff_8100_0100, 0xffff_ffff_8100_01ff, 0xffff_ffff_8100_0200];
+        let more = [0xffff_ffff_8100_0210, 0xffff_ffff_c000_0001];
+        let all: Vec<u64> = asked.into_iter().chain(more).collect();
+        let names = of_kernel(list.as_bytes(), &all).unwrap();
+        let told: Vec<String> = names
+            .into_iter()
+            .map(|n| n.map_or("-".into(), |(name, module)| format!("{name} {}", module.unwrap_or_default())))
+            .collect();
+        assert_eq!(told, ["-", "first ", "first ", "second.isra.0 ", "second.isra.0 ", "of_module [ext4]"]);
+        let hidden = "0000000000000000 T first\n0000000000000000 T second\n";
+        assert_eq!(of_kernel(hidden.as_bytes(), &asked).unwrap(), vec![None; 4]);
+    }
+
+    #[test]
+    fn a_function_of_this_program_is_found_where_it_is_mapped() {
+        let all = crate::mappings::of_process(std::process::id().cast_signed()).unwrap();
+        let address = kernel_line as *const () as u64;
+        let mapping = crate::mappings::at(&all, address).unwrap();
+        let offset = address - mapping.from + mapping.offset;
+        let names = of_file(Path::new(&mapping.name), None, &[offset, u64::MAX, offset + 1]).unwrap();
+        assert!(names[0].as_ref().unwrap().contains("kernel_line"), "{names:?}");
+        assert_eq!((&names[1], &names[2]), (&None, &names[0]));
+    }
+
+    #[test]
+    fn what_is_no_program_has_no_functions() {
+        assert!(of_file(Path::new("Cargo.toml"), None, &[0]).is_err());
+        assert!(of_file(Path::new("/nowhere"), None, &[0]).is_err());
+    }
+}
