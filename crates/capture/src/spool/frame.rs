@@ -36,7 +36,7 @@ pub const LOSS: u8 = 18;
 /// What the marks of a number are called, and whether they are stretches.
 pub const MARK_NAME: u8 = 19;
 /// The addresses of a callchain, behind the address space that they lie in, the process and the number.
-pub const STACK: u8 = 20;
+pub const STACK: u8 = 30;
 
 /// From here on every thread that a CPU quota holds, or holds no longer, is told: `at`.
 pub const THROTTLES: u8 = 20;
