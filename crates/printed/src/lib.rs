@@ -64,6 +64,12 @@ pub enum Unread {
     /// The same, in rows.
     #[error("more than {0} rows: a table that was printed for people has less")]
     Rows(usize),
+    /// The same, in cells.
+    #[error("more than {0} cells: a table that was printed for people has less")]
+    Cells(usize),
+    /// The same, in columns.
+    #[error("more than {0} columns: a table that was printed for people has less")]
+    Columns(usize),
     /// Its head is none that is known.
     #[error("no kind of printed table has these columns: `corewise formats` lists those that are known")]
     Unknown,
@@ -97,13 +103,17 @@ pub struct Asked {
 
 /// The tables that are given together, and what is said beside them.
 pub struct Given<'a> {
-    /// The tables.
-    pub sheets: &'a [Sheet],
-    /// The rest.
-    pub asked: &'a Asked,
+    sheets: &'a [Sheet],
+    asked: &'a Asked,
+    /// The highest frequency in GHz; why there is none.
+    limit: Result<Figure, String>,
 }
 
 impl<'a> Given<'a> {
+    fn new(sheets: &'a [Sheet], asked: &'a Asked) -> Self {
+        Self { sheets, asked, limit: limits::limit(sheets, asked) }
+    }
+
     fn of_kind(&self, id: &str) -> impl Iterator<Item = &'a Sheet> {
         self.sheets.iter().filter(move |s| s.kind.id() == id)
     }
@@ -141,14 +151,14 @@ pub fn read(name: &str, text: &str) -> Result<Sheet, Unread> {
 /// The names of the runs and tables that can be compared.
 #[must_use]
 pub fn names(sheets: &[Sheet], asked: &Asked) -> Vec<String> {
-    let given = Given { sheets, asked };
+    let given = Given::new(sheets, asked);
     sheets.iter().flat_map(|s| s.kind.runs(s, &given)).collect()
 }
 
 /// All that follows from these tables, in their order; what documents claim of it comes last.
 #[must_use]
 pub fn check(sheets: &[Sheet], asked: &Asked) -> Vec<Statement> {
-    let given = Given { sheets, asked };
+    let given = Given::new(sheets, asked);
     let mut out = Vec::new();
     for sheet in sheets {
         sheet.kind.check(sheet, &given, &mut Told::new(&sheet.name, &mut out));

@@ -147,6 +147,11 @@ impl Sheet {
         out
     }
 
+    /// The rows by what a column says.
+    pub(crate) fn index(&self, column: &str) -> HashMap<&str, Vec<usize>> {
+        self.groups(column).into_iter().collect()
+    }
+
     /// The rows in which a cell is this text.
     pub(crate) fn rows_where<'s>(&'s self, name: &'s str, is: &'s str) -> impl Iterator<Item = usize> + 's {
         (0..self.len()).filter(move |row| self.text(*row, name) == is)
@@ -155,8 +160,11 @@ impl Sheet {
 
 /// A printed table has this many bytes at most: it is held in memory.
 pub const MOST_BYTES: usize = 16 << 20;
-/// And this many rows, but for counts of perf stat: rules look rows up in one another.
-const MOST_ROWS: usize = 20_000;
+/// And this many rows and cells, but for counts of perf stat: a cell takes more memory than it has bytes.
+const MOST_ROWS: usize = 100_000;
+const MOST_CELLS: usize = 2_000_000;
+/// And this many columns: they are found by their names.
+const MOST_COLUMNS: usize = 200;
 
 /// Lines of cells, parted by what parts most cells of the first: commas, tabs, or semicolons (which leave the comma to numbers).
 /// What no terminal should be sent is replaced.
@@ -169,6 +177,12 @@ pub(crate) fn lines(text: &str) -> Result<Vec<Vec<String>>, Unread> {
     let first = lines().next().ok_or(Unread::Empty)?;
     let count = |sep: char| first.matches(sep).count();
     let by = [',', '\t', ';'].into_iter().rev().max_by_key(|sep| count(*sep)).unwrap_or(',');
+    if count(by) >= MOST_COLUMNS {
+        return Err(Unread::Columns(MOST_COLUMNS));
+    }
+    if text.matches(by).count() > MOST_CELLS {
+        return Err(Unread::Cells(MOST_CELLS));
+    }
     if lines().nth(MOST_ROWS).is_some() {
         return Err(Unread::Rows(MOST_ROWS));
     }

@@ -5,32 +5,24 @@
 mod support;
 
 use printed::{Asked, Statement, Verdict, check};
-use support::{asked, pair, sheets};
+use support::{pair, sheets, smt_pairs};
 use testkit::figures::{self, Row, number};
 
 /// What all printed tables are held to, in the groups in which they belong together.
 fn everything() -> Option<Vec<Statement>> {
-    let compared = |pairs: &[(&str, &str)]| asked(|a| a.compare = pairs.iter().map(|(a, b)| pair(a, b)).collect());
-    let mut out = Vec::new();
-    let mut held = |names: &[&str], asked: Asked| -> Option<()> {
-        out.extend(check(&sheets(names)?, &asked));
-        Some(())
-    };
-    held(&["cpu_specs", "case2_counters"], asked(|a| a.processor = Some("i9-12900K".into())))?;
-    held(&["boost_residency"], Asked::default())?;
-    let threads = ["thread_by_cpu", "thread_by_cpu_totals", "ready_wait_hybrid", "ready_wait_symmetric"];
-    held(&threads, compared(&[("ready_wait_hybrid", "ready_wait_symmetric")]))?;
-    held(&["case1_hybrid"], Asked::default())?;
-    held(&["smt_siblings_8c16t", "smt_siblings_hybrid"], compared(&[("smt_siblings_hybrid", "smt_siblings_8c16t")]))?;
-    let nodes = ["other", "same"].map(|n| (format!("linuxki_double_busy_{n}"), format!("{n}_node_smt_off")));
-    let nodes = nodes.each_ref().map(|(on, off)| (on.as_str(), off.as_str()));
-    held(&["linuxki_double_busy_other", "linuxki_double_busy_same", "linuxki_cpu"], compared(&nodes))?;
-    let smt = ["other", "same"].map(|n| pair(&format!("{n}_node_smt_on"), &format!("{n}_node_smt_off")));
-    held(&["perf_smt_on_off"], asked(|a| (a.smt, a.span_s) = (smt.to_vec(), Some(5.0))))?;
-    held(&["smt_contention_times"], Asked::default())?;
-    held(&["vtune_core_type_grid", "relative_ips", "p_cpi_hybrid_vs_symmetric"], Asked::default())?;
-    held(&["frames_markers"], Asked::default())?;
-    Some(out)
+    let groups = [
+        support::processors()?,
+        support::priorities()?,
+        support::two_systems()?,
+        support::case_1()?,
+        support::siblings()?,
+        support::utilisation()?,
+        support::counts()?,
+        support::contention()?,
+        support::core_types()?,
+        support::marks()?,
+    ];
+    Some(groups.concat())
 }
 
 /// Which table, rule and row tells what an id of the file names, in units of which the file has so many.
@@ -223,9 +215,8 @@ fn claimed(all: &[Statement], rule: &str, of: &str, row: &Row) -> Verdict {
     names.extend(partner);
     let mut sheets = sheets(&names).unwrap();
     sheets.push(claim);
-    let smt = ["other", "same"].map(|n| pair(&format!("{n}_node_smt_on"), &format!("{n}_node_smt_off")));
     let asked = Asked {
-        smt: smt.to_vec(),
+        smt: smt_pairs(),
         span_s: Some(5.0).filter(|_| computed.table == "perf_smt_on_off"),
         compare: vec![pair("smt_siblings_hybrid", "smt_siblings_8c16t")],
         ..Asked::default()

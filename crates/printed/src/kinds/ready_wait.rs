@@ -1,6 +1,6 @@
 //! Threads with the time that they ran, were ready and waited.
 
-use super::thread_totals::{CPU, totals_of};
+use super::thread_totals::{CPU, Totals};
 use crate::sheet::Times;
 use crate::{Figure, Given, Head, Kind, Rule, Sheet, Told};
 use std::collections::HashMap;
@@ -52,6 +52,7 @@ impl Kind for ReadyWait {
     }
 
     fn check(&self, sheet: &Sheet, given: &Given<'_>, told: &mut Told<'_>) {
+        let totals = Totals::new(given);
         let times = |row| Some([sheet.ms(row, CPU)?, sheet.ms(row, READY)?, sheet.ms(row, WAIT)?]);
         let sums: Vec<Option<Figure>> = (0..sheet.len()).map(|row| Some(times(row)?.into_iter().sum())).collect();
         let bases: Vec<(&Sheet, HashMap<String, usize>)> = given
@@ -77,8 +78,8 @@ impl Kind for ReadyWait {
                 told.value(&LONGEST_WAIT, &of, longest.value);
             }
             let tid = sheet.head.plain(TID).map_or("", |at| sheet.cell(row, at));
-            for (totals, at) in totals_of(given, tid) {
-                if let (Some(there), Some(here)) = (totals.ms(at, CPU), sheet.ms(row, CPU)) {
+            for (whole, at) in totals.of(tid) {
+                if let (Some(there), Some(here)) = (whole.ms(at, CPU), sheet.ms(row, CPU)) {
                     told.equal(&ELSEWHERE, &of, there, here);
                 }
             }

@@ -2,6 +2,7 @@
 
 use super::core_type_grid::{fitted, of_threads};
 use crate::{Figure, Given, Head, Kind, Rule, Sheet, Told};
+use std::collections::{HashMap, HashSet};
 
 const RATIO: Rule = Rule { id: "relative_ips", unit: "ratio", formula: "instructions per second on E / on P" };
 const P_CLOCK: Rule = Rule {
@@ -38,13 +39,16 @@ fn room(products: &[Figure]) -> Option<Figure> {
     (low <= high).then_some(Figure { value: (low + high) / 2.0, rounding: (high - low) / 2.0 })
 }
 
-/// A thread's clocks per instruction on P: as here, or with more digits in a table of two systems.
-fn p_cpi(sheet: &Sheet, row: usize, given: &Given<'_>) -> Option<Figure> {
-    let tid = sheet.text(row, "tid");
-    let there = given.of_kind("cpi_of_two_systems");
-    let there = there.flat_map(|s| s.rows_where("tid", tid).filter_map(|r| s.figure(r, "hybrid_p_cpi")));
-    let here = sheet.figure(row, "p_cpi");
-    there.chain(here).min_by(|a, b| a.rounding.total_cmp(&b.rounding))
+/// Threads' clocks per instruction on P where a table of two systems has them, with more digits than are here.
+fn p_cpis<'a>(given: &Given<'a>) -> HashMap<&'a str, Figure> {
+    let tables = given.of_kind("cpi_of_two_systems");
+    let rows = tables.flat_map(|s| (0..s.len()).map(move |row| (s, row)));
+    rows.filter_map(|(s, row)| Some((s.text(row, "tid"), s.figure(row, "hybrid_p_cpi")?))).collect()
+}
+
+/// The one that was rounded less.
+fn better(one: Option<Figure>, other: Option<&Figure>) -> Option<Figure> {
+    one.into_iter().chain(other.copied()).min_by(|a, b| a.rounding.total_cmp(&b.rounding))
 }
 
 impl Kind for RelativeIps {
@@ -62,6 +66,8 @@ impl Kind for RelativeIps {
 
     fn check(&self, sheet: &Sheet, given: &Given<'_>, told: &mut Told<'_>) {
         let grids: Vec<&Sheet> = given.of_kind("core_type_grid").collect();
+        let in_grids: HashSet<&str> = grids.iter().flat_map(|grid| grid.index("pid_or_tid").into_keys()).collect();
+        let (p_cpis, here) = (p_cpis(given), sheet.index("tid"));
         let (mut p_clocks, mut e_clocks) = (Vec::new(), Vec::new());
         for row in 0..sheet.len() {
             let of = sheet.text(row, "job");
@@ -73,7 +79,7 @@ impl Kind for RelativeIps {
                 cell("e_minstr_per_s"),
                 cell("relative_ips"),
                 cell("e_cpi"),
-                p_cpi(sheet, row, given),
+                better(cell("p_cpi"), p_cpis.get(tid)),
             ) else {
                 told.cannot(&RATIO, of, "a rate is no number");
                 continue;
@@ -83,8 +89,7 @@ impl Kind for RelativeIps {
             p_clocks.push(p * p_cpi);
             e_clocks.push(e * e_cpi);
             if !grids.is_empty() {
-                let there = grids.iter().any(|grid| grid.rows_where("pid_or_tid", tid).next().is_some());
-                let found = Figure::exact(f64::from(u8::from(there)));
+                let found = Figure::exact(f64::from(u8::from(in_grids.contains(tid))));
                 told.equal(&LISTED, tid, found, Figure::exact(1.0));
             }
         }
@@ -100,8 +105,7 @@ impl Kind for RelativeIps {
                 None => told.cannot(rule, of, "no clock is common to the rows of the table of rates"),
             };
             for thread in &threads {
-                let told_here = sheet.rows_where("tid", &thread.tid).next().is_some();
-                if told_here && thread.e_clocks <= 0.01 * thread.p_clocks {
+                if here.contains_key(thread.tid.as_str()) && thread.e_clocks <= 0.01 * thread.p_clocks {
                     hold(told, &ONE_CLOCK, &thread.tid, thread.clock(), p);
                 }
             }

@@ -1,6 +1,6 @@
 //! One thread, or several, by logical processor.
 
-use super::thread_totals::{CPU, totals_of};
+use super::thread_totals::{CPU, Totals};
 use crate::sheet::Times;
 use crate::{Figure, Given, Head, Kind, Rule, Sheet, Told};
 use std::collections::BTreeMap;
@@ -41,6 +41,7 @@ impl Kind for ThreadByCpu {
     }
 
     fn check(&self, sheet: &Sheet, given: &Given<'_>, told: &mut Told<'_>) {
+        let totals = Totals::new(given);
         for (tid, rows) in sheet.groups("tid") {
             let times = |of: Times| rows.iter().map(|r| sheet.ms(*r, of)).collect::<Option<Vec<Figure>>>();
             let Some(running) = times(CPU) else {
@@ -51,16 +52,16 @@ impl Kind for ThreadByCpu {
             let waits = times(WAIT).map(|w| w.into_iter().sum::<Figure>());
             let ready = times(LONGEST_READY).and_then(|r| r.into_iter().max_by(|a, b| a.value.total_cmp(&b.value)));
             let switches: Option<Figure> = rows.iter().map(|r| sheet.count(*r, "switches")).sum();
-            for (totals, row) in totals_of(given, tid) {
-                let mut hold = |rule, sum: Option<Figure>, whole: Option<Figure>| {
-                    if let (Some(sum), Some(whole)) = (sum, whole) {
-                        told.equal(rule, tid, sum, whole);
+            for (whole, row) in totals.of(tid) {
+                let mut hold = |rule, sum: Option<Figure>, printed: Option<Figure>| {
+                    if let (Some(sum), Some(printed)) = (sum, printed) {
+                        told.equal(rule, tid, sum, printed);
                     }
                 };
-                hold(&SUM_CPU, Some(all), totals.ms(row, CPU));
-                hold(&SUM_WAIT, waits, totals.ms(row, WAIT));
-                hold(&MAX_READY, ready, totals.ms(row, LONGEST_READY));
-                hold(&SUM_SWITCHES, switches, totals.count(row, "switches"));
+                hold(&SUM_CPU, Some(all), whole.ms(row, CPU));
+                hold(&SUM_WAIT, waits, whole.ms(row, WAIT));
+                hold(&MAX_READY, ready, whole.ms(row, LONGEST_READY));
+                hold(&SUM_SWITCHES, switches, whole.count(row, "switches"));
             }
             let mut types = BTreeMap::<&str, Figure>::new();
             for (row, ran) in rows.iter().zip(running) {

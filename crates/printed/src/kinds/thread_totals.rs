@@ -1,6 +1,7 @@
 //! Processes, threads, and threads on one CPU, as a tree of rows.
 
 use crate::{Figure, Given, Head, Kind, Rule, Sheet, Told};
+use std::collections::HashMap;
 
 const PART_OF_THREAD: Rule = Rule {
     id: "cpus_part_of_thread",
@@ -27,21 +28,37 @@ impl Kind for ThreadTotals {
     }
 
     fn check(&self, sheet: &Sheet, _: &Given<'_>, told: &mut Told<'_>) {
+        let mut parts = HashMap::<&str, Vec<Figure>>::new();
+        for row in sheet.rows_where("level", "thread_cpu") {
+            if let Some(ran) = sheet.ms(row, CPU) {
+                parts.entry(sheet.text(row, "pid_or_tid")).or_default().push(ran);
+            }
+        }
         for row in sheet.rows_where("level", "thread") {
             let tid = sheet.text(row, "pid_or_tid");
-            let of_it = sheet.rows_where("level", "thread_cpu").filter(|r| sheet.text(*r, "pid_or_tid") == tid);
-            let parts: Vec<Figure> = of_it.filter_map(|r| sheet.ms(r, CPU)).collect();
-            if let (false, Some(whole)) = (parts.is_empty(), sheet.ms(row, CPU)) {
-                told.at_most(&PART_OF_THREAD, tid, whole, parts.into_iter().sum());
+            if let (Some(parts), Some(whole)) = (parts.get(tid), sheet.ms(row, CPU)) {
+                told.at_most(&PART_OF_THREAD, tid, whole, parts.iter().copied().sum());
             }
         }
     }
 }
 
-/// The rows of a thread's totals, in all tables of this kind.
-pub(crate) fn totals_of<'a>(given: &Given<'a>, tid: &'a str) -> impl Iterator<Item = (&'a Sheet, usize)> {
-    given.of_kind("thread_totals").flat_map(move |sheet| {
-        let threads = sheet.rows_where("level", "thread");
-        threads.filter(move |row| sheet.text(*row, "pid_or_tid") == tid).map(move |row| (sheet, row))
-    })
+/// Where the totals of threads stand, in all tables of this kind.
+pub(crate) struct Totals<'a>(HashMap<&'a str, Vec<(&'a Sheet, usize)>>);
+
+impl<'a> Totals<'a> {
+    pub(crate) fn new(given: &Given<'a>) -> Self {
+        let mut rows = HashMap::<&str, Vec<_>>::new();
+        for sheet in given.of_kind("thread_totals") {
+            for row in sheet.rows_where("level", "thread") {
+                rows.entry(sheet.text(row, "pid_or_tid")).or_default().push((sheet, row));
+            }
+        }
+        Self(rows)
+    }
+
+    /// The rows of a thread.
+    pub(crate) fn of(&self, tid: &str) -> impl Iterator<Item = (&'a Sheet, usize)> {
+        self.0.get(tid).into_iter().flatten().copied()
+    }
 }

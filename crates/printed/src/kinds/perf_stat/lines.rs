@@ -22,6 +22,9 @@ const RUN: usize = 0;
 const EVENT: usize = 2;
 const ELAPSED: usize = 9;
 
+/// More than perf prints: time, core, CPUs in it, and the seven of a count.
+const MOST_CELLS_OF_A_LINE: usize = 12;
+
 /// The table of counts that a text holds, its head first; `None` where it is not of perf stat.
 ///
 /// # Errors
@@ -55,6 +58,7 @@ fn of_blocks<'t>(data: impl Iterator<Item = &'t str>, out: &mut Vec<Vec<String>>
             for row in &mut out[begin..] {
                 elapsed.clone_into(&mut row[ELAPSED]);
             }
+            begin = out.len();
         } else if !line.contains("seconds user") && !line.contains("seconds sys") {
             let mut row = of_text(line).unwrap_or_else(|| not_understood(line));
             if runs > 1 {
@@ -99,7 +103,7 @@ fn status(value: &str) -> Option<&'static str> {
 }
 
 fn of_csv(line: &str, by: char) -> Option<Vec<String>> {
-    let cells: Vec<&str> = line.split(by).map(str::trim).collect();
+    let cells: Vec<&str> = line.split(by).take(MOST_CELLS_OF_A_LINE).map(str::trim).collect();
     let is_number = |at: usize| cells.get(at).is_some_and(|c| number(c).is_some());
     let value = (0..4).find(|at| {
         let event = cells.get(at + 2).is_some_and(|c| !c.is_empty() && number(c).is_none());

@@ -209,12 +209,12 @@ fn ratio(sheet: &Sheet, run: &Run<'_>, row: usize, given: &Given<'_>, told: &mut
     let per_ms = |rule, by: f64| (rule, run.clock().map(|ms| (count / ms).scaled(by)), "cpu-clock or task-clock");
     let name = plain(event);
     let (rule, computed, by) = match unit {
-        "cpus" if is_ms(sheet, row) => (&CPUS, run.elapsed.map(|ms| count / ms), "the time elapsed, which --span can tell"),
+        "cpus" if is_ms(sheet, row) => (&CPUS, run.elapsed.map(|ms| count / ms), "elapsed time: --span can tell it"),
         "ipc" => (&PER_CYCLE, run.of_same_pmu(event, "cycles").map(|c| count / c), "cycles"),
         "ghz" => (&GHZ, run.clock().map(|ms| (count / ms).scaled(1e-6)), "cpu-clock or task-clock"),
         "pct" => {
             let all = accesses(name).and_then(|all| run.of_same_pmu(event, &all));
-            (&SHARE, all.map(|all| (count / all).scaled(100.0)), "accesses")
+            (&SHARE, all.map(|all| (count / all).scaled(100.0)), "count of the accesses")
         }
         "per_s" => per_ms(&PER_S, 1e3),
         "thousand_per_s" => per_ms(&THOUSAND_PER_S, 1.0),
@@ -229,7 +229,7 @@ fn ratio(sheet: &Sheet, run: &Run<'_>, row: usize, given: &Given<'_>, told: &mut
                 told.value(&DIVISOR, &of, (count / printed).value);
             }
         }
-        None => told.cannot(rule, &of, format!("{by}: not told for this run")),
+        None => told.cannot(rule, &of, format!("this run has no {by}")),
     }
     if unit == "ghz" && given.has_limit() {
         within_turbo(given, told, &of, printed);
