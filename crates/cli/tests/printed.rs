@@ -1,5 +1,5 @@
 //! `corewise check` of tables that other tools printed.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
 mod support;
 

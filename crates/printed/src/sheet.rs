@@ -12,6 +12,26 @@ pub struct Sheet {
     /// Its columns.
     pub head: Head,
     rows: Vec<Vec<String>>,
+    /// Of each column.
+    decimals: Vec<Decimals>,
+}
+
+/// The cells of a column that have decimals.
+#[derive(Clone, Copy, Debug, Default)]
+struct Decimals {
+    /// By how much rounding may have moved one, at most; 0 where there is none.
+    rounding: f64,
+    /// The greatest of them, without its sign.
+    most: f64,
+}
+
+impl Decimals {
+    fn of(cells: impl Iterator<Item = Figure>) -> Self {
+        cells.filter(|f| f.rounding < 0.5).fold(Self::default(), |so_far, f| Self {
+            rounding: so_far.rounding.max(f.rounding),
+            most: so_far.most.max(f.value.abs()),
+        })
+    }
 }
 
 /// The columns of a table.
@@ -93,7 +113,9 @@ impl Head {
 
 impl Sheet {
     pub(crate) fn new(name: &str, kind: &'static dyn Kind, head: Head, rows: Vec<Vec<String>>) -> Self {
-        Self { name: name.to_owned(), kind, head, rows }
+        let decimals = |at: usize| Decimals::of(rows.iter().filter_map(|r| Figure::parse(r.get(at)?)));
+        let decimals = (0..head.0.len()).map(decimals).collect();
+        Self { name: name.to_owned(), kind, head, rows, decimals }
     }
 
     /// How many rows there are below the head.
@@ -117,20 +139,34 @@ impl Sheet {
         self.rows.get(row).and_then(|r| r.get(at)).map_or("", String::as_str)
     }
 
-    /// A cell that is a rounded number.
+    /// A cell that is a rounded number, in a column of alike ones.
     pub(crate) fn figure(&self, row: usize, name: &str) -> Option<Figure> {
+        self.number(row, self.head.at(name)?)
+    }
+
+    /// A cell that is a rounded number by itself, where the column holds numbers of several kinds.
+    pub(crate) fn figure_alone(&self, row: usize, name: &str) -> Option<Figure> {
         Figure::parse(self.text(row, name))
     }
 
     /// A cell that counts something, which is exact.
     pub(crate) fn count(&self, row: usize, name: &str) -> Option<Figure> {
-        Some(Figure::exact(self.figure(row, name)?.value))
+        Some(Figure::exact(self.figure_alone(row, name)?.value))
+    }
+
+    /// Whole numbers among decimals were printed with decimals too, and lost zeros; but for those that are greater than all that
+    /// have some: these may have as many digits.
+    fn number(&self, row: usize, at: usize) -> Option<Figure> {
+        let figure = Figure::parse(self.cell(row, at))?;
+        let column = self.decimals.get(at).copied().unwrap_or_default();
+        let lost_zeros = figure.rounding == 0.5 && column.rounding > 0.0 && figure.value.abs() <= column.most;
+        Some(if lost_zeros { Figure { rounding: column.rounding, ..figure } } else { figure })
     }
 
     /// A cell that is a time, in milliseconds.
     pub(crate) fn ms(&self, row: usize, of: Times) -> Option<Figure> {
         let (at, unit) = self.head.times(of)?;
-        Some(Figure::parse(self.cell(row, at))?.scaled(unit))
+        Some(self.number(row, at)?.scaled(unit))
     }
 
     /// The rows that have the same text in a column, in the order of the first of each.

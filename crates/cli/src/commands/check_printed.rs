@@ -141,10 +141,12 @@ fn text_of(sheets: &[Sheet], all: &[Statement], with_agreeing: bool) -> String {
         let mut done = Vec::new();
         for first in &of {
             if !done.contains(&first.rule) {
-                done.push(first.rule);
                 let same: Vec<&Statement> = of.iter().copied().filter(|s| s.rule == first.rule).collect();
                 let _ = write!(out, "\n{title}: {}\n", first.rule.id);
-                let _ = writeln!(out, "  {}", first.rule.formula);
+                if !done.iter().any(|before| before.formula == first.rule.formula) {
+                    let _ = writeln!(out, "  {}", first.rule.formula);
+                }
+                done.push(first.rule);
                 rows(&mut out, &same, several);
             }
         }

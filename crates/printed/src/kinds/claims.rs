@@ -40,13 +40,13 @@ pub(crate) fn hold(sheet: &Sheet, values: &mut Vec<Statement>) {
         let (rule, of) = (sheet.text(row, "rule"), sheet.text(row, "of"));
         let name = format!("{rule} of {of}");
         let value = computed.get(&(rule, of)).copied();
-        match (value, sheet.figure(row, "claimed")) {
+        match (value, sheet.figure_alone(row, "claimed")) {
             (_, None) => told.cannot(&CLAIM, name, "what is claimed is no number"),
             (None, _) => {
                 told.cannot(&CLAIM, name, "no table gives such a value: `--format json` tells those that there are")
             }
             (Some(value), Some(claimed)) => {
-                let tolerance = sheet.figure(row, "tolerance").map_or(claimed.rounding, |t| t.value.abs());
+                let tolerance = sheet.figure_alone(row, "tolerance").map_or(claimed.rounding, |t| t.value.abs());
                 told.equal(&CLAIM, name, Figure::exact(value), Figure { rounding: tolerance, ..claimed });
             }
         }

@@ -22,7 +22,7 @@ impl Kind for CountersBySystem {
     fn check(&self, sheet: &Sheet, given: &Given<'_>, told: &mut Told<'_>) {
         for row in sheet.rows_where("unit", "ghz") {
             for system in sheet.head.names().filter(|name| !["metric", "unit"].contains(name)) {
-                if let Some(ghz) = sheet.figure(row, system) {
+                if let Some(ghz) = sheet.figure_alone(row, system) {
                     within_turbo(given, told, &format!("{system} {}", sheet.text(row, "metric")), ghz);
                 }
             }

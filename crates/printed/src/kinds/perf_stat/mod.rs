@@ -88,7 +88,7 @@ fn runs<'s>(sheet: &'s Sheet, given: &Given<'_>) -> Vec<Run<'s>> {
             let counted = rows.iter().filter_map(|row| Some((sheet.text(*row, "event"), count(sheet, *row)?)));
             let counts = counted.collect();
             let said = given.asked.span_s.map(|s| Figure::exact(s * 1e3));
-            let printed = rows.first().and_then(|row| sheet.figure(*row, "elapsed_s")).map(|s| s.scaled(1e3));
+            let printed = rows.first().and_then(|row| sheet.figure_alone(*row, "elapsed_s")).map(|s| s.scaled(1e3));
             let elapsed = said.or(printed).or_else(|| length(&ends, at));
             out.push(Run { name, rows: rows.clone(), counts, elapsed });
         }
@@ -113,7 +113,7 @@ fn length(ends: &[Option<Figure>], at: usize) -> Option<Figure> {
 
 /// A count is exact; a clock is printed rounded.
 fn count(sheet: &Sheet, row: usize) -> Option<Figure> {
-    let value = sheet.figure(row, "value")?;
+    let value = sheet.figure_alone(row, "value")?;
     Some(if is_ms(sheet, row) { value } else { Figure::exact(value.value) })
 }
 
@@ -203,7 +203,7 @@ fn ratio(sheet: &Sheet, run: &Run<'_>, row: usize, given: &Given<'_>, told: &mut
     if sheet.text(row, "status") == "not_understood" {
         return told.cannot(&UNREAD, of, "the line is not understood");
     }
-    let (Some(count), Some(printed)) = (count(sheet, row), sheet.figure(row, "printed_ratio")) else { return };
+    let (Some(count), Some(printed)) = (count(sheet, row), sheet.figure_alone(row, "printed_ratio")) else { return };
     let unit = sheet.text(row, "printed_ratio_unit");
     // A count per millisecond is a thousand per second.
     let per_ms = |rule, by: f64| (rule, run.clock().map(|ms| (count / ms).scaled(by)), "cpu-clock or task-clock");
