@@ -11,7 +11,6 @@ mod sheet;
 mod told;
 
 pub use figure::Figure;
-pub use limits::Limit;
 pub use sheet::{Head, MOST_BYTES, Sheet};
 pub use told::{Rule, Statement, Told, Verdict};
 
@@ -59,16 +58,16 @@ pub enum Unread {
     #[error("no line holds anything")]
     Empty,
     /// Too long to be what a tool printed for people.
-    #[error("longer than {0} MiB: a table that was printed for people is shorter")]
+    #[error("longer than {0} MiB, the most that is checked at once: cut it into parts")]
     Long(usize),
     /// The same, in rows.
-    #[error("more than {0} rows: a table that was printed for people has less")]
+    #[error("more than {0} rows, the most that are checked at once: cut it into parts")]
     Rows(usize),
     /// The same, in cells.
-    #[error("more than {0} cells: a table that was printed for people has less")]
+    #[error("more than {0} cells, the most that are checked at once: cut it into parts")]
     Cells(usize),
     /// The same, in columns.
-    #[error("more than {0} columns: a table that was printed for people has less")]
+    #[error("more than {0} columns: a table that was printed for people has fewer")]
     Columns(usize),
     /// Its head is none that is known.
     #[error("no kind of printed table has these columns: `corewise formats` lists those that are known")]
@@ -91,13 +90,13 @@ pub struct Asked {
     pub span_s: Option<f64>,
     /// The row of a table of processors that the others are of.
     pub processor: Option<String>,
-    /// The highest frequency of the machine that they are of.
-    pub limit: Option<Limit>,
+    /// The highest frequency in GHz of the machine that they are of, where no processor is named.
+    pub max_ghz: Option<f64>,
     /// What is compared with what.
     pub compare: Vec<Pair>,
     /// The run with SMT on, over the run with SMT off.
     pub smt: Vec<Pair>,
-    /// CPUs of a core with SMT on.
+    /// CPUs of a core with SMT on; two where nobody says.
     pub siblings: Option<usize>,
 }
 

@@ -2,15 +2,6 @@
 
 use crate::{Asked, Figure, Given, Rule, Sheet, Told};
 
-/// A highest frequency, and who says so.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Limit {
-    /// In GHz.
-    pub ghz: f64,
-    /// Of which processor, by which source.
-    pub of: String,
-}
-
 pub(crate) const WITHIN_TURBO: Rule = Rule {
     id: "within_turbo",
     unit: "GHz",
@@ -20,7 +11,7 @@ pub(crate) const WITHIN_TURBO: Rule = Rule {
 /// The limit of the processor that the tables are of; why there is none.
 pub(crate) fn limit(sheets: &[Sheet], asked: &Asked) -> Result<Figure, String> {
     let Some(named) = &asked.processor else {
-        let said = asked.limit.as_ref().map(|limit| Figure::exact(limit.ghz));
+        let said = asked.max_ghz.map(Figure::exact);
         let how = "which processor is not said: --processor NAME with a table of processors, or --machine";
         return said.ok_or_else(|| how.to_owned());
     };
@@ -35,7 +26,7 @@ pub(crate) fn limit(sheets: &[Sheet], asked: &Asked) -> Result<Figure, String> {
 impl Given<'_> {
     /// Whether there is something to hold a frequency against.
     pub(crate) fn has_limit(&self) -> bool {
-        self.asked.processor.is_some() || self.asked.limit.is_some()
+        self.asked.processor.is_some() || self.asked.max_ghz.is_some()
     }
 }
 

@@ -195,7 +195,7 @@ impl Sheet {
 }
 
 /// A printed table has this many bytes at most: it is held in memory.
-pub const MOST_BYTES: usize = 16 << 20;
+pub const MOST_BYTES: usize = 8 << 20;
 /// And this many rows and cells, but for counts of perf stat: a cell takes more memory than it has bytes.
 const MOST_ROWS: usize = 100_000;
 const MOST_CELLS: usize = 2_000_000;

@@ -71,7 +71,26 @@ fn what_is_too_long_is_refused() {
     let rows = |head: &str, row: &str, many: usize| format!("{head}\n{}", row.repeat(many));
     let long = read("a", &rows("tid,cpu_ms,ready_ms,wait_ms", "1,1,1,1\n", 100_001)).err().unwrap();
     assert!(long.to_string().contains("100000 rows"), "{long}");
-    let long = read("a", &rows("1,,cycles,1,1,,", "1,,cycles,1,1,,\n", 2 << 20)).err().unwrap();
-    assert!(long.to_string().contains("16 MiB"), "{long}");
+    let long = read("a", &rows("1,,cycles,1,1,,", "1,,cycles,1,1,,\n", 1 << 20)).err().unwrap();
+    assert!(long.to_string().contains("8 MiB"), "{long}");
     assert!(read("a", "").is_err() && read("a", "a,b\n1,2\n").is_err());
+}
+
+/// No recording that an importer reads is taken for a printed table.
+#[test]
+fn recordings_are_no_tables() {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures");
+    let (mut folders, mut files) = (vec![std::path::PathBuf::from(fixtures)], 0);
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let head: Vec<u8> = std::fs::read(&path).unwrap().into_iter().take(1 << 13).collect();
+                assert!(!is_printed(&String::from_utf8_lossy(&head)), "{}", path.display());
+                files += 1;
+            }
+        }
+    }
+    assert!(files > 20, "{files}");
 }

@@ -2,12 +2,12 @@
 
 use crate::args::{Global, duration};
 use crate::failure::{Failure, INCOMPLETE, OK};
-use crate::output::print;
-use printed::{Asked, Limit, MOST_BYTES, Pair, Sheet, Statement, Verdict};
+use crate::output::{print, stdout};
+use printed::{Asked, MOST_BYTES, Pair, Sheet, Statement, Verdict};
 use serde_json::{Value, json};
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -52,15 +52,15 @@ impl Beside {
     fn asked(&self, global: &Global) -> Result<Asked, Failure> {
         let machine = global.machine()?;
         let fastest = machine.iter().flat_map(|m| &m.cpus).filter_map(|c| c.max_khz).max();
-        let limit = fastest.map(|khz| Limit { ghz: f64::from(khz) / 1e6, of: "--machine".to_owned() });
         let widest = machine.iter().flat_map(|m| &m.cpus).map(|c| c.siblings.len()).max();
         Ok(Asked {
             span_s: self.span.map(|s| s.as_secs_f64()),
             processor: self.processor.clone(),
-            limit,
+            max_ghz: fastest.map(|khz| f64::from(khz) / 1e6),
             compare: self.compare.clone(),
             smt: self.smt.clone(),
-            siblings: widest.filter(|n| *n > 0),
+            // A machine that was described with SMT off does not say how many there are with it on.
+            siblings: widest.filter(|n| *n > 1),
         })
     }
 }
@@ -87,7 +87,10 @@ pub fn run(paths: &[PathBuf], beside: &Beside, as_json: bool, global: &Global) -
         }
     }
     let all = printed::check(&sheets, &asked);
-    print(&if as_json { json_of(&sheets, &all)? } else { text_of(&sheets, &all, beside.all) })?;
+    match as_json {
+        true => write_json(&sheets, &all)?,
+        false => print(&text_of(&sheets, &all, beside.all))?,
+    }
     Ok(if count(&all, &Verdict::Contradicts) > 0 { INCOMPLETE } else { OK })
 }
 
@@ -107,26 +110,28 @@ fn count(all: &[Statement], verdict: &Verdict) -> usize {
     all.iter().filter(|s| s.verdict == *verdict).count()
 }
 
-fn json_of(sheets: &[Sheet], all: &[Statement]) -> Result<String, Failure> {
-    let statement = |s: &Statement| {
+/// Statement by statement: all of them as values would take several times their memory.
+fn write_json(sheets: &[Sheet], all: &[Statement]) -> Result<(), Failure> {
+    let mut out = stdout()?;
+    let tables = sheets.iter().map(|s| json!({"name": s.name, "kind": s.kind.id(), "rows": s.len()}));
+    let tables = Value::from(tables.collect::<Vec<_>>());
+    let holds = count(all, &Verdict::Contradicts) == 0;
+    write!(out, "{{\n\"holds\": {holds},\n\"tables\": {tables},\n\"statements\": [")?;
+    for (at, s) in all.iter().enumerate() {
         let (verdict, why) = match &s.verdict {
             Verdict::Agrees => ("agrees", None),
             Verdict::Contradicts => ("contradicts", None),
             Verdict::NoClaim => ("no_claim", None),
             Verdict::CannotTell(why) => ("cannot_tell", Some(why)),
         };
-        json!({
-            "table": s.table, "rule": s.rule.id, "of": s.of, "unit": s.rule.unit, "verdict": verdict, "why": why,
-            "computed": s.computed, "printed": s.printed, "difference": s.difference(), "tolerance": s.tolerance,
-        })
-    };
-    let value: Value = json!({
-        "holds": count(all, &Verdict::Contradicts) == 0,
-        "tables": sheets.iter().map(|s| json!({"name": s.name, "kind": s.kind.id(), "rows": s.len()})).collect::<Vec<_>>(),
-        "statements": all.iter().map(statement).collect::<Vec<_>>(),
-    });
-    let text = serde_json::to_string_pretty(&value).map_err(|e| Failure::new(e.to_string()))?;
-    Ok(format!("{text}\n"))
+        let statement = json!({
+            "table": s.table, "rule": s.rule.id, "of": s.of, "unit": s.rule.unit, "formula": s.rule.formula, "verdict": verdict,
+            "why": why, "computed": s.computed, "printed": s.printed, "difference": s.difference(), "tolerance": s.tolerance,
+        });
+        write!(out, "{}\n{statement}", if at > 0 { "," } else { "" })?;
+    }
+    writeln!(out, "\n]}}")?;
+    Ok(out.flush()?)
 }
 
 fn text_of(sheets: &[Sheet], all: &[Statement], with_agreeing: bool) -> String {

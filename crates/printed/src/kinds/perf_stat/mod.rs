@@ -65,7 +65,9 @@ struct Run<'s> {
     name: String,
     rows: Vec<usize>,
     counts: HashMap<&'s str, Figure>,
-    /// In milliseconds.
+    /// CPU time in milliseconds.
+    clock: Option<Figure>,
+    /// In milliseconds too.
     elapsed: Option<Figure>,
 }
 
@@ -86,11 +88,13 @@ fn runs<'s>(sheet: &'s Sheet, given: &Given<'_>) -> Vec<Run<'s>> {
         for (at, (end, rows)) in intervals.iter().enumerate() {
             let name = if intervals.len() > 1 { format!("{base} at {end} s") } else { base.to_owned() };
             let counted = rows.iter().filter_map(|row| Some((sheet.text(*row, "event"), count(sheet, *row)?)));
-            let counts = counted.collect();
+            let counts: HashMap<&str, Figure> = counted.collect();
+            let clock = |name: &str| counts.iter().find(|(event, _)| plain(event) == name).map(|(_, ms)| *ms);
+            let clock = clock("cpu-clock").or_else(|| clock("task-clock"));
             let said = given.asked.span_s.map(|s| Figure::exact(s * 1e3));
             let printed = rows.first().and_then(|row| sheet.figure_alone(*row, "elapsed_s")).map(|s| s.scaled(1e3));
             let elapsed = said.or(printed).or_else(|| length(&ends, at));
-            out.push(Run { name, rows: rows.clone(), counts, elapsed });
+            out.push(Run { name, rows: rows.clone(), counts, clock, elapsed });
         }
     }
     out
@@ -122,11 +126,6 @@ fn is_ms(sheet: &Sheet, row: usize) -> bool {
 }
 
 impl Run<'_> {
-    /// CPU time in milliseconds.
-    fn clock(&self) -> Option<Figure> {
-        ["cpu-clock", "task-clock"].iter().find_map(|event| self.counts.get(event)).copied()
-    }
-
     /// Of the events of one PMU with one modifier: `cpu_core/cycles/u` for `cpu_core/instructions/u`.
     fn of_same_pmu(&self, event: &str, other: &str) -> Option<Figure> {
         let name = plain(event);
@@ -135,8 +134,16 @@ impl Run<'_> {
         self.counts.get(wanted.as_str()).copied()
     }
 
-    fn ipc(&self) -> Option<Figure> {
-        Some(*self.counts.get("instructions")? / *self.counts.get("cycles")?)
+    /// Instructions by cycles of each PMU: two types of cores have nothing in common.
+    fn ipcs(&self) -> Vec<(String, f64)> {
+        let instructions = self.counts.iter().filter(|(event, _)| plain(event) == "instructions");
+        let ipc = |(event, count): (&&str, &Figure)| {
+            let name = if *event == "instructions" { self.name.clone() } else { format!("{} {event}", self.name) };
+            Some((name, (*count / self.of_same_pmu(event, "cycles")?).value))
+        };
+        let mut all: Vec<_> = instructions.filter_map(ipc).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
     }
 }
 
@@ -181,8 +188,8 @@ impl Kind for PerfStat {
             for row in &run.rows {
                 ratio(sheet, run, *row, given, told);
             }
-            if let Some(ipc) = run.ipc() {
-                told.value(&IPC, &run.name, ipc.value);
+            for (of, ipc) in run.ipcs() {
+                told.value(&IPC, of, ipc);
             }
         }
         let (compare, smt) = (&given.asked.compare, &given.asked.smt);
@@ -206,12 +213,12 @@ fn ratio(sheet: &Sheet, run: &Run<'_>, row: usize, given: &Given<'_>, told: &mut
     let (Some(count), Some(printed)) = (count(sheet, row), sheet.figure_alone(row, "printed_ratio")) else { return };
     let unit = sheet.text(row, "printed_ratio_unit");
     // A count per millisecond is a thousand per second.
-    let per_ms = |rule, by: f64| (rule, run.clock().map(|ms| (count / ms).scaled(by)), "cpu-clock or task-clock");
+    let per_ms = |rule, by: f64| (rule, run.clock.map(|ms| (count / ms).scaled(by)), "cpu-clock or task-clock");
     let name = plain(event);
     let (rule, computed, by) = match unit {
         "cpus" if is_ms(sheet, row) => (&CPUS, run.elapsed.map(|ms| count / ms), "elapsed time: --span can tell it"),
         "ipc" => (&PER_CYCLE, run.of_same_pmu(event, "cycles").map(|c| count / c), "cycles"),
-        "ghz" => (&GHZ, run.clock().map(|ms| (count / ms).scaled(1e-6)), "cpu-clock or task-clock"),
+        "ghz" => (&GHZ, run.clock.map(|ms| (count / ms).scaled(1e-6)), "cpu-clock or task-clock"),
         "pct" => {
             let all = accesses(name).and_then(|all| run.of_same_pmu(event, &all));
             (&SHARE, all.map(|all| (count / all).scaled(100.0)), "count of the accesses")
@@ -251,8 +258,8 @@ fn against(over: &Run<'_>, under: &Run<'_>, pair: &Pair, is_smt: bool, given: &G
     }
     let siblings = given.asked.siblings.unwrap_or(2);
     for (run, threads) in [(over, siblings), (under, 1)] {
-        if let Some(ipc) = run.ipc() {
-            told.value(&CORE_IPC, &run.name, ipc.value * threads as f64);
+        for (of, ipc) in run.ipcs() {
+            told.value(&CORE_IPC, of, ipc * threads as f64);
         }
     }
     if let (Some(on), Some(off)) = (over.counts.get("instructions"), under.counts.get("instructions")) {
