@@ -1,5 +1,5 @@
-//! A new importer, analysis, export format or section of the report is one code file, one line in an ordered list, one
-//! readable case: none of the three is missing.
+//! A new importer, analysis, export format, section of the report or kind of printed table is one code file, one line in an
+//! ordered list, one readable case: none of the three is missing.
 
 use crate::Found;
 use crate::repo::Repo;
@@ -34,6 +34,11 @@ const RECIPES: &[Recipe] = &[
         code: "crates/report/src/sections/",
         list: ("crates/report/src/sections/mod.rs", "SECTIONS"),
         cases: &["crates/report/cases/"],
+    },
+    Recipe {
+        code: "crates/printed/src/kinds/",
+        list: ("crates/printed/src/lib.rs", "KINDS"),
+        cases: &["crates/printed/cases/"],
     },
 ];
 

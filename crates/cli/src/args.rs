@@ -25,7 +25,7 @@ Exit codes:
   0  it worked
   1  it did not; one sentence on standard error says where and what to do
   2  the command line makes no sense
-  3  `check` found a law broken, or a recording ended early (a full disk); what there is is whole
+  3  `check` found a law broken or a contradiction, or a recording ended early (a full disk); what there is is whole
   `record -- COMMAND` and `demo` pass on the exit code of the command they ran.";
 
 /// corewise.

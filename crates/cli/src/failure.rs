@@ -11,7 +11,7 @@ pub const OK: u8 = 0;
 pub const ERROR: u8 = 1;
 /// The command line makes no sense.
 pub const USAGE: u8 = 2;
-/// It worked, but a law is broken, or a recording ended early.
+/// It worked, but a law is broken, printed figures contradict each other, or a recording ended early.
 pub const INCOMPLETE: u8 = 3;
 
 /// Why a command did not work.

@@ -10,12 +10,15 @@
 //! ```
 //! ~~~
 //!
-//! A file may hold several such pairs. `cargo xtask bless` (or the tests with `COREWISE_BLESS=1`) rewrites the `expected`
-//! blocks, and a person reads the difference.
+//! Printed tables stand in blocks of `tables`. A file may hold several such pairs. `cargo xtask bless` (or the tests with
+//! `COREWISE_BLESS=1`) rewrites the `expected` blocks, and a person reads the difference.
 
 use std::path::Path;
 
-/// Runs every case of a folder: `make` gets each `trace` block and says what the `expected` block after it must hold.
+/// How a block begins of which something is made.
+const INPUTS: [&str; 2] = ["```trace", "```tables"];
+
+/// Runs every case of a folder: `make` gets each `trace` or `tables` block and says what the `expected` block after it must hold.
 ///
 /// # Panics
 /// Where the folder has no case, or one differs, after telling how.
@@ -49,11 +52,12 @@ fn rewritten(text: &str, make: &impl Fn(&str) -> String) -> String {
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         out += &format!("{line}\n");
-        if line != "```trace" && line != "```expected" {
+        let is_input = INPUTS.contains(&line);
+        if !is_input && line != "```expected" {
             continue;
         }
         let block: String = lines.by_ref().take_while(|l| *l != "```").map(|l| format!("{l}\n")).collect();
-        if line == "```trace" {
+        if is_input {
             out += &block;
             made = Some(make(&block));
         } else {

@@ -5,17 +5,24 @@ use std::collections::BTreeMap;
 /// A row, its cells by the names of their columns.
 pub type Row = BTreeMap<String, String>;
 
+/// A table as its file has it; says so where it is absent, since it is not part of the repository.
+#[must_use]
+pub fn text(name: &str) -> Option<String> {
+    let path = format!("{}/../../../shared/figures/{name}.csv", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).ok();
+    if text.is_none() {
+        eprintln!("skipped: needs shared/figures/{name}.csv");
+    }
+    text
+}
+
 /// A table; says so where it is absent, since it is not part of the repository.
 ///
 /// # Panics
 /// Where the table has no head.
 #[must_use]
 pub fn table(name: &str) -> Option<Vec<Row>> {
-    let path = format!("{}/../../../shared/figures/{name}.csv", env!("CARGO_MANIFEST_DIR"));
-    let Ok(text) = std::fs::read_to_string(path) else {
-        eprintln!("skipped: needs shared/figures/{name}.csv");
-        return None;
-    };
+    let text = text(name)?;
     let mut lines = text.lines().map(cells);
     let head = lines.next().expect("a table has a head");
     Some(lines.map(|row| head.iter().cloned().zip(row).collect()).collect())

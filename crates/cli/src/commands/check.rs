@@ -1,5 +1,6 @@
-//! `corewise check`: the laws that every trace is held against.
+//! `corewise check`: the laws that every trace is held against, and the rules of printed tables.
 
+use super::check_printed::{self, Beside, is_printed};
 use crate::args::Global;
 use crate::failure::{Failure, INCOMPLETE, OK};
 use crate::output::print;
@@ -13,20 +14,32 @@ const AFTER: &str = "\
 Examples:
   corewise check run.cw
   corewise check perf.data --format json
+  corewise check counts.csv                  what perf stat -x, or perf stat itself printed
+  corewise check counts.csv --span 5s        the same of perf stat -I 5000
+  corewise check on.csv off.csv --smt on/off
+  corewise check counters.csv processors.csv --processor i9-12900K
+  corewise check grid.csv claims.csv         what a document says of values that follow
 
-Exit code 3 where a law is broken. Broken links, unwoken threads, lossy and unknown time are no broken laws: they say what \
+Exit code 3 where a law is broken, or a printed figure contradicts the others. Broken links, unwoken threads, lossy and unknown time are no broken laws: they say what \
 the source did not deliver. The kernel's charges are held against the trace's clock, which may differ; that law is printed, \
-but does not count.";
+but does not count.
 
-/// Hold a trace's accounts against their laws, and print each one's residual
+Tables that other tools printed are known by their heads (`corewise formats` lists them), and may be several. Each rule says \
+what follows from a table's own figures, what the table prints, and whether they agree within what rounding to the printed \
+digits can do. What cannot be told says why. A table of claims has the columns rule, of, claimed, and tolerance.";
+
+/// Hold a trace's accounts against their laws, or tables that other tools printed against their rules
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A trace folder, or a file of another tool (see `corewise formats`); - is standard input
-    trace: PathBuf,
+    /// A trace folder, or a file of another tool (see `corewise formats`); - is standard input. Or printed tables
+    #[arg(required = true)]
+    trace: Vec<PathBuf>,
     /// For people or for scripts
     #[arg(long, default_value = "text")]
     format: Form,
+    #[command(flatten)]
+    beside: Beside,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -38,9 +51,24 @@ enum Form {
 /// Checks.
 ///
 /// # Errors
-/// The trace cannot be read.
+/// The trace or a table cannot be read.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
-    let session = global.open(&args.trace)?;
+    if args.trace.iter().any(|path| is_printed(path)) {
+        return check_printed::run(&args.trace, &args.beside, args.format == Form::Json, global);
+    }
+    let [trace] = args.trace.as_slice() else {
+        return Err(Failure::usage(
+            "several files are checked together only where they are printed tables: none of these is",
+        ));
+    };
+    if !args.beside.is_empty() {
+        let why = format!(
+            "{}: is no printed table, and --span, --processor, --compare, --smt and --all are for these",
+            trace.display()
+        );
+        return Err(Failure::usage(why));
+    }
+    let session = global.open(trace)?;
     let summary = session.summary();
     if args.format == Form::Json {
         let text = serde_json::to_string_pretty(&as_json(summary)).map_err(|e| Failure::new(e.to_string()))?;

@@ -1,4 +1,4 @@
-//! `corewise formats`: which files of other tools are read, and what each tells. `docs/formats.md` is its output.
+//! `corewise formats`: which files of other tools are read, and what each tells; which printed tables are checked. `docs/formats.md` is its output.
 
 use crate::failure::{Failure, OK};
 use crate::output::print;
@@ -75,8 +75,12 @@ fn list() -> String {
         }
     }
     out.push_str(
-        "\nAll of them also packed: gzip, zstd, zip, tar. corewise's own trace folders stand wherever these do.\n",
+        "\nAll of them also packed: gzip, zstd, zip, tar. corewise's own trace folders stand wherever these do.\n\n\
+         Tables that other tools printed, as text or CSV, which `corewise check` holds to the rules of their kind:\n",
     );
+    for kind in printed::KINDS {
+        let _ = writeln!(out, "{}: {}", kind.id(), kind.doc());
+    }
     out
 }
 
@@ -120,6 +124,13 @@ fn page() -> String {
                 let _ = writeln!(out, "- {what}");
             }
         }
+    }
+    out.push_str(
+        "\n## Printed tables\n\nThese are no recordings: `corewise check` holds them to the rules of their kind. They are text, or CSV \
+         parted by\ncommas, semicolons or tabs, and each is known by its columns.\n\n",
+    );
+    for kind in printed::KINDS {
+        let _ = writeln!(out, "- {}: {}", kind.id(), kind.doc());
     }
     out
 }

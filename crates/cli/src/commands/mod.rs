@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod check;
+mod check_printed;
 mod completions;
 mod demo;
 mod doctor;

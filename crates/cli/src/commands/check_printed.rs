@@ -1,0 +1,214 @@
+//! `corewise check` of tables that other tools printed.
+
+use crate::args::{Global, duration};
+use crate::failure::{Failure, INCOMPLETE, OK};
+use crate::output::{print, stdout};
+use printed::{Asked, MOST_BYTES, Pair, Sheet, Statement, Verdict};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What is said beside printed tables.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Options of printed tables")]
+pub struct Beside {
+    /// How long what the tables tell of took, where they do not say: a trace, the interval of perf stat -I; as 20.8s, 500ms
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    span: Option<Duration>,
+    /// Of which processor they are: a row of a table of processors that is given too. Without it, --machine tells the highest
+    /// frequency
+    #[arg(long, value_name = "MODEL")]
+    processor: Option<String>,
+    /// Tell each value of a run or a table over that of another
+    #[arg(long, value_name = "A/B", value_parser = pair)]
+    compare: Vec<Pair>,
+    /// The same of a run with SMT on over one with SMT off, and what SMT gained
+    #[arg(long, value_name = "ON/OFF", value_parser = pair)]
+    smt: Vec<Pair>,
+    /// Show what agrees too
+    #[arg(long)]
+    all: bool,
+}
+
+fn pair(words: &str) -> Result<Pair, String> {
+    match words.split_once('/') {
+        Some((over, under)) if !over.is_empty() && !under.is_empty() => {
+            Ok(Pair { over: over.to_owned(), under: under.to_owned() })
+        }
+        _ => Err("two names of runs or tables with a slash between, as on/off".to_owned()),
+    }
+}
+
+impl Beside {
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        let (no_pairs, no_machine) = (self.compare.is_empty() && self.smt.is_empty(), self.processor.is_none());
+        no_pairs && no_machine && self.span.is_none() && !self.all
+    }
+
+    fn asked(&self, global: &Global) -> Result<Asked, Failure> {
+        let machine = global.machine()?;
+        let fastest = machine.iter().flat_map(|m| &m.cpus).filter_map(|c| c.max_khz).max();
+        let widest = machine.iter().flat_map(|m| &m.cpus).map(|c| c.siblings.len()).max();
+        Ok(Asked {
+            span_s: self.span.map(|s| s.as_secs_f64()),
+            processor: self.processor.clone(),
+            max_ghz: fastest.map(|khz| f64::from(khz) / 1e6),
+            compare: self.compare.clone(),
+            smt: self.smt.clone(),
+            // A machine that was described with SMT off does not say how many there are with it on.
+            siblings: widest.filter(|n| *n > 1),
+        })
+    }
+}
+
+/// Whether a file begins as a printed table does. Pipes are read once only: they are traces.
+pub fn is_printed(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let mut begin = || File::open(path)?.take(1 << 13).read_to_end(&mut head);
+    path.is_file() && begin().is_ok() && printed::is_printed(&String::from_utf8_lossy(&head))
+}
+
+/// Checks them.
+///
+/// # Errors
+/// One is no such table, or what is compared is not in them.
+pub fn run(paths: &[PathBuf], beside: &Beside, as_json: bool, global: &Global) -> Result<u8, Failure> {
+    let sheets: Vec<Sheet> = paths.iter().map(|path| open(path, paths)).collect::<Result<_, _>>()?;
+    let asked = beside.asked(global)?;
+    let names = printed::names(&sheets, &asked);
+    for name in asked.compare.iter().chain(&asked.smt).flat_map(|p| [&p.over, &p.under]) {
+        if !names.contains(name) {
+            let why = format!("no run or table is named {name}: there are {}", names.join(", "));
+            return Err(Failure::usage(why));
+        }
+    }
+    let all = printed::check(&sheets, &asked);
+    match as_json {
+        true => write_json(&sheets, &all)?,
+        false => print(&text_of(&sheets, &all, beside.all))?,
+    }
+    Ok(if count(&all, &Verdict::Contradicts) > 0 { INCOMPLETE } else { OK })
+}
+
+fn open(path: &Path, all: &[PathBuf]) -> Result<Sheet, Failure> {
+    let stem = |p: &Path| p.file_stem().map(|s| s.to_string_lossy().replace(char::is_control, "\u{fffd}"));
+    let alone = all.iter().filter(|p| stem(p) == stem(path)).count() == 1;
+    let name = stem(path).filter(|_| alone).unwrap_or_else(|| path.display().to_string());
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(Failure::at(path))?;
+    // One byte more than can be read: so that a longer file is seen to be longer.
+    file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(Failure::at(path))?;
+    printed::read(&name, &String::from_utf8_lossy(&bytes))
+        .map_err(|why| Failure::new(format!("{}: {why}", path.display())))
+}
+
+fn count(all: &[Statement], verdict: &Verdict) -> usize {
+    all.iter().filter(|s| s.verdict == *verdict).count()
+}
+
+/// Statement by statement: all of them as values would take several times their memory.
+fn write_json(sheets: &[Sheet], all: &[Statement]) -> Result<(), Failure> {
+    let mut out = stdout()?;
+    let tables = sheets.iter().map(|s| json!({"name": s.name, "kind": s.kind.id(), "rows": s.len()}));
+    let tables = Value::from(tables.collect::<Vec<_>>());
+    let holds = count(all, &Verdict::Contradicts) == 0;
+    write!(out, "{{\n\"holds\": {holds},\n\"tables\": {tables},\n\"statements\": [")?;
+    for (at, s) in all.iter().enumerate() {
+        let (verdict, why) = match &s.verdict {
+            Verdict::Agrees => ("agrees", None),
+            Verdict::Contradicts => ("contradicts", None),
+            Verdict::NoClaim => ("no_claim", None),
+            Verdict::CannotTell(why) => ("cannot_tell", Some(why)),
+        };
+        let statement = json!({
+            "table": s.table, "rule": s.rule.id, "of": s.of, "unit": s.rule.unit, "formula": s.rule.formula, "verdict": verdict,
+            "why": why, "computed": s.computed, "printed": s.printed, "difference": s.difference(), "tolerance": s.tolerance,
+        });
+        write!(out, "{}\n{statement}", if at > 0 { "," } else { "" })?;
+    }
+    writeln!(out, "\n]}}")?;
+    Ok(out.flush()?)
+}
+
+fn text_of(sheets: &[Sheet], all: &[Statement], with_agreeing: bool) -> String {
+    let mut out = String::new();
+    for sheet in sheets {
+        let _ = writeln!(out, "{}: {}, rows {}", sheet.name, sheet.kind.id(), sheet.len());
+    }
+    let several = sheets.len() > 1;
+    let mut part = |title: &str, wanted: fn(&Verdict) -> bool| {
+        let of: Vec<&Statement> = all.iter().filter(|s| wanted(&s.verdict)).collect();
+        // By rule and unit, in the order of the first of each.
+        let mut done = Vec::new();
+        for first in &of {
+            if !done.contains(&first.rule) {
+                let same: Vec<&Statement> = of.iter().copied().filter(|s| s.rule == first.rule).collect();
+                let _ = write!(out, "\n{title}: {}\n", first.rule.id);
+                if !done.iter().any(|before| before.formula == first.rule.formula) {
+                    let _ = writeln!(out, "  {}", first.rule.formula);
+                }
+                done.push(first.rule);
+                rows(&mut out, &same, several);
+            }
+        }
+    };
+    part("CONTRADICTS", |v| *v == Verdict::Contradicts);
+    part("cannot tell", |v| matches!(v, Verdict::CannotTell(_)));
+    part("value", |v| *v == Verdict::NoClaim);
+    if with_agreeing {
+        part("agrees", |v| *v == Verdict::Agrees);
+    }
+    let (wrong, right, values) =
+        (count(all, &Verdict::Contradicts), count(all, &Verdict::Agrees), count(all, &Verdict::NoClaim));
+    let rest = all.len() - wrong - right - values;
+    let hint = if with_agreeing || right == 0 { "" } else { " (--all shows them)" };
+    let _ = writeln!(
+        out,
+        "\n{wrong} contradict, {right} agree{hint}, {rest} cannot be told, {values} are values that nothing is printed against"
+    );
+    out
+}
+
+fn rows(out: &mut String, same: &[&Statement], several: bool) {
+    let of = |s: &Statement| if several && s.table != s.of { format!("{}: {}", s.table, s.of) } else { s.of.clone() };
+    let unit = same.first().map_or("", |s| s.rule.unit);
+    if let Some(Verdict::CannotTell(_)) = same.first().map(|s| &s.verdict) {
+        for s in same {
+            if let Verdict::CannotTell(why) = &s.verdict {
+                let _ = writeln!(out, "  {}: {why}", of(s));
+            }
+        }
+    } else if same.iter().all(|s| s.printed.is_none()) {
+        let _ = writeln!(out, "  {:>14}  of", unit);
+        for s in same {
+            let _ = writeln!(out, "  {:>14}  {}", number(s.computed), of(s));
+        }
+    } else {
+        let _ = writeln!(
+            out,
+            "  {:>14}  {:>14}  {:>12}  {:>10}  of ({unit})",
+            "printed", "computed", "difference", "tolerance"
+        );
+        for s in same {
+            let cells = [s.printed, s.computed, s.difference(), Some(s.tolerance)].map(number);
+            let _ =
+                writeln!(out, "  {:>14}  {:>14}  {:>12}  {:>10}  {}", cells[0], cells[1], cells[2], cells[3], of(s));
+        }
+    }
+}
+
+/// Seven digits, as many as printed tables have.
+fn number(value: Option<f64>) -> String {
+    let Some(value) = value else { return "–".to_owned() };
+    let whole = value.abs().max(1.0).log10().floor() as usize + 1;
+    let places = if value != 0.0 && value.abs() < 1e-3 { 7 } else { 7_usize.saturating_sub(whole) };
+    let text = format!("{value:.places$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}

@@ -1,0 +1,88 @@
+//! `corewise check` of tables that other tools printed.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
+
+mod support;
+
+use serde_json::Value;
+use support::{Folder, fixture, good, run};
+
+/// perf stat -x, of two seconds on two CPUs; the second says that 3 of 100 branches were missed, and 2 were.
+const RIGHT: &str = "4000.00,msec,cpu-clock,4000000000,100.00,2.000,CPUs utilized\n\
+                     100,,branches,4000000000,100.00,25.000,/sec\n\
+                     2,,branch-misses,4000000000,100.00,2.00,of all branches\n";
+const WRONG: &str = "100,,branches,4000000000,100.00,,\n2,,branch-misses,4000000000,100.00,3.00,of all branches\n";
+
+fn written(folder: &Folder, name: &str, text: &str) -> String {
+    std::fs::write(folder.path(name), text).unwrap();
+    folder.name(name)
+}
+
+#[test]
+fn what_contradicts_is_shown_and_makes_the_exit_code() {
+    let folder = Folder::new();
+    // Known by its content: the name says nothing.
+    let (right, wrong) = (written(&folder, "right.dat", RIGHT), written(&folder, "wrong", WRONG));
+    let said = good(["check", &right, "--span", "2s"]);
+    assert!(said.contains("0 contradict, 3 agree (--all shows them), 0 cannot be told"), "{said}");
+    let said = good(["check", &right, "--all"]);
+    assert!(said.contains("this run has no elapsed time: --span can tell it") && said.contains("agrees: "), "{said}");
+    let ran = run(["check", &right, &wrong, "--span", "2"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    let line = ran.out.lines().find(|l| l.contains("wrong branch-misses")).unwrap();
+    assert_eq!(
+        line.split_whitespace().collect::<Vec<_>>(),
+        ["3", "2", "1", "0.005", "wrong:", "wrong", "branch-misses"]
+    );
+    let ran = run(["check", &wrong, "--format", "json"]);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, &told["holds"], &told["tables"][0]["kind"]), (Some(3), &false.into(), &"perf_stat".into()));
+    let first = &told["statements"][0];
+    assert_eq!(
+        (&first["verdict"], &first["computed"], &first["printed"]),
+        (&"contradicts".into(), &2.0.into(), &3.0.into())
+    );
+}
+
+#[test]
+fn runs_are_compared_by_name() {
+    let folder = Folder::new();
+    let count = |n: u32| format!("{n},,instructions,1000,100.00,,\n{n},,cycles,1000,100.00,,\n");
+    let (on, off) = (written(&folder, "on.csv", &count(130)), written(&folder, "off.csv", &count(100)));
+    let said = good(["check", &on, &off, "--smt", "on/off"]);
+    let gain = said.lines().find(|l| l.contains("on: on/off instructions")).unwrap();
+    assert_eq!(gain.split_whitespace().next(), Some("1.3"), "{said}");
+    // 1 / 1.3.
+    assert!(said.contains("76.92308"), "{said}");
+    let ran = run(["check", &on, &off, "--compare", "on/of"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("no run or table is named of: there are on, off"), "{}", ran.err);
+}
+
+#[test]
+fn the_machine_says_how_fast_it_can_be() {
+    let folder = Folder::new();
+    let table = written(&folder, "counters.csv", "metric,unit,a\nfrequency,ghz,5.05\n");
+    let machine = written(&folder, "machine.toml", "[[cpus]]\nids = \"0\"\nmax_khz = 5000000\n");
+    assert!(good(["check", &table]).contains("which processor is not said"));
+    assert_eq!(run(["check", &table, "--machine", &machine]).code, Some(3));
+}
+
+#[test]
+fn tables_and_traces_are_not_mixed() {
+    let folder = Folder::new();
+    let (right, trace) = (written(&folder, "right.csv", RIGHT), fixture("sched-pipe.data"));
+    let unknown = written(&folder, "unknown.csv", "a,b\n1,2\n");
+    for (words, code, why) in [
+        (vec!["check", &trace, &trace], 2, "printed tables"),
+        (vec!["check", &trace, "--span", "2s"], 2, "is no printed table"),
+        (vec!["check", &right, &trace], 1, "sched-pipe.data: "),
+        (vec!["check", &right, &unknown], 1, "unknown.csv: no kind of printed table has these columns"),
+        (vec!["check", &right, "/no/such/file"], 1, "/no/such/file: No such file"),
+        (vec!["check", &right, "--smt", "on"], 2, "a slash between"),
+        (vec!["check"], 2, "<TRACE>"),
+    ] {
+        let ran = run(&words);
+        assert_eq!(ran.code, Some(code), "{words:?}: {}", ran.err);
+        assert!(ran.err.contains(why), "{words:?}: {}", ran.err);
+    }
+}

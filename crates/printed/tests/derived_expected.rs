@@ -1,0 +1,281 @@
+//! Every row of shared/figures/derived_expected.csv that belongs to capabilities 1–10, 15–23, 30–35, 40–42, 55–57, 61, 62, 64–68 and
+//! to errata E1–E6, E15 and E17 is computed by corewise within its tolerance, and judged as it is there.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)] // a test fails by panicking
+
+mod support;
+
+use printed::{Asked, Statement, Verdict, check};
+use support::{pair, sheets, smt_pairs};
+use testkit::figures::{self, Row, number};
+
+/// What all printed tables are held to, in the groups in which they belong together.
+fn everything() -> Option<Vec<Statement>> {
+    let groups = [
+        support::processors()?,
+        support::priorities()?,
+        support::two_systems()?,
+        support::case_1()?,
+        support::siblings()?,
+        support::utilisation()?,
+        support::counts()?,
+        support::contention()?,
+        support::core_types()?,
+        support::marks()?,
+    ];
+    Some(groups.concat())
+}
+
+/// Which table, rule and row tells what an id of the file names, in units of which the file has so many.
+fn source(id: &str) -> Option<(String, &'static str, String, f64)> {
+    let of = |table: &str, rule, of: &str, scale| Some((table.to_owned(), rule, of.to_owned(), scale));
+    let job = |word: &str| {
+        let word = word.replace('_', " ");
+        word[..1].to_uppercase() + &word[1..]
+    };
+    let words: Vec<&str> = id.split('.').collect();
+    match words[..] {
+        ["2", "bw", model] => of("cpu_specs", "memory_bandwidth", model, 1.0),
+        ["E2"] => of("boost_residency", "priority_parts_of_whole", "5048", 1.0),
+        ["E2", "repair"] => of("boost_residency", "priority_sum_if_one_digit_differs", "5048: 2.93 of 14 as 6.93", 1.0),
+        ["15", "sum_cpu"] => of("thread_by_cpu", "cpus_sum_running", "13968", 1.0),
+        ["15", "sum_switches"] => of("thread_by_cpu", "cpus_sum_switches", "13968", 1.0),
+        ["15", "sum_wait"] => of("thread_by_cpu", "cpus_sum_wait", "13968", 1e3),
+        ["15", "max_ready"] => of("thread_by_cpu", "cpus_max_ready", "13968", 1e3),
+        ["15", "p_ms"] => of("thread_by_cpu", "running_on_type", "13968 P", 1.0),
+        ["15", "e_ms"] => of("thread_by_cpu", "running_on_type", "13968 E", 1.0),
+        ["15", "e_share"] => of("thread_by_cpu", "share_on_type", "13968 E", 1.0),
+        ["17", "involuntary", system, who] => {
+            of(&format!("ready_wait_{system}"), "involuntary_switches", &job(who), 1.0)
+        }
+        ["17", "max_wait", who] => of("ready_wait_hybrid", "longest_wait", &job(who), 1.0),
+        ["17", what, who] => {
+            let what = what.strip_suffix("_ms").or(what.strip_suffix("_us")).unwrap_or(what);
+            of("ready_wait_hybrid", "change", &format!("{} {what}", job(who)), 1.0)
+        }
+        ["18", "trace", "case1", tid] => of("case1_hybrid", "thread_time_is_span", tid, 1.0),
+        ["18", "trace", system, who] => of(&format!("ready_wait_{system}"), "thread_time_is_span", &job(who), 1.0),
+        ["E3"] => of("case1_hybrid", "thread_time_is_span", "16832", 1.0),
+        ["24" | "E4", "cpi", tid] => of("vtune_core_type_grid", "grid_cpi", tid, 1.0),
+        ["24", "e_clock_share", tid] if !tid.starts_with("workers") => {
+            of("vtune_core_type_grid", "clocks_on_e", tid, 1.0)
+        }
+        ["E4b", "render"] => of("relative_ips", "one_clock_of_p", "9496", 1.0),
+        ["E4b", "fit_p"] => of("relative_ips", "fitted_is_implied_p_clock", "vtune_core_type_grid", 1.0),
+        ["E4b", "fit_e"] => of("relative_ips", "fitted_is_implied_e_clock", "vtune_core_type_grid", 1.0),
+        ["25", "ratio", who] => of("relative_ips", "relative_ips", &job(who), 1.0),
+        ["25", "f_p", who] => of("relative_ips", "implied_p_clock", &job(who), 1.0),
+        ["25", "f_e_low"] => of("relative_ips", "implied_e_clock_low", "relative_ips", 1.0),
+        ["25", "f_e_high"] => of("relative_ips", "implied_e_clock_high", "relative_ips", 1.0),
+        ["26", who] => of("p_cpi_hybrid_vs_symmetric", "symmetric_over_hybrid", &job(who), 1.0),
+        ["30", "mean_active", system] => siblings("both_active", system),
+        ["30", "exactly_one", system] => siblings("one_active", system),
+        ["E5", "relative"] => compared_siblings("both_active_reduction"),
+        ["E5", "points"] => compared_siblings("both_active_reduction_points"),
+        ["E5", "gain_min"] => of("p_cpi_hybrid_vs_symmetric", "least_gain", "p_cpi_hybrid_vs_symmetric", 1.0),
+        ["E5", "gain_max"] => of("p_cpi_hybrid_vs_symmetric", "most_gain", "p_cpi_hybrid_vs_symmetric", 1.0),
+        ["31", "mean", state] => of("linuxki_double_busy_same", "pair_mean_is_total", state, 1.0),
+        ["31", "logical_busy", node] => double_busy("logical_busy", node),
+        ["31", "core_busy", node] => double_busy("core_busy", node),
+        ["E17", "on", node] => double_busy("fully_busy", node),
+        ["E17", "off", run] => of("linuxki_cpu", "fully_busy", run, 1.0),
+        ["32", "mean", run, col] => of("linuxki_cpu", "cpu_mean_is_total", &format!("{run} {col}"), 1.0),
+        ["32", "nodes", run] => of("linuxki_cpu", "node_not_cpu_modulo_nodes", run, 1.0),
+        ["33", "ipc", run] => of("perf_smt_on_off", "ipc", run, 1.0),
+        ["33", "core_ipc", run] => of("perf_smt_on_off", "core_ipc", run, 1.0),
+        ["33" | "E15", "ratio", run, event] => {
+            of("perf_smt_on_off", "ratio_of_own_counts", &format!("{run} {event}"), 1.0)
+        }
+        ["33" | "E15", "rate", run, event] => {
+            of("perf_smt_on_off", "rate_of_own_counts", &format!("{run} {event}"), 1.0)
+        }
+        ["33", node, event] => of("perf_smt_on_off", "count_ratio", &format!("{} {event}", smt_pair(node)), 1.0),
+        ["34", "capacity_at_50", node] => {
+            of("perf_smt_on_off", "capacity_with_one_thread_a_core", &smt_pair(node), 1.0)
+        }
+        ["E15", "cpus", run] => of("perf_smt_on_off", "cpus_utilized", &format!("{run} cpu-clock"), 1.0),
+        ["E15", "divisor", run] => of("perf_smt_on_off", "cpus_utilized_divisor", &format!("{run} cpu-clock"), 1.0),
+        ["35", "slow", which] => of("smt_contention_times", "slow_down", &format!("time {}", place(which)), 1.0),
+        ["35", "throughput"] => of("smt_contention_times", "throughput_of_two", "time", 1.0),
+        ["35", "perf_slow"] => of("smt_contention_times", "slow_down", "perf_stat 1", 1.0),
+        ["35", "perf_throughput"] => of("smt_contention_times", "throughput_of_two", "perf_stat", 1.0),
+        ["E6"] => of("smt_contention_times", "one_slow_down", "perf_stat against time", 1.0),
+        ["61", "domain_clock"] => of("frames_markers", "task_clock", "UE4Domain", 1.0),
+        ["62", "off_cpu", "domain"] => of("frames_markers", "task_off_cpu", "UE4Domain", 1.0),
+        ["62", "off_cpu", _] => of("frames_markers", "task_off_cpu", "FDeferredShadingSceneRenderer_Render", 1.0),
+        _ => None,
+    }
+}
+
+type Source = Option<(String, &'static str, String, f64)>;
+
+fn siblings(rule: &'static str, system: &str) -> Source {
+    let table = format!("smt_siblings_{system}");
+    Some((table.clone(), rule, table, 1.0))
+}
+
+fn compared_siblings(rule: &'static str) -> Source {
+    Some(("smt_siblings_hybrid".into(), rule, "smt_siblings_hybrid/smt_siblings_8c16t".into(), 1.0))
+}
+
+fn double_busy(rule: &'static str, node: &str) -> Source {
+    let table = format!("linuxki_double_busy_{node}");
+    Some((table.clone(), rule, table, 1.0))
+}
+
+fn smt_pair(node: &str) -> String {
+    format!("{node}_node_smt_on/{node}_node_smt_off")
+}
+
+fn place(letter: &str) -> usize {
+    usize::from(letter.as_bytes()[0] - b'a') + 1
+}
+
+/// Those that follow from more than one statement, or from how far two figures are apart.
+fn combined(id: &str, all: &[Statement]) -> Option<(f64, Verdict)> {
+    let of = |table: &str, rule: &str| -> Vec<&Statement> {
+        all.iter().filter(|s| s.table == table && s.rule.id == rule).collect()
+    };
+    let one = |table, rule, name: &str| of(table, rule).into_iter().find(|s| s.of == name);
+    let judged = |s: &Statement, value: f64| Some((value, s.verdict.clone()));
+    let words: Vec<&str> = id.split('.').collect();
+    match words[..] {
+        ["E1"] => {
+            let bases = of("cpu_specs", "base_frequency_by_core_type");
+            let wrong = bases.iter().filter(|s| s.verdict == Verdict::Contradicts).count();
+            let all_said = bases.len() == 3;
+            all_said.then_some((wrong as f64, Verdict::Contradicts))
+        }
+        ["E1b", system] => {
+            let s = one("case2_counters", "within_turbo", &format!("{system} cpu_operating_frequency"))?;
+            judged(s, s.difference()?)
+        }
+        ["15", "vs16"] => {
+            let s = one("ready_wait_hybrid", "same_thread_same_time", "Render")?;
+            (s.of == "Render").then(|| judged(s, s.difference()?.abs()))?
+        }
+        ["E4", "tid", tid] => {
+            let s = one("relative_ips", "thread_is_in_grid", tid)?;
+            judged(s, s.difference()?)
+        }
+        ["24", which @ ("topdown_min" | "topdown_max")] => {
+            extreme(&of("vtune_core_type_grid", "top_level_to_whole"), which)
+        }
+        ["24", "e_clock_share", which] if which.starts_with("workers") => {
+            let shares = of("vtune_core_type_grid", "clocks_on_e");
+            // The process and the two threads that ran on P cores come first.
+            extreme(&shares[3..], which)
+        }
+        ["31", which @ ("row_min" | "row_max")] => {
+            let rows = of("linuxki_double_busy_same", "pair_states_to_whole");
+            let pairs: Vec<&Statement> = rows.into_iter().filter(|s| s.of != "total").collect();
+            extreme(&pairs, which)
+        }
+        _ => None,
+    }
+}
+
+/// The least or the greatest value of some statements, and what comes of that one.
+fn extreme(all: &[&Statement], which: &str) -> Option<(f64, Verdict)> {
+    let by = |a: &&&Statement, b: &&&Statement| a.computed.unwrap().total_cmp(&b.computed.unwrap());
+    let one = if which.ends_with("min") { all.iter().min_by(by) } else { all.iter().max_by(by) };
+    one.map(|s| (s.computed.unwrap(), s.verdict.clone()))
+}
+
+/// Those that other tests hold against tables of traces; each names its id.
+const ELSEWHERE: &[(&[&str], &str)] = &[
+    (&["3"], include_str!("../../analysis/tests/cap_moves.rs")),
+    (&["40"], include_str!("../../engine/tests/cap_frames.rs")),
+    (&["55", "57"], include_str!("../../analysis/tests/cap_critical.rs")),
+];
+
+fn elsewhere(id: &str) -> bool {
+    let item = id.split('.').next().unwrap();
+    let named = format!("agrees(\"{id}\"");
+    ELSEWHERE.iter().any(|(items, test)| items.contains(&item) && test.contains(&named))
+}
+
+/// The capabilities and errata of which every row must be computed.
+const ITEMS: &[&str] = &[
+    "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "15", "16", "17", "18", "19", "20", "21", "22", "23", "30",
+    "31", "32", "33", "34", "35", "40", "41", "42", "55", "56", "57", "61", "62", "64", "65", "66", "67", "68", "E1",
+    "E1b", "E2", "E3", "E4", "E4b", "E5", "E6", "E15", "E17",
+];
+
+/// What comes of claiming what a row prints of a value to which no table holds anything.
+fn claimed(all: &[Statement], rule: &str, of: &str, row: &Row) -> Verdict {
+    let text = format!("rule,of,claimed,tolerance\n{rule},{of},{},{}\n", row["printed"], row["printed_tolerance"]);
+    let claim = printed::read("claims", &text).unwrap();
+    let computed = all.iter().find(|s| s.rule.id == rule && s.of == of).unwrap();
+    // The table that gives the value is read again, beside the claim: as a user gives both.
+    let mut names = vec![computed.table.as_str()];
+    let partner = match computed.table.as_str() {
+        "smt_siblings_hybrid" => Some("smt_siblings_8c16t"),
+        _ => None,
+    };
+    names.extend(partner);
+    let mut sheets = sheets(&names).unwrap();
+    sheets.push(claim);
+    let asked = Asked {
+        smt: smt_pairs(),
+        span_s: Some(5.0).filter(|_| computed.table == "perf_smt_on_off"),
+        compare: vec![pair("smt_siblings_hybrid", "smt_siblings_8c16t")],
+        ..Asked::default()
+    };
+    check(&sheets, &asked).pop().unwrap().verdict
+}
+
+#[test]
+fn every_row_of_these_items_is_computed_and_judged() {
+    let (Some(rows), Some(all)) = (figures::table("derived_expected"), everything()) else { return };
+    let (mut wrong, mut here, mut there, mut listed) = (Vec::new(), 0, 0, 0);
+    for row in &rows {
+        let id = row["id"].as_str();
+        let wanted = ITEMS.contains(&id.split('.').next().unwrap());
+        listed += usize::from(wanted);
+        if elsewhere(id) {
+            there += 1;
+            continue;
+        }
+        let of_source = source(id).and_then(|(table, rule, of, scale)| {
+            let s = all.iter().find(|s| s.table == table && s.rule.id == rule && s.of == of)?;
+            let status = row["status"].as_str();
+            let verdict = match &s.verdict {
+                Verdict::NoClaim if status != "no_claim" && !row["printed"].is_empty() => claimed(&all, rule, &of, row),
+                other => other.clone(),
+            };
+            Some((s.computed? * scale, verdict))
+        });
+        let Some((value, verdict)) = combined(id, &all).or(of_source) else {
+            if wanted {
+                wrong.push(format!("{id}: nothing computes it"));
+            }
+            continue;
+        };
+        here += 1;
+        let (expected, tolerance) = (number(row, "expected"), number(row, "tolerance"));
+        if (value - expected).abs() > tolerance + 1e-9 {
+            wrong.push(format!("{id}: {value}, not {expected}"));
+        }
+        let judged = match (row["status"].as_str(), &verdict) {
+            ("contradicts", verdict) => *verdict == Verdict::Contradicts,
+            // What is printed is a direction only, or that rows agree with one another.
+            ("agrees", Verdict::NoClaim) => row["printed"].is_empty(),
+            ("agrees", verdict) => *verdict == Verdict::Agrees,
+            // Where nothing is printed in the document, no alarm may be raised.
+            (_, verdict) => *verdict != Verdict::Contradicts,
+        };
+        if !judged {
+            wrong.push(format!("{id}: {verdict:?}, but it {}", row["status"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    println!(
+        "{} rows: {here} by printed tables, {there} by tables of traces; {listed} belong to the items",
+        rows.len()
+    );
+    assert_eq!((rows.len(), listed), (439, 229));
+    assert_eq!((here, there), (250, 20));
+    for w in support::contradicted(&all) {
+        println!("{w}");
+    }
+}
