@@ -40,7 +40,7 @@ impl Session {
     }
 
     /// Every frame, in order of begin.
-    fn frames(&self, each: &mut dyn FnMut(&Frame<'_>)) -> Result<(), EngineError> {
+    pub(crate) fn frames(&self, each: &mut dyn FnMut(&Frame<'_>)) -> Result<(), EngineError> {
         let mut frames = Frames::default();
         let mut names: Vec<Box<str>> = Vec::new();
         self.events(&mut |events, told| {

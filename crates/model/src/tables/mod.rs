@@ -10,6 +10,7 @@ mod marks;
 mod moves;
 mod named;
 mod power;
+mod slow_frames;
 mod smt;
 mod wait;
 
@@ -19,6 +20,7 @@ pub use marks::{MARK_STRETCHES, MARKS};
 pub use moves::{IDLE_PERIODS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
 pub use named::named;
 pub use power::{FREQUENCY_RESIDENCY, IDLE_RESIDENCY, THREAD_BY_FREQUENCY};
+pub use slow_frames::SLOW_FRAMES;
 pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION};
 
 use crate::table::{Col, Kind, TableDef};
@@ -240,6 +242,7 @@ pub const ALL: &[&TableDef] = &[
     &MARKS,
     &CRITICAL_BY_THREAD,
     &CRITICAL_PATH,
+    &SLOW_FRAMES,
     &MARK_STRETCHES,
     &FRAME_SUMS,
     &FRAMES,
