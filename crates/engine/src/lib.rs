@@ -12,6 +12,7 @@ mod marked;
 mod names;
 mod pass;
 mod paths;
+mod process;
 mod retype;
 mod rows;
 mod session;

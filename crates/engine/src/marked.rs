@@ -15,6 +15,23 @@ pub fn is_named(name: &str, def: &TableDef, row: &[Value]) -> bool {
     matches!(def.col("name").and_then(|at| row.get(at)), Some(Value::Text(of)) if fits(of))
 }
 
+/// Stretches of one name, and the one of them that is wanted: by its number from 1, else the first.
+#[derive(Default)]
+struct Nth {
+    wanted: Option<u64>,
+    count: u64,
+    span: Option<Span>,
+}
+
+impl Nth {
+    fn next(&mut self, span: Span) {
+        self.count += 1;
+        if self.count == self.wanted.unwrap_or(1) {
+            self.span = Some(span);
+        }
+    }
+}
+
 impl Session {
     /// The stretches marked so ([`is_named`]) that ended, in order of end.
     ///
@@ -42,6 +59,48 @@ impl Session {
             Ok(())
         })?;
         if found { Ok(()) } else { Err(self.not_marked(name)?) }
+    }
+
+    /// When the stretch was that is marked so, or that a number behind `#` names: the N-th marked so in order of end.
+    ///
+    /// # Errors
+    /// The trace cannot be read, nothing is marked so, or it is not said which of several: how many there are is told.
+    pub fn marked_span(&self, mark: &str) -> Result<Span, EngineError> {
+        let numbered =
+            mark.rsplit_once('#').and_then(|(name, n)| Some((name, n.parse::<u64>().ok().filter(|n| *n > 0)?)));
+        let mut whole = Nth::default();
+        let mut nth = Nth { wanted: numbered.map(|(_, n)| n), ..Nth::default() };
+        let def = &tables::MARK_STRETCHES;
+        self.rows(def.name, &mut |rows| {
+            for row in rows {
+                let times = ["start_ns", "end_ns"].map(|col| def.col(col).and_then(|at| row.get(at)));
+                let [Some(Value::Int(start)), Some(Value::Int(end))] = times else { continue };
+                let span = Span { start: Ns(*start), end: Ns(*end) };
+                match def.col("name").and_then(|at| row.get(at)) {
+                    // A name may hold a number itself.
+                    Some(Value::Text(of)) if of == mark => whole.next(span),
+                    Some(Value::Text(of)) if numbered.is_some_and(|(name, _)| of == name) => nth.next(span),
+                    _ => {}
+                }
+            }
+            Ok(())
+        })?;
+        let path = self.path().display();
+        let (name, found) = match numbered {
+            Some((name, _)) if whole.count == 0 => (name, nth),
+            _ => (mark, whole),
+        };
+        match (found.count, found.wanted, found.span) {
+            (0, ..) => Err(self.not_marked(name)?),
+            (1, None, Some(span)) | (_, Some(_), Some(span)) if span.start < span.end => Ok(span),
+            (1, None, Some(_)) | (_, Some(_), Some(_)) => {
+                Err(EngineError::Other(format!("{path}: the stretch {mark} lasts no time")))
+            }
+            (count, ..) => Err(EngineError::Other(format!(
+                "{path}: {count} stretches of it are marked {name}: say which, from '{name}#1' to '{name}#{count}' \
+                 (`corewise table {path} mark_stretches` lists them)"
+            ))),
+        }
     }
 
     /// A sentence on which marks there are.

@@ -1,5 +1,6 @@
 //! Slow frames, and what happened on the critical path of each.
 
+use crate::frames::is_of_frames;
 use crate::rows::Batches;
 use crate::{EngineError, Session};
 use analysis::frames::{Marked, Picking, SlowFrames, Typical};
@@ -41,10 +42,22 @@ impl Session {
         self
     }
 
+    /// Whether a table can have rows here: of a frame log alone those of threads are empty, and without frames those of frames.
+    #[must_use]
+    pub fn may_have_rows(&self, def: &TableDef) -> bool {
+        let summary = self.summary();
+        match def {
+            _ if is_of_frames(def) => summary.frames > 0,
+            _ if summary.is_of_frames() => false,
+            _ if Self::is_of_slow_frames(def) => self.slow.marked.is_some() || summary.frames > 0,
+            _ => true,
+        }
+    }
+
     /// Its rows; none where the trace has no such frames.
     pub(crate) fn slow_rows(&self, span: Option<Span>, out: &mut Batches<'_>) -> Result<(), EngineError> {
         let Some(span) = self.within(span) else { return Ok(()) };
-        if self.slow.marked.is_none() && (self.summary().frames == 0 || self.summary().is_of_frames()) {
+        if !self.may_have_rows(&tables::SLOW_FRAMES) {
             return Ok(());
         }
         let mut picking = Picking::new(self.slow.budget, self.slow.most);

@@ -12,7 +12,7 @@ use testkit::{Mode, Random, Rng, ms};
 
 /// The table of a session as a user gets it, and as it is.
 fn slow_frames(session: &Session, span: Option<Span>) -> (String, Table) {
-    let asked = Asked { table: "slow_frames", span, names: true };
+    let asked = Asked { span, ..Asked::whole("slow_frames") };
     let mut out = Vec::new();
     asked.write(session, Format::Markdown, &mut out).unwrap();
     (String::from_utf8(out).unwrap(), table(session, "slow_frames", span))
