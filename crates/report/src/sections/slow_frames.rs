@@ -4,9 +4,11 @@ use super::Section;
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Row, Seen};
+use crate::seen::{Row, Seen, add};
 use crate::words::{TIE, ms, plural, short};
 use engine::EngineError;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "slow_frames",
@@ -15,8 +17,9 @@ pub const SECTION: Section = Section {
     write,
 };
 
-/// So many causes are told of a frame.
-const MOST: usize = 3;
+/// So many threads are told that ran instead.
+const NAMED: usize = 2;
+const READY: &str = "ready";
 
 /// The parts of a bar: running, beside a busy sibling, ready, wakeup latency, blocked, and the rest.
 const PARTS: [(Tone, &str); 6] = [
@@ -37,36 +40,54 @@ struct Frame {
     name: String,
     thread: String,
     parts: [i64; PARTS.len()],
-    /// What took more than in a typical frame, and by how much: that which took most more first.
-    causes: Vec<String>,
+    /// How much more each cause took than in a typical frame.
+    causes: BTreeMap<String, i64>,
+    /// Of ready, by what ran instead.
+    behind: BTreeMap<String, i64>,
 }
 
 impl Frame {
     fn add(&mut self, seen: &Seen<'_>, row: &Row<'_>) {
         let (part, cause) = match row.text("cause") {
-            "running" => (0, "running".to_owned()),
-            "running_beside_busy" => (1, format!("beside{TIE}busy{TIE}sibling")),
-            "ready" => (2, format!("ready{TIE}behind{TIE}{}", seen.name(row.int("behind")))),
-            "wakeup_latency" => (3, format!("wakeup{TIE}latency")),
-            "blocked" => (4, "blocked".to_owned()),
-            cause => (5, cause.to_owned()),
+            "running" => (0, "running"),
+            "running_beside_busy" => (1, "beside busy sibling"),
+            READY => (2, READY),
+            "wakeup_latency" => (3, "wakeup latency"),
+            "blocked" => (4, "blocked"),
+            cause => (5, cause),
         };
         let [time, more] = row.sums(["time_ns", "more_ns"]);
         self.parts[part] = self.parts[part].saturating_add(time);
-        if more > 0 {
-            let on = match row.text("core_type") {
-                "" => String::new(),
-                core_type => format!("{TIE}on{TIE}{core_type}"),
-            };
-            self.causes.push(format!("{cause}{on}{TIE}{}", ms(more)));
+        let cause = match row.text("core_type") {
+            "" | "uniform" => cause.to_owned(),
+            core_type => format!("{cause} on {core_type}"),
+        };
+        if cause == READY {
+            add(self.behind.entry(seen.name(row.int("behind"))).or_default(), more);
         }
+        add(self.causes.entry(cause.replace(' ', &TIE.to_string())).or_default(), more);
     }
 
+    /// What took longer, that which took most longer first.
     fn causes(&self) -> String {
-        let more = self.causes.len().saturating_sub(MOST);
-        let told = self.causes.iter().take(MOST).cloned();
-        told.chain((more > 0).then(|| format!("{more} more"))).collect::<Vec<_>>().join(", ")
+        let told = longest(&self.causes).into_iter().map(|(cause, more)| match &*cause {
+            READY => {
+                let behind =
+                    longest(&self.behind).into_iter().take(NAMED).map(|(of, more)| format!("{of}{TIE}{}", ms(more)));
+                format!("{READY}{TIE}{} (behind {})", ms(more), behind.collect::<Vec<_>>().join(", "))
+            }
+            _ => format!("{cause}{TIE}{}", ms(more)),
+        });
+        told.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Those that took longer.
+fn longest(of: &BTreeMap<String, i64>) -> Vec<(String, i64)> {
+    let mut longer: Vec<(String, i64)> =
+        of.iter().filter(|(_, more)| **more > 0).map(|(k, v)| (k.clone(), *v)).collect();
+    longer.sort_by_key(|(_, more)| Reverse(*more));
+    longer
 }
 
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
@@ -76,8 +97,18 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         let [rank, start, took, budget, over] = row.sums(["rank", "start_ns", "frame_ns", "budget_ns", "over_ns"]);
         if frames.last().is_none_or(|frame| frame.rank != rank) {
             let (name, thread) = (short(row.text("name"), 24), seen.name(row.int("thread")));
-            let frame =
-                Frame { rank, start, took, budget, over, name, thread, parts: [0; PARTS.len()], causes: vec![] };
+            let frame = Frame {
+                rank,
+                start,
+                took,
+                budget,
+                over,
+                name,
+                thread,
+                parts: [0; PARTS.len()],
+                causes: BTreeMap::new(),
+                behind: BTreeMap::new(),
+            };
             frames.push(frame);
         }
         if frames.len() == 1 {
