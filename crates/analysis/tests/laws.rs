@@ -7,6 +7,8 @@ mod concurrency;
 mod concurrency_bands;
 #[path = "laws/idle_periods.rs"]
 mod idle_periods;
+#[path = "laws/idle_wakeups.rs"]
+mod idle_wakeups;
 #[path = "laws/migrations.rs"]
 mod migrations;
 #[path = "laws/placement.rs"]
@@ -54,6 +56,7 @@ const LAWS: &[Law] = &[
     priority_residency::holds,
     wakers::holds,
     idle_periods::holds,
+    idle_wakeups::holds,
     concurrency_bands::holds,
     placement::holds,
     power::holds,

@@ -66,7 +66,7 @@ fn a_section_stands_alone_or_beside_others_the_shortest_first() {
     assert!(!text(Sections::Named(Vec::new())).contains("\nMigrations"));
     // Each section's length, in the order in which they stand.
     let after = all.split("\nCPUs that ran at once").nth(1).expect("sections");
-    let parts: Vec<&str> = after.split("\n\n").skip(1).take_while(|part| !part.starts_with("What this")).collect();
+    let parts: Vec<&str> = after.split("\n\n").skip(1).take_while(|part| !part.starts_with("Next\n")).collect();
     let lines = |part: &&str| part.lines().filter(|l| !l.starts_with("  ---")).count();
     let lengths: Vec<usize> = parts.iter().map(lines).collect();
     assert!(parts.len() > 3 && lengths.is_sorted(), "{lengths:?}\n{after}");

@@ -5,6 +5,7 @@ pub(crate) mod concurrency_bands;
 pub(crate) mod frequency_residency;
 pub(crate) mod idle_periods;
 pub(crate) mod idle_residency;
+pub(crate) mod idle_wakeups;
 pub(crate) mod mark_stretches;
 pub(crate) mod marks;
 pub(crate) mod migration_matrix;
