@@ -129,6 +129,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<tables::concurrency::Concurrency>(&model::tables::CONCURRENCY),
     entry::<tables::marks::Marks>(&model::tables::MARKS),
     entry::<tables::mark_stretches::MarkStretches>(&model::tables::MARK_STRETCHES),
+    entry::<tables::parallel_regions::ParallelRegions>(&model::tables::PARALLEL_REGIONS),
     entry::<tables::migrations::Migrations>(&model::tables::MIGRATIONS),
     entry::<tables::migration_matrix::MigrationMatrix>(&model::tables::MIGRATION_MATRIX),
     entry::<tables::run_lengths::RunLengths>(&model::tables::RUN_LENGTHS),

@@ -11,6 +11,8 @@ mod idle_periods;
 mod idle_wakeups;
 #[path = "laws/migrations.rs"]
 mod migrations;
+#[path = "laws/parallel_regions.rs"]
+mod parallel_regions;
 #[path = "laws/placement.rs"]
 mod placement;
 #[path = "laws/power.rs"]
@@ -58,6 +60,7 @@ const LAWS: &[Law] = &[
     idle_periods::holds,
     idle_wakeups::holds,
     concurrency_bands::holds,
+    parallel_regions::holds,
     placement::holds,
     power::holds,
     smt_beside::holds,

@@ -173,8 +173,14 @@ impl Session {
     /// Whether a table is as long as the recording, so that it is streamed ([`Self::rows`]) and never held.
     #[must_use]
     pub fn is_large(def: &TableDef) -> bool {
-        let large =
-            [tables::THREAD_STATE, tables::CPU_STATE, tables::CRITICAL_PATH, tables::FRAMES, tables::MARK_STRETCHES];
+        let large = [
+            tables::THREAD_STATE,
+            tables::CPU_STATE,
+            tables::CRITICAL_PATH,
+            tables::FRAMES,
+            tables::MARK_STRETCHES,
+            tables::PARALLEL_REGIONS,
+        ];
         large.iter().any(|d| d.name == def.name)
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod mark_stretches;
 pub(crate) mod marks;
 pub(crate) mod migration_matrix;
 pub(crate) mod migrations;
+pub(crate) mod parallel_regions;
 pub(crate) mod placement;
 pub(crate) mod priority_residency;
 pub(crate) mod ready_by_thief;

@@ -10,6 +10,7 @@ mod marks;
 mod moves;
 mod named;
 mod power;
+mod regions;
 mod slow_frames;
 mod smt;
 mod wait;
@@ -20,6 +21,7 @@ pub use marks::{MARK_STRETCHES, MARKS};
 pub use moves::{IDLE_PERIODS, IDLE_WAKEUPS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
 pub use named::named;
 pub use power::{FREQUENCY_RESIDENCY, IDLE_RESIDENCY, THREAD_BY_FREQUENCY};
+pub use regions::PARALLEL_REGIONS;
 pub use slow_frames::SLOW_FRAMES;
 pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION};
 
@@ -245,6 +247,7 @@ pub const ALL: &[&TableDef] = &[
     &CRITICAL_PATH,
     &SLOW_FRAMES,
     &MARK_STRETCHES,
+    &PARALLEL_REGIONS,
     &FRAME_SUMS,
     &FRAMES,
     &LOSS,
