@@ -1,5 +1,5 @@
 //! Parts of a recording by what was marked or which frame it was, and rows of one process.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
 #[path = "../../report/tests/support/mod.rs"]
 mod support;

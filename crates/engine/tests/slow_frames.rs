@@ -1,5 +1,5 @@
 //! Slow frames: drawn ones, capability 42 (the list of slow frames to look into), and laws of random ones.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
 #[path = "../../report/tests/support/mod.rs"]
 mod support;

@@ -22,4 +22,5 @@ pub use causes::{Cause, Causes};
 pub use last_ran::LastRan;
 pub use pieces::{Beside, Piece, Pieces, Window};
 pub use sums::Sums;
+pub(crate) use sums::column;
 pub use walk::{End, Walk};

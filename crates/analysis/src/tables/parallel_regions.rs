@@ -1,24 +1,15 @@
 //! Parallel regions: what several threads marked alike at one time, and who waited for the last of them.
 
+use crate::critical::column;
 use crate::{Analysis, Begins, Context, World};
-use model::{CoreType, CpuState, CpuStretch, MarkEdge, Marked, NameId, Ns, Pid, Rows, ThreadKey, Value};
+use model::{CpuState, CpuStretch, MarkEdge, Marked, NameId, Ns, Pid, Rows, ThreadKey, Value};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Time of cores that idle, by type in the order of the columns, and at last that of cores of which nobody can say.
 type Area = [Ns; 6];
 
-/// Where a core counts.
-fn column(core_type: CoreType) -> usize {
-    match core_type {
-        CoreType::Performance => 0,
-        CoreType::Middle => 1,
-        CoreType::Efficient => 2,
-        CoreType::LowPower => 3,
-        CoreType::Uniform => 4,
-    }
-}
-
+/// The place of the last.
 const UNKNOWN: usize = 5;
 
 /// For how long in all cores have idled.
@@ -52,7 +43,7 @@ impl IdleCores {
         self.read(world.now);
         let (cpu, core) = (&world.cpus[place], &world.cores[world.cpus[place].core]);
         let counts = |busy: usize, unknown: usize| match (unknown, busy) {
-            (0, 0) => Some(column(cpu.core_type)),
+            (0, 0) => Some(column(Some(cpu.core_type))),
             (0, _) => None,
             _ => Some(UNKNOWN),
         };
