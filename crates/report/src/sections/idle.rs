@@ -82,7 +82,9 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     ends(page, seen)
 }
 
-/// What ended them, of all CPUs.
+const NOT_SEEN: &str = "not seen";
+
+/// What ended them, of all CPUs; where that was never seen there is nothing to say.
 fn ends(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut by: BTreeMap<(String, String), (i64, i64)> = BTreeMap::new();
     seen.each("idle_wakeups", |row| {
@@ -94,13 +96,16 @@ fn ends(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
             "new" => "a new thread",
             "pulled" => "taken from another CPU",
             "requeued" => "ready on this CPU",
-            "cut" => "not seen",
+            "cut" => NOT_SEEN,
             cause => cause,
         };
         let (periods, idle) = by.entry((cause.to_owned(), who)).or_default();
         add(periods, row.sum("periods"));
         add(idle, row.sum("idle_ns"));
     })?;
+    if by.keys().all(|(cause, _)| cause == NOT_SEEN) {
+        return Ok(());
+    }
     let mut top = Top::new(seen.top);
     by.into_iter().for_each(|(end, sums)| top.push(sums.0, (end, sums)));
     let count = top.count;
