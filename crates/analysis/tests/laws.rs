@@ -7,8 +7,12 @@ mod concurrency;
 mod concurrency_bands;
 #[path = "laws/idle_periods.rs"]
 mod idle_periods;
+#[path = "laws/idle_wakeups.rs"]
+mod idle_wakeups;
 #[path = "laws/migrations.rs"]
 mod migrations;
+#[path = "laws/parallel_regions.rs"]
+mod parallel_regions;
 #[path = "laws/placement.rs"]
 mod placement;
 #[path = "laws/power.rs"]
@@ -54,7 +58,9 @@ const LAWS: &[Law] = &[
     priority_residency::holds,
     wakers::holds,
     idle_periods::holds,
+    idle_wakeups::holds,
     concurrency_bands::holds,
+    parallel_regions::holds,
     placement::holds,
     power::holds,
     smt_beside::holds,

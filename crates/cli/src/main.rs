@@ -6,6 +6,7 @@ mod demo;
 mod failure;
 mod folder_name;
 mod output;
+mod period;
 mod progress;
 mod spool;
 

@@ -42,6 +42,7 @@ impl Session {
         let made = |def: &TableDef| self.made.tables().iter().any(|t| t.def.name == def.name);
         !Self::is_large(def)
             && !Self::is_critical(def)
+            && !Self::is_of_slow_frames(def)
             && !is_of_frames(def)
             && (!is_analysis(def) || self.is_stored(def) || made(def))
     }

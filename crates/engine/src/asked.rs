@@ -12,6 +12,8 @@ pub struct Asked<'a> {
     pub table: &'a str,
     /// Of this part of the recording only ([`Session::rows_within`]).
     pub span: Option<Span>,
+    /// Only rows of one process, by number or by name, or of threads of this name.
+    pub process: Option<&'a str>,
     /// Whether names of threads stand beside their keys ([`tables::named`]).
     pub names: bool,
 }
@@ -20,7 +22,7 @@ impl<'a> Asked<'a> {
     /// All of a table, with names.
     #[must_use]
     pub fn whole(table: &'a str) -> Self {
-        Self { table, span: None, names: true }
+        Self { table, span: None, process: None, names: true }
     }
 
     /// How it is declared in this shape.
@@ -39,9 +41,23 @@ impl<'a> Asked<'a> {
         let def = session.definition(self.table)?;
         let of_thread: Vec<bool> = def.cols.iter().map(|c| c.of_thread).collect();
         if self.names && of_thread.contains(&true) {
-            return session.rows_within(self.table, self.span, &mut session.with_names(of_thread, each)?);
+            return self.of_process(session, def, &mut session.with_names(of_thread, each)?);
         }
-        session.rows_within(self.table, self.span, each)
+        self.of_process(session, def, each)
+    }
+
+    /// The rows of the process that is asked for, where one is.
+    fn of_process(&self, session: &Session, def: &TableDef, each: EachRows<'_>) -> Result<(), EngineError> {
+        let Some(process) = self.process else {
+            return session.rows_within(self.table, self.span, each);
+        };
+        let of = session.process(process, def)?;
+        let mut wanted = Vec::new();
+        session.rows_within(self.table, self.span, &mut |rows| {
+            wanted.clear();
+            wanted.extend(rows.iter().filter(|row| of.has(row)).cloned());
+            if wanted.is_empty() { Ok(()) } else { each(&wanted) }
+        })
     }
 
     /// Writes it in a form; Markdown is for people and leaves the column `trace` out.

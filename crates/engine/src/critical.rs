@@ -34,46 +34,60 @@ impl Session {
         self
     }
 
-    /// The rows of such a table.
-    pub(crate) fn critical(&self, def: &TableDef, span: Option<Span>, out: &mut dyn Rows) -> Result<(), EngineError> {
+    /// What lies within the recording of a part that is asked for.
+    pub(crate) fn within(&self, span: Option<Span>) -> Option<Span> {
         let end = match self.kind() {
             Kind::Folder(folder, _) => Ns(folder.manifest().end_ns),
             Kind::Source(_, accounted) => accounted.totals.end,
         };
-        let span = Span::new(Ns::ZERO, end).overlap(span.unwrap_or(Span { start: Ns::ZERO, end: Ns::MAX }));
-        let Some(span) = span else { return Ok(()) };
-        let along = match self.kind() {
-            Kind::Folder(folder, filled) => self.along_folder(folder, filled.as_deref(), span)?,
-            Kind::Source(source, _) => self.along_source(source.as_ref(), span)?,
-        };
-        let Some(Along { mut stretches, followed }) = along else { return Ok(()) };
-        let ready_known = self.summary().ready_known;
-        let mut pieces = Pieces::new(&Context { machine: self.machine(), span, followed: &followed, ready_known });
+        Span::new(Ns::ZERO, end).overlap(span.unwrap_or(Span { start: Ns::ZERO, end: Ns::MAX }))
+    }
+
+    /// The rows of such a table.
+    pub(crate) fn critical(&self, def: &TableDef, span: Option<Span>, out: &mut dyn Rows) -> Result<(), EngineError> {
+        let Some(span) = self.within(span) else { return Ok(()) };
         let mut sums = (def.name == tables::CRITICAL_BY_THREAD.name).then(Sums::default);
-        let mut each = |piece: &Piece| match &mut sums {
+        let ran = self.path_to(self.ends.map(End::Tid), span, |piece| match &mut sums {
             Some(sums) => sums.push(piece),
             None => piece.row(out),
-        };
-        let steps = |t: &account::Together<'_>| {
-            pieces.push(&Beside { path: t.threads, cpus: t.cpus, moves: t.moves, power: t.power }, &mut each);
-        };
-        stretches.steps(steps).map_err(EngineError::temporary)?;
-        pieces.finish(each);
-        if let Some(sums) = sums {
+        })?;
+        if let (Some(sums), true) = (sums, ran) {
             sums.finish(span, out);
         }
         Ok(())
     }
 
+    /// The pieces of a path, in order of time: to this end, or to that of who ran last. Whether anybody did.
+    pub(crate) fn path_to(
+        &self,
+        end: Option<End>,
+        span: Span,
+        mut each: impl FnMut(&Piece),
+    ) -> Result<bool, EngineError> {
+        let along = match self.kind() {
+            Kind::Folder(folder, filled) => self.along_folder(folder, filled.as_deref(), end, span)?,
+            Kind::Source(source, _) => self.along_source(source.as_ref(), end, span)?,
+        };
+        let Some(Along { mut stretches, followed }) = along else { return Ok(false) };
+        let ready_known = self.summary().ready_known;
+        let mut pieces = Pieces::new(&Context { machine: self.machine(), span, followed: &followed, ready_known });
+        let steps = |t: &account::Together<'_>| {
+            pieces.push(&Beside { path: t.threads, cpus: t.cpus, moves: t.moves, power: t.power }, &mut each);
+        };
+        stretches.steps(steps).map_err(EngineError::temporary)?;
+        pieces.finish(each);
+        Ok(true)
+    }
+
     /// Of a file, which is read again for that. `None`: nobody ran.
-    fn along_source(&self, source: &dyn Source, span: Span) -> Result<Option<Along>, EngineError> {
+    fn along_source(&self, source: &dyn Source, end: Option<End>, span: Span) -> Result<Option<Along>, EngineError> {
         let (accounted, collector) = account_with(source, self.options(), |_| Collector::default(), |_, _| {})?;
         let mut all = stretches(collector, &accounted, self.options());
         let mut last = LastRan::new(span);
-        if self.ends.is_none() {
+        if end.is_none() {
             all.cpus(|cpus| last.push(cpus)).map_err(EngineError::temporary)?;
         }
-        let Some(end) = self.end(last) else { return Ok(None) };
+        let Some(end) = end.or_else(|| last.thread().map(End::Thread)) else { return Ok(None) };
         let mut path = Path::new(Walk::new(span, end));
         all.threads_back(|whole| path.take(whole, |w| all.pieces(w))).map_err(EngineError::temporary)?;
         let mut kept = Collector::default();
@@ -85,15 +99,21 @@ impl Session {
     }
 
     /// Of a folder, of which only the row groups of that time are read.
-    fn along_folder(&self, folder: &Folder, filled: Option<&Filled>, span: Span) -> Result<Option<Along>, EngineError> {
+    fn along_folder(
+        &self,
+        folder: &Folder,
+        filled: Option<&Filled>,
+        end: Option<End>,
+        span: Span,
+    ) -> Result<Option<Along>, EngineError> {
         let knife = filled.map(|f| f.knife.clone()).unwrap_or_default();
         let mut last = LastRan::new(span);
         match filled {
-            _ if self.ends.is_some() => {}
+            _ if end.is_some() => {}
             Some(filled) => filled.cpus(folder, Some(span), |cpus| last.push(cpus))?,
             None => folder.cpu_stretches(Some(span), |cpus| last.push(cpus))?,
         }
-        let Some(end) = self.end(last) else { return Ok(None) };
+        let Some(end) = end.or_else(|| last.thread().map(End::Thread)) else { return Ok(None) };
         let mut path = Path::new(Walk::new(span, end));
         folder.thread_stretches_back(Some(span), |whole| path.take(whole, |w| knife.pieces(*w)))?;
         let mut kept = Collector::default();
@@ -106,23 +126,25 @@ impl Session {
             }
             Ok(())
         })?;
-        for change in folder.frequencies()? {
-            let change = change?;
-            kept.power(model::PowerChange { at: change.at.max(Ns::ZERO), ..change });
-        }
-        folder.cpu_stretches(Some(span), |cpus| {
-            for stretch in cpus {
-                let place = kept.begin_cpu();
-                kept.cpu(place, stretch);
-            }
-        })?;
+        keep_cpus(&mut kept, folder, span)?;
         let followed = followed_of(&self.table(tables::CPUS.name)?);
         Ok(Some(Along { stretches: kept.finish().knife(knife), followed }))
     }
+}
 
-    fn end(&self, last: LastRan) -> Option<End> {
-        self.ends.map(End::Tid).or_else(|| last.thread().map(End::Thread))
+/// What a folder tells of CPUs beside a path.
+pub(crate) fn keep_cpus(to: &mut Collector, folder: &Folder, span: Span) -> Result<(), EngineError> {
+    for change in folder.frequencies()? {
+        let change = change?;
+        to.power(model::PowerChange { at: change.at.max(Ns::ZERO), ..change });
     }
+    folder.cpu_stretches(Some(span), |cpus| {
+        for stretch in cpus {
+            let place = to.begin_cpu();
+            to.cpu(place, stretch);
+        }
+    })?;
+    Ok(())
 }
 
 fn push(to: &mut Collector, stretch: &ThreadStretch) {

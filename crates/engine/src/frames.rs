@@ -39,8 +39,35 @@ impl Session {
         Ok(())
     }
 
+    /// When the frame was that is this row of its log.
+    ///
+    /// # Errors
+    /// The trace cannot be read, or the number is that of no frame, or of frames of several logs: which there are is told.
+    pub fn frame_span(&self, row: i64) -> Result<Span, EngineError> {
+        let (mut found, mut last) = (Vec::new(), -1);
+        if self.summary().frames > 0 {
+            self.frames(&mut |frame| {
+                last = last.max(frame.present.frame);
+                if frame.present.frame == row && found.len() < 2 {
+                    found.push(frame.span());
+                }
+            })?;
+        }
+        let path = self.path().display();
+        match found[..] {
+            [span] => Ok(span),
+            [] if last < 0 => {
+                Err(EngineError::Other(format!("{path}: it has no frame log; --mark takes marked stretches")))
+            }
+            [] => Err(EngineError::Other(format!("{path}: no frame is row {row} of its log; the last one is {last}"))),
+            _ => Err(EngineError::Other(format!(
+                "{path}: frames of several logs are row {row}: say when with --range (`corewise table {path} frames` lists them)"
+            ))),
+        }
+    }
+
     /// Every frame, in order of begin.
-    fn frames(&self, each: &mut dyn FnMut(&Frame<'_>)) -> Result<(), EngineError> {
+    pub(crate) fn frames(&self, each: &mut dyn FnMut(&Frame<'_>)) -> Result<(), EngineError> {
         let mut frames = Frames::default();
         let mut names: Vec<Box<str>> = Vec::new();
         self.events(&mut |events, told| {

@@ -7,7 +7,7 @@ use crate::import::{OF_TOTALS, of_totals, stretches};
 use crate::names::Names;
 use crate::retype;
 use crate::rows::Batches;
-use crate::{Accounted, EngineError, Infer, PassOptions, Source, Summary, account, account_with, open_source};
+use crate::{Accounted, EngineError, Infer, PassOptions, Slow, Source, Summary, account, account_with, open_source};
 use account::Collector;
 use ingest::{Facts, Limits};
 use model::{
@@ -30,6 +30,7 @@ pub struct Session {
     pub(crate) names: OnceLock<Names>,
     /// Whose end the critical path leads to, where it was said.
     pub(crate) ends: Option<Tid>,
+    pub(crate) slow: Slow,
 }
 
 pub(crate) enum Kind {
@@ -74,6 +75,7 @@ impl Session {
             made: Made::default(),
             names: OnceLock::new(),
             ends: None,
+            slow: Slow::default(),
         })
     }
 
@@ -112,6 +114,7 @@ impl Session {
             made: Made::default(),
             names: OnceLock::new(),
             ends: None,
+            slow: Slow::default(),
         })
     }
 
@@ -171,8 +174,14 @@ impl Session {
     /// Whether a table is as long as the recording, so that it is streamed ([`Self::rows`]) and never held.
     #[must_use]
     pub fn is_large(def: &TableDef) -> bool {
-        let large =
-            [tables::THREAD_STATE, tables::CPU_STATE, tables::CRITICAL_PATH, tables::FRAMES, tables::MARK_STRETCHES];
+        let large = [
+            tables::THREAD_STATE,
+            tables::CPU_STATE,
+            tables::CRITICAL_PATH,
+            tables::FRAMES,
+            tables::MARK_STRETCHES,
+            tables::PARALLEL_REGIONS,
+        ];
         large.iter().any(|d| d.name == def.name)
     }
 
@@ -293,6 +302,7 @@ impl Session {
         let mut out = Batches::new(each);
         match (&self.kind, Self::is_large(def)) {
             _ if Self::is_critical(def) => self.critical(def, span, &mut out)?,
+            _ if Self::is_of_slow_frames(def) => self.slow_rows(span, &mut out)?,
             _ if is_of_frames(def) => self.frame_rows(def, span, &mut out)?,
             (_, true) if is_analysis(def) => self.drained(def, span, &mut out)?,
             (_, false) if span.is_some() => out.all(&self.analysed(def, span)?.rows),

@@ -47,7 +47,7 @@ impl Options {
 
     /// A table in the shape that is wanted.
     pub(crate) fn asked<'a>(&self, table: &'a str) -> Asked<'a> {
-        Asked { table, span: self.span, names: self.names }
+        Asked { span: self.span, names: self.names, ..Asked::whole(table) }
     }
 
     /// The tables to write. Sums are of the whole recording, so a span leaves the stretches and the critical path.

@@ -4,7 +4,7 @@ use crate::page::Page;
 use crate::words::{TIE, bytes, grouped, percent, plain, plural, time};
 use crate::{Options, frames};
 use engine::{Session, Summary};
-use model::{TableDef, tables};
+use model::tables;
 
 /// The first lines.
 pub fn write(page: &mut Page, session: &Session) {
@@ -199,10 +199,8 @@ pub fn write_next(page: &mut Page, session: &Session, options: &Options, left_ou
         hints.push((format!("corewise report {path} --html run.html"), "all of it as one page with pictures"));
     }
     page.commands(hints);
-    let of_frames = |def: &TableDef| [tables::FRAME_SUMS.name, tables::FRAMES.name].contains(&def.name);
-    let s = session.summary();
     // The others are empty.
-    let has_rows = |def: &TableDef| if of_frames(def) { s.frames > 0 } else { !s.is_of_frames() };
-    let names: Vec<&str> = session.tables().iter().filter(|def| has_rows(def)).map(|def| def.name).collect();
+    let names: Vec<&str> =
+        session.tables().iter().filter(|def| session.may_have_rows(def)).map(|def| def.name).collect();
     page.words(&format!("Tables (corewise table {path} NAME): {}", names.join(", ")));
 }

@@ -1,7 +1,7 @@
 //! The report as one object, for scripts. There may be more threads than fit in memory twice, so tables are written as they
 //! are read.
 
-use crate::{Options, frames, marked, select};
+use crate::{Options, frames, select};
 use engine::{Asked, EngineError, Session};
 use model::{TableDef, Value, tables};
 use serde::ser::{Error as _, SerializeSeq as _};
@@ -103,7 +103,7 @@ impl Table<'_> {
         };
         let of_process = |process| cell("application").is_none() || frames::is_of(process, self.def, row);
         let of_marks = [tables::MARKS.name, tables::MARK_STRETCHES.name].contains(&self.def.name);
-        let of_name = |name| !of_marks || marked::is_named(name, self.def, row);
+        let of_name = |name| !of_marks || engine::is_named(name, self.def, row);
         of_threads && self.process.is_none_or(of_process) && self.frames_of.is_none_or(of_name)
     }
 

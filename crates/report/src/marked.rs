@@ -4,16 +4,9 @@ use crate::frames::Slowest;
 use crate::grid::Column;
 use crate::page::Page;
 use crate::words::{ms, plain, share, short};
-use engine::{EngineError, Session};
-use model::{TableDef, Value, tables};
+use engine::{EngineError, Session, is_named};
+use model::{Value, tables};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Whether a row of a table of marks is of a name, or of one that begins so where that ends in `*`: programs number their
-/// frames.
-pub fn is_named(name: &str, def: &TableDef, row: &[Value]) -> bool {
-    let fits = |of: &str| name.strip_suffix('*').map_or(of == name, |begin| of.starts_with(begin));
-    matches!(def.col("name").and_then(|at| row.get(at)), Some(Value::Text(of)) if fits(of))
-}
 
 /// What a thread's stretches sum to.
 #[derive(Default)]

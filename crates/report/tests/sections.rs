@@ -3,17 +3,20 @@
 
 mod support;
 
+use engine::Slow;
 use report::{Options, SECTIONS, Sections};
 use std::path::Path;
 
-/// What a report says more with a section than without; a line `section NAME` says which, `process NAME` of whom.
+/// What a report says more with a section than without; a line `section NAME` says which, `process NAME` of whom,
+/// `frames NAME` which marks are frames.
 fn told(block: &str) -> String {
-    let (about, drawn): (Vec<&str>, Vec<&str>) =
-        block.lines().partition(|l| l.starts_with("section ") || l.starts_with("process "));
+    let says = ["section ", "process ", "frames "];
+    let (about, drawn): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| says.iter().any(|w| l.starts_with(w)));
     let word = |of: &str| about.iter().find_map(|l| l.strip_prefix(of)).map(str::to_owned);
     let section = word("section ").expect("a section");
     assert!(SECTIONS.iter().any(|s| s.id == section), "{section} is no section");
     let session = support::drawn(&drawn.join("\n"), |_, _| ());
+    let session = session.slow(Slow { marked: word("frames "), ..Slow::default() });
     let text = |names: Vec<String>| {
         let options = Options {
             process: word("process "),
@@ -63,7 +66,7 @@ fn a_section_stands_alone_or_beside_others_the_shortest_first() {
     assert!(!text(Sections::Named(Vec::new())).contains("\nMigrations"));
     // Each section's length, in the order in which they stand.
     let after = all.split("\nCPUs that ran at once").nth(1).expect("sections");
-    let parts: Vec<&str> = after.split("\n\n").skip(1).take_while(|part| !part.starts_with("What this")).collect();
+    let parts: Vec<&str> = after.split("\n\n").skip(1).take_while(|part| !part.starts_with("Next\n")).collect();
     let lines = |part: &&str| part.lines().filter(|l| !l.starts_with("  ---")).count();
     let lengths: Vec<usize> = parts.iter().map(lines).collect();
     assert!(parts.len() > 3 && lengths.is_sorted(), "{lengths:?}\n{after}");

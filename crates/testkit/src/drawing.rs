@@ -23,7 +23,7 @@
 //! | `migrate` | `A@1`: A is moved to the run queue of CPU 1 |
 //! | `charge` | `A=3`: the kernel charges A 3 ms |
 //! | `exec` | `A=3`: the switch in which A leaves says that it was charged 3 ms in its whole life |
-//! | `mark` | `A(`, `A)`: A marks a stretch, named as A is, that begins or ends here; `A`: a moment |
+//! | `mark` | `A(`, `A)`: A marks a stretch, named as A is, that begins or ends here; `A`: a moment; `B(=1`: named as the first letter is |
 //! | `cstate` | `2@1`: CPU 1 enters idle state 2; `-@1`: it leaves it |
 //! | `freq` | `=2@1`: the frequency of CPU 1 is 2 GHz from here on |
 //! | `prio` | `A=98`: from here on, switches and wakings tell A's dynamic priority as 98; 120 where no row says so |
@@ -309,7 +309,8 @@ impl Pen {
                     Some(')') => MarkEdge::End,
                     _ => MarkEdge::Instant,
                 };
-                let mark = Mark { tid, pid: Pid::UNKNOWN, track: 0, name: name(tid), edge };
+                let name = if number > 0 { NameId(u32::try_from(number).unwrap()) } else { name(tid) };
+                let mark = Mark { tid, pid: Pid::UNKNOWN, track: 0, name, edge };
                 self.push_of(tid, Phase::After, at, here, What::Mark(mark));
             }
             "prio" => self.prios.push((column, tid, number.try_into().unwrap())),

@@ -12,12 +12,15 @@
 //!   CPU 0   │ C       │ B   │ B   │ D    │ A                beside them, and says what each was: beside whom, behind whom.
 //! ```
 
+mod causes;
 mod last_ran;
 mod pieces;
 mod sums;
 mod walk;
 
+pub use causes::{Cause, Causes};
 pub use last_ran::LastRan;
-pub use pieces::{Beside, Piece, Pieces};
+pub use pieces::{Beside, Piece, Pieces, Window};
 pub use sums::Sums;
+pub(crate) use sums::column;
 pub use walk::{End, Walk};

@@ -5,6 +5,34 @@ use model::{
     CoreType, CpuId, CpuState, CpuStretch, Move, Ns, PowerChange, Reason, Rows, Span, ThreadKey, ThreadState,
     ThreadStretch, Tid, Value,
 };
+use std::collections::VecDeque;
+
+/// A part of the time to whose end there is a path.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// When.
+    pub span: Span,
+    /// What of its path is at hand, in order of time; the first may begin before. More may come with [`Beside::path`].
+    pub path: VecDeque<ThreadStretch>,
+    /// On whose run queue the first is by now, where it was moved there.
+    queue: Option<CpuId>,
+}
+
+impl Window {
+    /// With what is at hand of its path.
+    #[must_use]
+    pub fn new(span: Span, path: VecDeque<ThreadStretch>) -> Self {
+        Self { span, path, queue: None }
+    }
+
+    /// The first of its path is ready since before the window: whose run queue it is on must be known when that opens.
+    fn moved(&mut self, moved: &Move) {
+        let first = self.path.front().filter(|s| s.state == ThreadState::Ready && s.thread == moved.thread);
+        if first.is_some_and(|s| s.span.start <= moved.at) {
+            self.queue = Some(moved.to);
+        }
+    }
+}
 
 /// The path and what happened beside it, each kind in order of time; all kinds up to the same time.
 #[derive(Clone, Copy, Default)]
@@ -61,10 +89,18 @@ impl Piece {
         matches!(self.queue, Some((CpuState::Idle, _)))
     }
 
+    /// Ready: who ran on the CPU of its run queue; unknown where nobody can say, or nobody did.
+    #[must_use]
+    pub fn behind(&self) -> ThreadKey {
+        match self.queue {
+            Some((CpuState::Busy, thread)) => thread,
+            _ => ThreadKey::UNKNOWN,
+        }
+    }
+
     /// A row of [`model::tables::CRITICAL_PATH`].
     pub fn row(&self, out: &mut dyn Rows) {
         let known = |thread: &ThreadKey| *thread != ThreadKey::UNKNOWN;
-        let behind = self.queue.filter(|(state, _)| *state == CpuState::Busy).map(|(_, thread)| thread);
         out.row(&[
             self.span.start.into(),
             self.span.end.into(),
@@ -75,7 +111,7 @@ impl Piece {
             self.core_type.map(CoreType::as_str).into(),
             self.sibling.map(CpuState::as_str).into(),
             self.khz.map(i64::from).into(),
-            behind.filter(known).map(|t| t.0).into(),
+            Some(self.behind()).filter(known).map(|t| t.0).into(),
             self.reason.word().into(),
             Some(self.waker).filter(known).map(|t| t.0).into(),
             Some(self.prio).filter(|p| *p != i16::MIN).map(i64::from).into(),
@@ -90,7 +126,8 @@ pub(super) fn tid(tid: Tid) -> Value {
 
 /// A fold over the path and what happened beside it, in order of time, to its pieces.
 pub struct Pieces {
-    span: Span,
+    /// The one that is open or opens next, and those after it.
+    windows: VecDeque<Window>,
     world: World,
     /// Who is on the path now, and on whose run queue it is, if it is ready.
     on_path: Option<(ThreadStretch, Option<CpuId>)>,
@@ -100,11 +137,17 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Before anything happened.
+    /// Before anything happened; the path of the whole span.
     #[must_use]
     pub fn new(context: &Context<'_>) -> Self {
-        let world = World::new(context);
-        Self { span: context.span, world, on_path: None, since: context.span.start, open: None }
+        Self::of(context, [Window::new(context.span, VecDeque::new())].into())
+    }
+
+    /// The paths of several windows, which come in order of time and do not overlap.
+    #[must_use]
+    pub fn of(context: &Context<'_>, windows: VecDeque<Window>) -> Self {
+        let since = windows.front().map_or(Ns::MAX, |w| w.span.start);
+        Self { windows, world: World::new(context), on_path: None, since, open: None }
     }
 
     /// Goes on; `each` gets the pieces that are over.
@@ -116,7 +159,10 @@ impl Pieces {
             let moved = moves.first().map_or(Ns::MAX, |m| m.at);
             let powered = power.first().map_or(Ns::MAX, |c| c.at);
             let now = on_path.min(cpu).min(moved).min(powered);
-            self.until(now, &mut each);
+            // Behind the last of what is at hand more may come before the end of a window.
+            if now < Ns::MAX {
+                self.until(now, &mut each);
+            }
             // Of one instant only this counts: who is moved as it becomes ready is ready first.
             if let (true, Some((first, rest))) = (on_path == now, path.split_first()) {
                 path = rest;
@@ -135,25 +181,45 @@ impl Pieces {
                 {
                     *queue = Some(first.to);
                 }
+                self.windows.iter_mut().skip(1).for_each(|w| w.moved(first));
             } else {
                 return;
             }
         }
     }
 
-    /// The span is over.
+    /// The windows are over.
     pub fn finish(mut self, mut each: impl FnMut(&Piece)) {
-        self.until(self.span.end, &mut each);
-        self.open.iter().for_each(each);
+        if let Some(end) = self.windows.back().map(|w| w.span.end) {
+            self.until(end, &mut each);
+        }
     }
 
-    /// Nothing changed until now.
+    /// Nothing changed until now but what is at hand of the path.
     fn until(&mut self, now: Ns, each: &mut impl FnMut(&Piece)) {
-        // Behind the last of what is at hand more may come before the end of the span.
-        if now == Ns::MAX {
-            return;
+        while let Some(window) = self.windows.front_mut() {
+            let end = window.span.end;
+            let next = window.path.front().map_or(Ns::MAX, |s| s.span.start);
+            let to = now.min(end).min(next.max(self.since));
+            let taken = if next <= now && next < end { window.path.pop_front() } else { None };
+            let queue = taken.and_then(|s| window.queue.take().or(s.cpu));
+            self.tell(to, each);
+            if let Some(stretch) = taken {
+                self.open.take().iter().for_each(&mut *each);
+                self.on_path = Some((stretch, queue));
+            } else if now < end {
+                return;
+            } else {
+                self.open.take().iter().for_each(&mut *each);
+                self.windows.pop_front();
+                self.on_path = None;
+                self.since = self.windows.front().map_or(Ns::MAX, |w| w.span.start);
+            }
         }
-        let to = now.min(self.span.end);
+    }
+
+    /// What was on the path until now.
+    fn tell(&mut self, to: Ns, each: &mut impl FnMut(&Piece)) {
         if let Some((stretch, queue)) = &self.on_path
             && self.since < to
         {

@@ -29,8 +29,8 @@ struct Sum {
     visits: i64,
 }
 
-/// Which of the columns of running time.
-fn column(core_type: Option<CoreType>) -> usize {
+/// Which of the columns of types of core, in tables that have one for each.
+pub(crate) fn column(core_type: Option<CoreType>) -> usize {
     match core_type {
         Some(CoreType::Performance) => 0,
         Some(CoreType::Middle) => 1,

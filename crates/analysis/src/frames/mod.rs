@@ -3,9 +3,11 @@
 //! No fold over stretches: a log's frames stand in its events, and are handed on one by one, since there are as many as the
 //! recording is long.
 
+mod slow;
 mod sums;
 mod times;
 
+pub use slow::{Marked, Picked, Picking, SlowFrames, Typical};
 pub use sums::FrameSums;
 
 use model::{Event, FramePart, NameId, Ns, Pid, Present, Span, Value, What};

@@ -4,7 +4,7 @@ use model::Ns;
 use std::collections::BTreeMap;
 
 /// How often each time occurred, in steps that widen where there are too many different ones.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Times {
     counts: BTreeMap<i64, u64>,
     /// A step is so many doublings of a nanosecond.

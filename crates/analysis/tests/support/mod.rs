@@ -10,8 +10,8 @@ use analysis::critical::{Beside, End, LastRan, Pieces, Sums, Walk};
 use analysis::{Batch, Begins, Context, Running};
 use ingest::{Limits, Opened};
 use model::{
-    Allowed, CpuId, CpuStretch, Event, Move, Ns, PowerChange, Rows, Span, Stacks, Table, ThreadStretch, Throttle, Tid,
-    Value, What, tables,
+    Allowed, CpuId, CpuStretch, Event, Mark, MarkEdge, Marked, Move, NameId, Ns, PowerChange, Rows, Span, Stacks,
+    Table, ThreadStretch, Throttle, Tid, Value, What, tables,
 };
 use std::collections::BTreeMap;
 use testkit::{Mode, Random, Replay, Rng};
@@ -28,6 +28,7 @@ pub struct Analysed {
     pub power: Vec<PowerChange>,
     pub allowed: Vec<Allowed>,
     pub throttles: Vec<Throttle>,
+    pub marks: Vec<Marked>,
     /// The first is number 1.
     pub names: Vec<Box<str>>,
     pub tables: BTreeMap<&'static str, Table>,
@@ -58,6 +59,7 @@ pub fn random(mode: Mode, seed: u64, steps: usize) -> Analysed {
     let mut batch = Random { mode, seed, steps }.batch();
     let mut rng = Rng(seed);
     add_power(&mut batch.events, &mut rng);
+    add_marks(&mut batch, &mut rng);
     let has_waking = !rng.one_in(3);
     let rules = Rules { has_waking, has_wakes: has_waking || rng.one_in(2), ..Rules::default() };
     let machine = if rng.one_in(4) { Machine::default() } else { testkit::machine(MACHINE) };
@@ -86,6 +88,19 @@ fn add_power(events: &mut Vec<Event>, rng: &mut Rng) {
     *events = events.iter().flat_map(|e| [Some(*e), power(e)]).flatten().collect();
 }
 
+/// Stretches that threads mark, told at the times of other events, by one of two names, of which one has two numbers.
+fn add_marks(batch: &mut model::Batch, rng: &mut Rng) {
+    let first = batch.names.len() as u32 + 1;
+    batch.names.extend(["region", "other", "region"].map(Box::from));
+    let mut mark = |event: &Event| {
+        let edge = [MarkEdge::Begin, MarkEdge::End, MarkEdge::End].into_iter().nth(rng.below(6))?;
+        let (tid, name) = (Tid(1 + rng.below(4) as i32), NameId(first + rng.below(3) as u32));
+        let mark = Mark { tid, pid: model::Pid::UNKNOWN, track: 0, name, edge };
+        Some(Event { current: Tid::UNKNOWN, what: What::Mark(mark), ..*event })
+    };
+    batch.events = batch.events.iter().flat_map(|e| [Some(*e), mark(e)]).flatten().collect();
+}
+
 /// `span`: a part of the recording, from the whole of it.
 pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: impl Fn(Span) -> Span) -> Analysed {
     let mut accountant = Accountant::new(rules);
@@ -104,7 +119,7 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let mut running = Running::start(&every, &context, names.clone());
     running.callchains(&Stacks { chains, names: names.clone() });
     let (mut threads, mut cpus, mut moves) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut power, mut allowed, mut throttles) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut power, mut allowed, mut throttles, mut marked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut stretches = collector.finish();
     let each = |steps: &account::Together<'_>| {
         let account::Together { threads: t, cpus: c, moves: m, marks, power: p, allowed: a, throttles: held, blocked } =
@@ -116,10 +131,11 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
         power.extend_from_slice(p);
         allowed.extend_from_slice(a);
         throttles.extend_from_slice(held);
+        marked.extend_from_slice(marks);
     };
     stretches.steps(each).unwrap();
     let tables = running.finish().into_iter().map(|t| (t.def.name, t)).collect();
-    Analysed { totals, machine, span, threads, cpus, moves, power, allowed, throttles, names, tables }
+    Analysed { totals, machine, span, threads, cpus, moves, power, allowed, throttles, marks: marked, names, tables }
 }
 
 /// The critical path to the end of a number's last life, or of who ran last, by itself and in sums.

@@ -1,12 +1,12 @@
 //! `corewise export`: a trace as another tool's file.
 
-use crate::args::{Global, range};
+use crate::args::Global;
 use crate::failure::{Failure, OK};
 use crate::output::{print, stdout};
+use crate::period::Period;
 use crate::progress::{Line, of_export};
 use clap::ValueEnum;
 use export::{EXPORTS, Exporter, Job, Options, Place, Shape};
-use model::Span;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ Examples:
   corewise export run.cw --to perfetto --range 1.5s..2s -o part.pftrace
   corewise export run.cw --to chrome -o - | gzip > run.json.gz
 
-Times of --range count from the start of the recording. With it, only stretches and events are written: sums are of the \
+Times of --range count from the start of the recording. Of a part, only stretches and events are written: sums are of the \
 whole recording. `corewise import` reads what --to perfetto wrote, and tells the same of it.";
 
 /// Write a trace as a file of another tool: Perfetto, Firefox Profiler, Chrome, Excel, csv, Parquet
@@ -36,9 +36,8 @@ pub struct Args {
     /// Replace what an earlier export left there
     #[arg(long)]
     force: bool,
-    /// Only this part, as 1.5s..2s, ..10s or 30s..
-    #[arg(long, value_name = "FROM..TO", value_parser = range)]
-    range: Option<Span>,
+    #[command(flatten)]
+    period: Period,
     /// Only this table (csv, xlsx, parquet); may be given again [default: all]
     #[arg(long = "table", value_name = "NAME")]
     tables: Vec<String>,
@@ -93,7 +92,8 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("{} has no tables with keys: leave out --no-names", exporter.id())));
     }
     let session = global.open(&args.trace)?;
-    let options = Options { tables: args.tables.clone(), span: args.range, redact: args.redact, names: !args.no_names };
+    let span = args.period.span(&session)?;
+    let options = Options { tables: args.tables.clone(), span, redact: args.redact, names: !args.no_names };
     let mut line = Line::new();
     let mut progress = |written| of_export(&mut line, written);
     let mut job = Job { session: &session, options: &options, progress: &mut progress };

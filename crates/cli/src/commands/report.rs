@@ -1,11 +1,12 @@
 //! `corewise report`: what a trace says, as text.
 
-use crate::args::Global;
+use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{create, print, stdout, width};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use engine::Session;
+use engine::{Session, Slow};
+use model::Ns;
 use report::{Options, SECTIONS, Sections, Sort};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ Examples:
   corewise report run.cw --html run.html
   corewise report frames.csv --process game.exe
   corewise report marks.pftrace --frames-of 'Frame *'
+  corewise report run.cw --frames-of frame --budget 16.7ms --sections slow_frames
   corewise report run.cw --format json | jq '.threads[] | {name, running_ns}'
 
 States: running (on a CPU), ready (could run, but did not), blocked (waited for something), unknown (events are missing, so \
@@ -51,6 +53,9 @@ pub struct Args {
     /// their threads did meanwhile
     #[arg(long, value_name = "NAME")]
     frames_of: Option<String>,
+    /// What a frame may take, as 16.7ms: why the slowest that took longer did [default: the median of their times]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    budget: Option<std::time::Duration>,
     /// For people or for scripts
     #[arg(long, default_value = "text")]
     format: Form,
@@ -104,6 +109,8 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if args.redact {
         session.redact();
     }
+    let budget = args.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
+    let session = session.slow(Slow { marked: args.frames_of.clone(), budget, ..Slow::default() });
     let options = Options {
         top: args.top,
         process: args.process.clone(),

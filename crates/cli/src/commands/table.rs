@@ -1,11 +1,13 @@
 //! `corewise table`: one table, for people or other tools.
 
-use crate::args::{Global, range};
+use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{create, stdout};
+use crate::period::Period;
 use clap::ValueEnum;
-use engine::{Asked, Format, Session};
-use model::{Span, Tid};
+use clap::builder::RangedU64ValueParser;
+use engine::{Asked, Format, Session, Slow};
+use model::{Ns, Tid};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -15,6 +17,8 @@ Examples:
   corewise table run.cw threads --format csv -o threads.csv
   corewise table run.cw concurrency --range 1.5s..2s
   corewise table run.cw critical_by_thread --thread 4321 --range 1.5s..1.516s
+  corewise table run.cw slow_frames --frames-of frame --budget 16.7ms
+  corewise table run.cw ready_wait --mark 'frame#120' --process game
   corewise table frames.csv frames --format csv
   corewise table perf.data thread_state --format parquet -o states.parquet
 
@@ -33,15 +37,28 @@ pub struct Args {
     /// Which table
     #[arg(value_name = "NAME")]
     name: String,
-    /// Only this part of the recording, as 1.5s..2s, ..10s or 30s..
-    #[arg(long, value_name = "FROM..TO", value_parser = range)]
-    range: Option<Span>,
+    #[command(flatten)]
+    period: Period,
+    /// Only rows of one process, by number or by name; or of threads of this name
+    #[arg(short, long, value_name = "NAME|PID")]
+    process: Option<String>,
     /// Leave out the names beside keys of threads (thread_name, waker_name, …)
     #[arg(long)]
     no_names: bool,
-    /// Whose end critical_path and critical_by_thread lead to: the last life of this number that began in that time or before
+    /// Whose end critical_path, critical_by_thread and slow_frames lead to: the last life of this number that began in that time
+    /// or before
     #[arg(long, value_name = "TID")]
     thread: Option<i32>,
+    /// Of slow_frames: frames are the stretches that a program marked so, or that begin so with * at the end [default: those of
+    /// the frame log]
+    #[arg(long, value_name = "NAME")]
+    frames_of: Option<String>,
+    /// Of slow_frames: what a frame may take, as 16.7ms [default: the median of their times]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    budget: Option<std::time::Duration>,
+    /// Of slow_frames: tell so many of the slowest
+    #[arg(long, value_name = "N", default_value_t = Slow::default().most, value_parser = RangedU64ValueParser::<usize>::new().range(1..=Slow::MOST as u64))]
+    slowest: usize,
     /// In which form
     #[arg(long, default_value = "md")]
     format: Form,
@@ -56,6 +73,13 @@ enum Form {
     Csv,
     Json,
     Parquet,
+}
+
+impl Args {
+    fn slow(&self) -> Slow {
+        let budget = self.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
+        Slow { marked: self.frames_of.clone(), budget, most: self.slowest }
+    }
 }
 
 impl From<Form> for Format {
@@ -80,14 +104,20 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let mut session = global.open(&args.trace)?;
     let def = session.definition(&args.name)?;
     if let Some(tid) = args.thread {
-        if !Session::is_critical(def) {
-            let why =
-                "--thread says whose end the critical path leads to: critical_path and critical_by_thread take it";
+        if !Session::is_critical(def) && !Session::is_of_slow_frames(def) {
+            let why = "--thread says whose end the critical path leads to: critical_path, critical_by_thread and slow_frames take it";
             return Err(Failure::usage(format!("{why}, {} does not", def.name)));
         }
         session = session.ending_with(Tid(tid));
     }
-    let asked = Asked { table: &args.name, span: args.range, names: !args.no_names };
+    if Session::is_of_slow_frames(def) {
+        session = session.slow(args.slow());
+    } else if args.frames_of.is_some() || args.budget.is_some() {
+        let why = "--frames-of and --budget say which frames are slow: slow_frames takes them";
+        return Err(Failure::usage(format!("{why}, {} does not", def.name)));
+    }
+    let span = args.period.span(&session)?;
+    let asked = Asked { table: &args.name, span, process: args.process.as_deref(), names: !args.no_names };
     match &args.output {
         None => {
             let mut out = stdout()?;

@@ -10,15 +10,19 @@ mod marks;
 mod moves;
 mod named;
 mod power;
+mod regions;
+mod slow_frames;
 mod smt;
 mod wait;
 
 pub use critical::{CRITICAL_BY_THREAD, CRITICAL_PATH};
 pub use frames::{FRAME_SUMS, FRAMES};
 pub use marks::{MARK_STRETCHES, MARKS};
-pub use moves::{IDLE_PERIODS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
+pub use moves::{IDLE_PERIODS, IDLE_WAKEUPS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
 pub use named::named;
 pub use power::{FREQUENCY_RESIDENCY, IDLE_RESIDENCY, THREAD_BY_FREQUENCY};
+pub use regions::PARALLEL_REGIONS;
+pub use slow_frames::SLOW_FRAMES;
 pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION};
 
 use crate::table::{Col, Kind, TableDef};
@@ -228,6 +232,7 @@ pub const ALL: &[&TableDef] = &[
     &PRIORITY_RESIDENCY,
     &WAKERS,
     &IDLE_PERIODS,
+    &IDLE_WAKEUPS,
     &IDLE_RESIDENCY,
     &FREQUENCY_RESIDENCY,
     &THREAD_BY_FREQUENCY,
@@ -240,7 +245,9 @@ pub const ALL: &[&TableDef] = &[
     &MARKS,
     &CRITICAL_BY_THREAD,
     &CRITICAL_PATH,
+    &SLOW_FRAMES,
     &MARK_STRETCHES,
+    &PARALLEL_REGIONS,
     &FRAME_SUMS,
     &FRAMES,
     &LOSS,

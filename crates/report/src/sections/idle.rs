@@ -4,14 +4,18 @@ use super::Section;
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Seen, add};
+use crate::seen::{Seen, Top, add, of};
 use crate::words::{TIE, grouped, ms, percent, share, time};
 use engine::EngineError;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-pub const SECTION: Section =
-    Section { id: "idle", about: "how long CPUs were idle at a stretch, by length", tables: &["idle_periods"], write };
+pub const SECTION: Section = Section {
+    id: "idle",
+    about: "how long CPUs were idle at a stretch, by length, and what ended that",
+    tables: &["idle_periods", "idle_wakeups"],
+    write,
+};
 
 /// Idle periods of lengths in a row of four powers of two.
 #[derive(Default)]
@@ -73,6 +77,44 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
             rows.iter().for_each(|(_, l)| column.push(ms(l.by_type.get(word).copied().unwrap_or(0))));
             columns.push(column);
         }
+    }
+    page.grid(columns, 0);
+    ends(page, seen)
+}
+
+const NOT_SEEN: &str = "not seen";
+
+/// What ended them, of all CPUs; where that was never seen there is nothing to say.
+fn ends(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+    let mut by: BTreeMap<(String, String), (i64, i64)> = BTreeMap::new();
+    seen.each("idle_wakeups", |row| {
+        let who = row.int("waker").map(|key| seen.name(Some(key))).unwrap_or_default();
+        let cause = match row.text("cause") {
+            "thread" => "woken by a thread",
+            "interrupt" => "woken by an interrupt",
+            "untold" => "woken, not told by whom",
+            "new" => "a new thread",
+            "pulled" => "taken from another CPU",
+            "requeued" => "ready on this CPU",
+            "cut" => NOT_SEEN,
+            cause => cause,
+        };
+        let (periods, idle) = by.entry((cause.to_owned(), who)).or_default();
+        add(periods, row.sum("periods"));
+        add(idle, row.sum("idle_ns"));
+    })?;
+    if by.keys().all(|(cause, _)| cause == NOT_SEEN) {
+        return Ok(());
+    }
+    let mut top = Top::new(seen.top);
+    by.into_iter().for_each(|(end, sums)| top.push(sums.0, (end, sums)));
+    let count = top.count;
+    let rows = top.finish();
+    page.words(&format!("What ended them: {}", of(rows.len(), count, "cause")));
+    let mut columns = vec![Column::words("what", 0), Column::words("by", 0)];
+    columns.extend(["periods", "idle ms", "mean ms"].map(|head| Column::numbers(head, 0)));
+    for ((cause, who), (periods, idle)) in rows {
+        push(&mut columns, [cause, who, grouped(periods), ms(idle), ms(idle / periods.max(1))]);
     }
     page.grid(columns, 0);
     Ok(())

@@ -5,6 +5,7 @@ mod idle;
 mod marks;
 mod migrations;
 mod placement;
+mod slow_frames;
 mod smt;
 mod switch_causes;
 mod waiting;
@@ -53,6 +54,7 @@ pub const SECTIONS: &[Section] = &[
     migrations::SECTION,
     idle::SECTION,
     marks::SECTION,
+    slow_frames::SECTION,
 ];
 
 /// The sections that a report has.
@@ -68,14 +70,18 @@ impl Chosen {
         let at_hand = |section: &&Section| {
             section.tables.iter().all(|table| session.definition(table).is_ok_and(|def| session.is_at_hand(def)))
         };
-        let all = SECTIONS.iter();
+        let tells = |section: &&Section| {
+            section.tables.iter().any(|table| session.definition(table).is_ok_and(|def| session.may_have_rows(def)))
+        };
+        let all = SECTIONS.iter().filter(tells);
+        let many = all.clone().count();
         let sections: Vec<&Section> = match wanted {
             Sections::All => all.collect(),
             Sections::Named(names) => all.filter(|s| names.iter().any(|n| n == s.id)).collect(),
             Sections::Quick if session.summary().events <= QUICK => all.collect(),
             Sections::Quick => all.filter(at_hand).collect(),
         };
-        Self { left_out: *wanted == Sections::Quick && sections.len() < SECTIONS.len(), sections }
+        Self { left_out: *wanted == Sections::Quick && sections.len() < many, sections }
     }
 
     /// The tables that they read.

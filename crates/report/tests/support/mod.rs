@@ -30,10 +30,19 @@ impl Source for Drawn {
     }
 }
 
+/// Some events as a source.
+pub fn source_of(batch: Batch) -> Box<dyn Source> {
+    Box::new(Drawn { facts: Facts::default(), batch })
+}
+
+/// With a machine that is drawn.
+pub fn options(machine: &str) -> PassOptions {
+    PassOptions { machine: Some(testkit::machine(machine)), ..PassOptions::default() }
+}
+
 /// A session of some events on a machine that is drawn.
 pub fn of_events(batch: Batch, machine: &str) -> Session {
-    let options = PassOptions { machine: Some(testkit::machine(machine)), ..PassOptions::default() };
-    Session::of_source(Box::new(Drawn { facts: Facts::default(), batch }), options).expect("a trace")
+    Session::of_source(source_of(batch), options(machine)).expect("a trace")
 }
 
 /// A session of what is drawn; `change` may change it before.

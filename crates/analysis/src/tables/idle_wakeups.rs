@@ -1,0 +1,133 @@
+//! What ended the idle periods of CPUs.
+
+use crate::by_thread::ByThread;
+use crate::{Analysis, Begins, Context, World};
+use model::{CoreType, CpuId, CpuState, CpuStretch, Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Value};
+use std::collections::BTreeMap;
+use topology::Machine;
+
+/// What made a CPU leave idle, in the order of the rows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Cause {
+    Thread,
+    Interrupt,
+    Untold,
+    New,
+    Pulled,
+    Requeued,
+    Unknown,
+    Cut,
+}
+
+impl Cause {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Thread => "thread",
+            Self::Interrupt => "interrupt",
+            Self::Untold => "untold",
+            Self::New => "new",
+            Self::Pulled => "pulled",
+            Self::Requeued => "requeued",
+            Self::Unknown => "unknown",
+            Self::Cut => "cut",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    periods: i64,
+    elsewhere: i64,
+    idle: Ns,
+}
+
+#[derive(Clone, Default)]
+struct Idle {
+    /// For how long it has been idle, while it is.
+    open: Option<Ns>,
+    by: BTreeMap<(Cause, ThreadKey), Sums>,
+}
+
+pub(crate) struct IdleWakeups {
+    machine: Machine,
+    /// By the number of the CPU.
+    cpus: Vec<Idle>,
+    /// Each thread's last stretch.
+    threads: ByThread<Option<ThreadStretch>>,
+}
+
+/// Why a thread that came to run here was ready until then, by whom, and whether on the run queue of another CPU.
+fn cause(ready: Option<&ThreadStretch>, here: CpuId) -> (Cause, ThreadKey, bool) {
+    let Some(ready) = ready else { return (Cause::Unknown, ThreadKey::UNKNOWN, false) };
+    let elsewhere = ready.cpu.is_some_and(|queue| queue != here);
+    let (cause, waker) = match (ready.reason, ready.waker_thread) {
+        (Reason::New, waker) => (Cause::New, waker),
+        (Reason::Woken | Reason::WokenBefore, ThreadKey::IDLE) => (Cause::Interrupt, ThreadKey::UNKNOWN),
+        (Reason::Woken | Reason::WokenBefore, ThreadKey::UNKNOWN) => (Cause::Untold, ThreadKey::UNKNOWN),
+        (Reason::Woken | Reason::WokenBefore, waker) => (Cause::Thread, waker),
+        (Reason::Preempted | Reason::Yielded, _) if elsewhere => (Cause::Pulled, ThreadKey::UNKNOWN),
+        (Reason::Preempted | Reason::Yielded, _) => (Cause::Requeued, ThreadKey::UNKNOWN),
+        _ => (Cause::Unknown, ThreadKey::UNKNOWN),
+    };
+    (cause, waker, elsewhere)
+}
+
+impl Idle {
+    fn close(&mut self, (cause, waker, elsewhere): (Cause, ThreadKey, bool)) {
+        let Some(time) = self.open.take() else { return };
+        let sums = self.by.entry((cause, waker)).or_default();
+        sums.periods += 1;
+        sums.elsewhere += i64::from(elsewhere);
+        sums.idle = sums.idle + time;
+    }
+}
+
+const CUT: (Cause, ThreadKey, bool) = (Cause::Cut, ThreadKey::UNKNOWN, false);
+
+impl Analysis for IdleWakeups {
+    fn new(context: &Context<'_>) -> Self {
+        Self { machine: context.machine.clone(), cpus: Vec::new(), threads: ByThread::new() }
+    }
+
+    fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
+        *self.threads.of(stretch.thread) = Some(*stretch);
+    }
+
+    fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
+        let at = stretch.cpu.0 as usize;
+        if at >= self.cpus.len() {
+            self.cpus.resize(at + 1, Idle::default());
+        }
+        let cpu = &mut self.cpus[at];
+        if cpu.open.is_some() {
+            // The thread's own stretch comes behind its CPU's: the one that it has is the one until now.
+            let before = self.threads.get(stretch.thread).and_then(Option::as_ref);
+            let ready = before.filter(|s| s.state == ThreadState::Ready && s.span.end == world.now);
+            cpu.close(if stretch.state == CpuState::Busy { cause(ready, stretch.cpu) } else { CUT });
+        }
+        if stretch.state == CpuState::Idle {
+            cpu.open = Some(stretch.span.len());
+        }
+    }
+
+    fn finish(&mut self, _: &World, out: &mut dyn Rows) {
+        for (number, cpu) in (0u32..).zip(&mut self.cpus) {
+            cpu.close(CUT);
+            let core_type = match self.machine.cpu(CpuId(number)) {
+                Some(_) => self.machine.core_type(CpuId(number)),
+                None => CoreType::Uniform,
+            };
+            for ((cause, waker), sums) in &cpu.by {
+                out.row(&[
+                    i64::from(number).into(),
+                    core_type.as_str().into(),
+                    cause.word().into(),
+                    if *waker == ThreadKey::UNKNOWN { Value::Null } else { waker.0.into() },
+                    sums.periods.into(),
+                    sums.elsewhere.into(),
+                    sums.idle.into(),
+                ]);
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Parallel regions: what several threads marked alike at one time, and who waited for the last of them.
+
+use crate::critical::column;
+use crate::{Analysis, Begins, Context, World};
+use model::{CpuState, CpuStretch, MarkEdge, Marked, NameId, Ns, Pid, Rows, ThreadKey, Value};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Time of cores that idle, by type in the order of the columns, and at last that of cores of which nobody can say.
+type Area = [Ns; 6];
+
+/// The place of the last.
+const UNKNOWN: usize = 5;
+
+/// For how long in all cores have idled.
+#[derive(Default)]
+struct IdleCores {
+    /// How many do now.
+    now: [i64; 6],
+    since: Ns,
+    area: Area,
+}
+
+impl IdleCores {
+    fn new(world: &World) -> Self {
+        let mut idle = Self { since: world.now, ..Self::default() };
+        idle.now[UNKNOWN] = world.cores.len() as i64;
+        idle
+    }
+
+    fn read(&mut self, now: Ns) -> Area {
+        let time = now - self.since;
+        for (area, cores) in self.area.iter_mut().zip(self.now) {
+            *area = *area + Ns(time.0.saturating_mul(cores));
+        }
+        self.since = now;
+        self.area
+    }
+
+    /// What a CPU does from now on; `world` is as it was until now.
+    fn cpu(&mut self, stretch: &CpuStretch, world: &World) {
+        let Some(place) = world.place(stretch.cpu) else { return };
+        self.read(world.now);
+        let (cpu, core) = (&world.cpus[place], &world.cores[world.cpus[place].core]);
+        let counts = |busy: usize, unknown: usize| match (unknown, busy) {
+            (0, 0) => Some(column(Some(cpu.core_type))),
+            (0, _) => None,
+            _ => Some(UNKNOWN),
+        };
+        let of = |state: CpuState, is: CpuState| usize::from(state == is);
+        let before = counts(core.busy, core.unknown);
+        let busy = core.busy + of(stretch.state, CpuState::Busy) - of(cpu.state, CpuState::Busy);
+        let unknown = core.unknown + of(stretch.state, CpuState::Unknown) - of(cpu.state, CpuState::Unknown);
+        before.into_iter().for_each(|at| self.now[at] -= 1);
+        counts(busy, unknown).into_iter().for_each(|at| self.now[at] += 1);
+    }
+}
+
+/// A thread, or a track of none.
+type Worker = (ThreadKey, i64);
+
+/// A worker's part of a region.
+#[derive(Default)]
+struct Part {
+    /// Stretches that are open, one within the other.
+    depth: usize,
+    since: Ns,
+    /// Stretches that are over, and how long they took.
+    stretches: i64,
+    worked: Ns,
+    arrived: Ns,
+    /// How cores had idled by then.
+    idle: Area,
+}
+
+struct Region {
+    start: Ns,
+    /// Its begin was seen.
+    whole: bool,
+    /// Workers that have a stretch open.
+    open: usize,
+    parts: BTreeMap<Worker, Part>,
+}
+
+/// A region that is over.
+struct Over {
+    pid: Pid,
+    name: NameId,
+    start: Ns,
+    end: Ns,
+    parts: Vec<Part>,
+    idle: Area,
+}
+
+impl Over {
+    fn row(&self, world: &World) -> Vec<Value> {
+        let first = self.parts.iter().map(|p| p.arrived).min().unwrap_or(self.end);
+        let waiting: Ns = self.parts.iter().map(|p| self.end - p.arrived).sum();
+        let by_first = self.parts.iter().min_by_key(|p| p.arrived).map_or(self.idle, |p| p.idle);
+        let [from, to] = self.recoverable(first);
+        let mut row = vec![
+            (self.pid != Pid::UNKNOWN).then_some(i64::from(self.pid.0)).into(),
+            world.name(self.name).into(),
+            self.start.into(),
+            self.end.into(),
+            Value::Int(self.parts.len() as i64),
+            self.parts.iter().map(|p| p.stretches).sum::<i64>().into(),
+            self.parts.iter().map(|p| p.worked).sum::<Ns>().into(),
+            first.into(),
+            (self.end - first).into(),
+            waiting.into(),
+        ];
+        row.extend(self.idle.iter().zip(by_first).map(|(all, before)| Value::from(*all - before)));
+        row.extend([from.into(), to.into(), self.slowest().into()]);
+        row
+    }
+
+    /// By how much sooner all would have been done had nobody waited: where all go equally fast, and where each stretch is as
+    /// much work as any other; the less one first.
+    fn recoverable(&self, first: Ns) -> [Ns; 2] {
+        let sooner = |rate: &dyn Fn(&Part) -> f64| {
+            let (mut all, mut left) = (0.0, 0.0);
+            for part in &self.parts {
+                all += rate(part);
+                left += rate(part) * (part.arrived - first).0 as f64;
+            }
+            Ns(((self.end - first).0 as f64 - left / all).round() as i64)
+        };
+        let alike = sooner(&|_| 1.0);
+        let by_stretches = sooner(&|part| part.stretches as f64 / part.worked.0.max(1) as f64);
+        [alike.min(by_stretches), alike.max(by_stretches)]
+    }
+
+    /// What all of it would take whoever is slowest: as long as all took, or as many stretches as there are, each of them as
+    /// long as with that one.
+    fn slowest(&self) -> Ns {
+        let worked: Ns = self.parts.iter().map(|p| p.worked).sum();
+        let stretches: i64 = self.parts.iter().map(|p| p.stretches).sum();
+        let of = |part: &Part| part.worked.0 as f64 / part.stretches.max(1) as f64;
+        let longest = self.parts.iter().map(of).fold(0.0, f64::max);
+        worked.max(Ns((longest * stretches as f64).round() as i64))
+    }
+}
+
+pub(crate) struct ParallelRegions {
+    idle: IdleCores,
+    /// The same text may come under several numbers: the first of each.
+    names: FxHashMap<Box<str>, NameId>,
+    /// The stretches that are open on each track, by name.
+    tracks: BTreeMap<(ThreadKey, Pid, i64), Vec<NameId>>,
+    regions: BTreeMap<(Pid, NameId), Region>,
+    over: Vec<Over>,
+}
+
+impl ParallelRegions {
+    fn begin(&mut self, (pid, name): (Pid, NameId), worker: Worker, begins: Begins, now: Ns) {
+        let new = || Region { start: now, whole: begins == Begins::Here, open: 0, parts: BTreeMap::new() };
+        let region = self.regions.entry((pid, name)).or_insert_with(new);
+        let part = region.parts.entry(worker).or_default();
+        if part.depth == 0 {
+            part.since = now;
+            region.open += 1;
+        }
+        part.depth += 1;
+    }
+
+    fn end(&mut self, (pid, name): (Pid, NameId), worker: Worker, now: Ns) {
+        let Some(region) = self.regions.get_mut(&(pid, name)) else { return };
+        let Some(part) = region.parts.get_mut(&worker).filter(|part| part.depth > 0) else { return };
+        part.depth -= 1;
+        if part.depth > 0 {
+            return;
+        }
+        part.stretches += 1;
+        part.worked = part.worked + (now - part.since);
+        part.arrived = now;
+        part.idle = self.idle.read(now);
+        region.open -= 1;
+        if region.open == 0 {
+            let Some(Region { start, whole, parts, .. }) = self.regions.remove(&(pid, name)) else { return };
+            if whole && parts.len() > 1 {
+                let parts = parts.into_values().collect();
+                self.over.push(Over { pid, name, start, end: now, parts, idle: self.idle.area });
+            }
+        }
+    }
+}
+
+impl Analysis for ParallelRegions {
+    fn new(context: &Context<'_>) -> Self {
+        Self {
+            idle: IdleCores::new(&World::new(context)),
+            names: FxHashMap::default(),
+            tracks: BTreeMap::new(),
+            regions: BTreeMap::new(),
+            over: Vec::new(),
+        }
+    }
+
+    fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
+        self.idle.cpu(stretch, world);
+    }
+
+    fn marked(&mut self, marked: &Marked, thread: ThreadKey, begins: Begins, world: &World) {
+        let mark = marked.mark;
+        let worker = (thread, if thread == ThreadKey::UNKNOWN { mark.track } else { 0 });
+        let track = (thread, mark.pid, mark.track);
+        match mark.edge {
+            MarkEdge::Begin => {
+                let Some(text) = world.name(mark.name) else { return };
+                let name = match self.names.get(text) {
+                    Some(name) => *name,
+                    None => *self.names.entry(text.into()).or_insert(mark.name),
+                };
+                self.tracks.entry(track).or_default().push(name);
+                self.begin((mark.pid, name), worker, begins, world.now);
+            }
+            MarkEdge::End => {
+                if let Some(name) = self.tracks.get_mut(&track).and_then(Vec::pop) {
+                    self.end((mark.pid, name), worker, world.now);
+                }
+            }
+            MarkEdge::Instant => {}
+        }
+    }
+
+    fn drain(&mut self, world: &World, out: &mut dyn Rows) {
+        self.over.drain(..).for_each(|over| out.row(&over.row(world)));
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        self.drain(world, out);
+    }
+}

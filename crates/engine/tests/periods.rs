@@ -1,0 +1,108 @@
+//! Parts of a recording by what was marked or which frame it was, and rows of one process.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
+
+#[path = "../../report/tests/support/mod.rs"]
+mod support;
+
+use engine::{Asked, PassOptions, Session, open_source};
+use model::{NameId, Ns, Pid, Span, What};
+use std::path::Path;
+use testkit::ms;
+
+fn span(from: i64, to: i64) -> Result<Span, String> {
+    Ok(Span::new(ms(from), ms(to)))
+}
+
+/// A marks twice, B once within A's first, and C is what B calls another; `A` and `B` are in a process, C is alone.
+const MARKED: &str = "
+    cpu0 U0  A A A A A A A A .
+    cpu1 U1  B B B B C C C C .
+    mark     A( B( B) . A) A( . A) .";
+
+fn by_mark(session: &Session, mark: &str) -> Result<Span, String> {
+    session.marked_span(mark).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_mark_is_the_time_of_one_stretch() {
+    let session = support::drawn(MARKED, |_, _| ());
+    assert_eq!(by_mark(&session, "B"), span(1, 2));
+    assert_eq!((by_mark(&session, "A#1"), by_mark(&session, "A#2")), (span(0, 4), span(5, 7)));
+    let which = "2 stretches of it are marked A: say which, from 'A#1' to 'A#2'";
+    for wrong in ["A", "A#3"] {
+        let why = by_mark(&session, wrong).unwrap_err();
+        assert!(why.contains(which) && why.contains("corewise table"), "{why}");
+    }
+    for wrong in ["Z", "Z#1", "A#0", "A#", "A#x", ""] {
+        let why = by_mark(&session, wrong).unwrap_err();
+        assert!(why.contains("there are A, B ("), "{why}");
+    }
+    let none = support::drawn("cpu0 U0 A A .", |_, _| ());
+    assert!(by_mark(&none, "A").unwrap_err().contains("it has no marks"));
+}
+
+/// A mark that is itself called `A#2` is that, and not the second one of A.
+#[test]
+fn a_name_may_hold_a_number() {
+    let session = support::drawn(MARKED, |_, batch| {
+        batch.names.push("A#2".into());
+        let name = NameId(batch.names.len() as u32);
+        for event in &mut batch.events {
+            if let What::Mark(mark) = &mut event.what
+                && mark.name == NameId(2)
+            {
+                mark.name = name;
+            }
+        }
+    });
+    assert_eq!(by_mark(&session, "A#2"), span(1, 2));
+    assert_eq!(by_mark(&session, "A#1"), span(0, 4));
+}
+
+/// MangoHud's first frame takes 20 ms; of PresentMon's log row 2 begins 20 ms after the first.
+#[test]
+fn a_frame_is_a_row_of_its_log() {
+    let open = |name: &str| {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures")).join(name);
+        Session::of_source(open_source(&path).unwrap(), PassOptions::default()).unwrap()
+    };
+    let log = open("present_mon/v1.csv");
+    assert_eq!(log.frame_span(2).unwrap(), Span::new(ms(20), ms(32)));
+    let why = log.frame_span(7).unwrap_err().to_string();
+    assert!(why.contains("no frame is row 7 of its log; the last one is 6"), "{why}");
+    let none = support::drawn(MARKED, |_, _| ()).frame_span(0).unwrap_err().to_string();
+    assert!(none.contains("it has no frame log; --mark"), "{none}");
+}
+
+/// A and B are process 1, of which A is the first thread; C is process 3, unless nobody tells.
+#[test]
+fn rows_of_a_process() {
+    let session = support::drawn(MARKED, |_, batch| {
+        let first = batch.events[0];
+        for (tid, pid) in [(1, 1), (2, 1), (3, 3)] {
+            let what = What::Name { tid: model::Tid(tid), pid: Pid(pid), name: NameId::NONE };
+            batch.events.insert(0, model::Event { at: Ns::ZERO, what, ..first });
+        }
+    });
+    let threads = |table: &str, process: &str| {
+        let (mut threads, asked) = (Vec::new(), Asked { process: Some(process), ..Asked::whole(table) });
+        let at = session.definition(table).unwrap().col("thread");
+        let read = asked.rows(&session, &mut |rows| {
+            threads.extend(rows.iter().map(|row| at.map(|at| row[at].clone())));
+            Ok(())
+        });
+        let keys = || threads.iter().map(|key| if let Some(model::Value::Int(v)) = key { *v } else { -1 }).collect();
+        read.map(|()| keys()).map_err(|e| e.to_string())
+    };
+    assert_eq!(threads("threads", "1"), Ok(vec![1, 2]));
+    assert_eq!(threads("threads", "A"), Ok(vec![1, 2]), "by the name of its first thread");
+    assert_eq!(threads("threads", "B"), Ok(vec![2]), "by a thread's name");
+    assert_eq!(threads("threads", "3"), Ok(vec![3]));
+    assert_eq!(threads("ready_wait", "A"), Ok(vec![1, 2]));
+    assert_eq!(threads("marks", "B"), Ok(vec![2]));
+    assert!(
+        threads("threads", "nobody").unwrap_err().contains("no thread of a process called nobody; `corewise table")
+    );
+    let why = threads("concurrency", "A").unwrap_err();
+    assert!(why.starts_with("concurrency tells nothing of single processes; of one there are threads, "), "{why}");
+}

@@ -1,0 +1,48 @@
+//! Why slow frames were slow.
+
+use super::columns::{END, START, THREAD, count, int, ns, text};
+use crate::table::{Col, Kind, TableDef};
+
+/// The slowest frames, cause by cause.
+pub const SLOW_FRAMES: TableDef = TableDef {
+    name: "slow_frames",
+    version: 1,
+    doc: "The slowest of the frames that took longer than their budget, and why: the critical path to the end of each (see the \
+          table critical_path), cause by cause, beside that of typical frames, the cause that took most more first. Frames are \
+          the stretches that a program marked (corewise table --frames-of NAME), else those of a frame log that was recorded \
+          beside the threads; they count if they began and ended within the time asked for. The budget is what --budget says, \
+          1/60 s say for a display of 60 Hz, since no source tells the display's rate; without it, the median frame time. Typical \
+          are those whose times are nearest the median, one of eight frames, nine at most. Ten frames are told (--slowest). \
+          The path leads to the end of the thread that marked the frame; of a frame of a process (of a log that does not tell it: of \
+          the program that the recording was made for) to that of its thread that ran last within the frame; --thread says \
+          another, and where nothing says whose, all of it is unknown. No rows where no frame took longer.",
+    key: &["rank", "cause", "core_type", "behind"],
+    cols: &[
+        count("rank", "1: the slowest."),
+        text("name", "What it is called: the mark, or the program of the log.").or_null(),
+        THREAD.or_null(),
+        START,
+        END,
+        ns("frame_ns", "The frame time; time_ns sums to it."),
+        ns("budget_ns", "What it might have taken."),
+        ns("over_ns", "By so much it took longer."),
+        text(
+            "cause",
+            "What happened on its path: running; running_beside_busy: running while a sibling was busy; ready: another ran on \
+             the CPU of its run queue, or nobody can say what did; wakeup_latency: ready while that CPU was idle; blocked; exited; \
+             unknown.",
+        ),
+        text("core_type", "Running: on cores of this type; null: nobody knows on which.").or_null(),
+        int("behind", "", "Ready: the thread (key) that ran instead; null: nobody can say.").or_null().of_thread(),
+        ns("time_ns", "For how long, in this frame."),
+        ns("typical_ns", "For how long in a typical frame, in the mean; sums to their mean time."),
+        ns("more_ns", "time_ns less typical_ns; sums to what the frame took longer than a typical one."),
+        Col::new(
+            "share",
+            Kind::Float,
+            "ratio",
+            "more_ns, of that sum; less than 0 where the cause took less than usual.",
+        )
+        .or_null(),
+    ],
+};
