@@ -76,6 +76,20 @@ fn variants_sequences_and_bit_fields_are_stepped_over() {
     assert_eq!((told.told(), told.troubles.0.len()), (expected.map(str::to_owned).to_vec(), 0), "{:?}", told.troubles);
 }
 
+/// perf keeps the kernel's flags. 1: interrupts were off, as in every waking; 9: in a hardware interrupt besides.
+#[test]
+fn who_was_interrupted_woke_nobody() {
+    let waking = r#"event { name = "sched:sched_waking"; id = 2; stream_id = 0; fields := struct { int32_t perf_tid;
+        uint8_t common_flags; string comm; int32_t pid; int32_t prio; int32_t target_cpu; } align(8); };"#;
+    let woken = |flags: u8| {
+        let numbers = [7_i32, 120, 1].map(i32::to_le_bytes).concat();
+        [&5_i32.to_le_bytes()[..], &[flags], b"t7\0", &numbers].concat()
+    };
+    let packet = Packet::default().event(2, 10, &woken(1)).event(2, 20, &woken(9));
+    let told = read(&trace(&(usual() + waking), &[packet])).unwrap().told();
+    assert_eq!(told, ["0 cpu0 Waking t7:7 for Some(1) by 5", "10 cpu0 Waking t7:7 for Some(1) by 0"]);
+}
+
 #[test]
 fn what_cannot_be_read_is_told_and_the_next_packet_is_read() {
     let packet = |n: u64| Packet { sequence: n, ..Packet::default() }.event(1, 100 * n, &switch(0, 0, 7));

@@ -2,11 +2,12 @@
 
 use super::compile::Found;
 use super::program::{Slot, text};
-use crate::tracepoint::{Names, States};
+use crate::tracepoint::{Names, States, waker};
 use model::{Batch, CpuId, IrqKind, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
 
 /// Fields of events and contexts that anything is made of.
 const FIELDS: &[&str] = &[
+    "common_flags",
     "prev_comm",
     "prev_tid",
     "prev_pid",
@@ -96,6 +97,8 @@ pub(super) enum Kind {
         tid: Slot,
         prio: Slot,
         target: Option<Slot>,
+        /// perf keeps the kernel's `common_flags`.
+        flags: Option<Slot>,
         nice: i64,
     },
     Migrate {
@@ -153,7 +156,15 @@ impl Kind {
         let tid = || f("tid").or_else(|| f("pid"));
         let wake = |kind| {
             let target = f("target_cpu").or_else(|| f("cpu"));
-            Some(Self::Wake { kind, comm: f("comm")?, tid: tid()?, prio: f("prio")?, target, nice })
+            Some(Self::Wake {
+                kind,
+                comm: f("comm")?,
+                tid: tid()?,
+                prio: f("prio")?,
+                target,
+                flags: f("common_flags"),
+                nice,
+            })
         };
         let irq = |kind, begins, number: &str, name| Some(Self::Irq { kind, begins, number: f(number)?, name });
         match kernel_name(event) {
@@ -274,14 +285,14 @@ impl Record<'_> {
                     prev_exec: Ns::MIN,
                 })
             }
-            Kind::Wake { kind, comm, tid, prio, target, nice } => {
+            Kind::Wake { kind, comm, tid, prio, target, flags, nice } => {
                 let tid = self.tid(tid);
                 What::Wake(Wake {
                     tid,
                     name: self.comm(tid, comm, names, out),
                     kind,
                     target: target.map(|slot| self.cpu(slot)),
-                    waker: self.current,
+                    waker: waker(flags.map_or(0, |slot| self.value(slot)), self.current),
                     prio: self.prio(prio, nice),
                     stamp: self.at,
                 })

@@ -6,7 +6,8 @@
 //! 1970 where the tracer says so; `clock_offset_ns` in the facts takes that back.
 //!
 //! What the format cannot tell: a text of what `prev_state` means (the kernel's release does); which CPUs a thread may use;
-//! which CPUs the events of a perf recording of single threads leave out; where within a full packet events were discarded.
+//! which CPUs the events of a perf recording of single threads leave out; where within a full packet events were discarded;
+//! of LTTng, that a waking was made in a hardware interrupt.
 //!
 //! Our own reader: libbabeltrace2 is a C library that hands out an object for each field, and its text takes 20 times the CPU
 //! time of this (benches/ctf_repeat.py).
@@ -83,6 +84,7 @@ impl Importer for Ctf {
             cannot: &[
                 "which CPUs a thread may use",
                 "core types and siblings: name the machine with --machine",
+                "that a waking was made in a hardware interrupt, of LTTng: it is by the thread that was interrupted",
                 "where within a full packet events were discarded (the span is from its last events to the next packet)",
             ],
         }
