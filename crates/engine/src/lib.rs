@@ -8,6 +8,7 @@ mod error;
 mod filled;
 mod frames;
 mod import;
+mod machine;
 mod marked;
 mod names;
 mod pass;
@@ -26,6 +27,7 @@ pub use error::EngineError;
 pub use import::{Progress, Target, import};
 /// For who brings a source of its own.
 pub use ingest::{Condition, Facts, Fatal, Importer, Offer, Opened, OwnCost, Tells};
+pub use machine::{is_machine, machine_file};
 pub use marked::is_named;
 pub use names::Names;
 pub use pass::{Accounted, Infer, PassOptions, account, account_with};
@@ -35,4 +37,4 @@ pub use source::{FileSource, FolderSource, Identity, JoinedSource, Part, Source,
 pub use store::{Format, SourceFile, TableWriter, trace_id_of_recording};
 pub use summary::{LawRow, Summary, TroubleRow};
 /// The machine: read from the one that runs, from what the user names, and drawn.
-pub use topology::{BadMachine, Machine, draw, is_machine, live, machine_file};
+pub use topology::{BadMachine, Machine, draw, live};

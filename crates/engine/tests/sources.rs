@@ -1,7 +1,7 @@
 //! Sources as people have them: packed, in folders, several of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-use engine::{EngineError, JoinedSource, Part, PassOptions, Source, account, open_source};
+use engine::{EngineError, JoinedSource, Part, PassOptions, Source, account, is_machine, machine_file, open_source};
 use model::{Ns, ThreadState};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -52,6 +52,21 @@ impl Folder {
     }
 }
 
+/// An archive with links, each by what it is called and where it leads.
+fn tarred_with_links(files: &[(&str, &[u8])], links: &[(&str, &str)]) -> Vec<u8> {
+    let mut to = tar::Builder::new(Vec::new());
+    for (name, target) in links {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Symlink);
+        header.set_size(0);
+        to.append_link(&mut header, name, target).unwrap();
+    }
+    let mut all = to.into_inner().unwrap();
+    all.truncate(all.len() - 1024); // the two empty blocks at the end
+    all.extend(tarred(files));
+    all
+}
+
 /// Of each thread: its number and how long it ran.
 fn ran(source: &dyn Source) -> Vec<(i32, i64)> {
     let accounted = account(source, &PassOptions::default()).unwrap();
@@ -81,6 +96,38 @@ fn packed_files_tell_what_plain_ones_do() {
         let path = folder.file(name, &bytes);
         assert_eq!(ran(open_source(&path).unwrap().as_ref()), plain, "{name}");
     }
+}
+
+/// As `tar -C / -czf sys.tar.gz sys/devices/system/cpu` makes it. The kernel's tree tells a CPU's frequencies through a link.
+#[test]
+fn a_machine_may_be_an_archive_of_its_sysfs() {
+    let cpu = |name: &str| format!("board/sys/devices/system/cpu/{name}");
+    let names = ["present", "cpu1/cpu_capacity", "cpufreq/policy0/cpuinfo_max_freq", "cpu2/none"].map(cpu);
+    let bytes: [&[u8]; 4] = [b"0-2\n", b"512\n", b"2400000\n", b""];
+    let files: Vec<(&str, &[u8])> = names.iter().map(String::as_str).zip(bytes).collect();
+    let links =
+        [("cpu1/cpufreq", "../cpufreq/policy0"), ("cpu0", "/etc"), ("cpu2/cpufreq", "../../../../../../../etc")];
+    let links = links.map(|(name, to)| (cpu(name), to));
+    let links: Vec<(&str, &str)> = links.iter().map(|(name, to)| (name.as_str(), *to)).collect();
+    let (dir, tar) = (Folder::new(), tarred_with_links(&files, &links));
+    for (name, bytes) in [
+        ("sys.tar", tar.clone()),
+        ("sys.tar.gz", gzipped(&tar)),
+        ("sys.zip", zipped(&files)),
+        ("elf", b"\x7fELF".to_vec()),
+    ] {
+        let path = dir.file(name, &bytes);
+        assert_eq!(is_machine(&path), name != "elf", "{name}");
+        let Ok(machine) = machine_file(&path) else { continue };
+        let capacities: Vec<_> = machine.cpus.iter().map(|c| c.capacity).collect();
+        assert_eq!(capacities, [None, Some(512), None], "{name}");
+        let frequencies: Vec<_> = machine.cpus.iter().map(|c| c.max_khz).collect();
+        let linked = if name == "sys.zip" { None } else { Some(2_400_000) };
+        assert_eq!(frequencies, [None, linked, None], "{name}");
+    }
+    // A trace in an archive is one, whatever it lies in.
+    let trace = dir.file("trace.tar", &tarred(&[("a/sched.data", &recorded())]));
+    assert!(!is_machine(&trace));
 }
 
 #[test]

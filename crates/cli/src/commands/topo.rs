@@ -15,7 +15,7 @@ Examples:
   corewise topo --json | jq .class_names
 
 Machines are read from hwloc's XML, from lscpu (its summary, -e, -p, with or without -J), /proc/cpuinfo, a folder with a \
-sysfs tree, LISA's plat_info.yml, pepc's emulated machines, what --json printed, and TOML of your own. What a file is is told \
+sysfs tree or an archive of one (tar, zip, packed by gzip or zstd), LISA's plat_info.yml, pepc's emulated machines, what --json printed, and TOML of your own. What a file is is told \
 by its content. --machine takes the same; with both, --machine wins and what it displaces is told.
 
 Every fact says who told it. Which cores are fast and which are slow is judged from the kernel's CPU lists, capacities, CPPC \

@@ -75,6 +75,16 @@ pub fn open_source(path: &Path) -> Result<Box<dyn Source>, EngineError> {
     }
 }
 
+/// The folder that an archive holds; `None` where the path names no archive, or one that cannot be unpacked.
+pub(crate) fn unpacked_folder(path: &Path) -> Option<tempfile::TempDir> {
+    // A pipe would be waited on for ever.
+    let file = if path.is_file() { File::open(path).ok()? } else { return None };
+    match unpack::unpack(path, file).ok()? {
+        unpack::Unpacked::Folder(folder) => Some(folder),
+        unpack::Unpacked::File(_) => None,
+    }
+}
+
 /// A file's first bytes; it stands at its start again.
 fn head(mut file: &File, path: &Path) -> Result<Vec<u8>, EngineError> {
     let mut head = Vec::new();

@@ -123,7 +123,7 @@ fn copy(
                 let (path, good) = (path.display(), bound.written);
                 let advice = "what comes before can be had by unpacking it yourself";
                 return Err(EngineError::Other(format!(
-                    "{path}: damaged behind {good} unpacked bytes ({e}); {advice}"
+                    "{path}: damaged behind byte {good} of what is packed in it ({e}); {advice}"
                 )));
             }
         };
@@ -159,12 +159,13 @@ fn zip(path: &Path, file: File) -> Result<Unpacked, EngineError> {
     Ok(Unpacked::Folder(folder))
 }
 
-/// The regular files of an archive; links and devices are left out.
+/// The regular files of an archive, and links between them; devices are left out.
 fn tar(path: &Path, file: File) -> Result<TempDir, EngineError> {
     let size = file.metadata().map_err(EngineError::io(path))?.len();
     let bad = |e: std::io::Error| EngineError::Other(format!("{}: a damaged tar archive: {e}", path.display()));
     let folder = tempfile::tempdir().map_err(EngineError::temporary)?;
     let mut bound = Bound { path, written: 0 };
+    let mut links = Vec::new();
     let mut archive = tar::Archive::new(file);
     for entry in archive.entries().map_err(bad)?.take(MOST_FILES) {
         let mut entry = entry.map_err(bad)?;
@@ -174,9 +175,29 @@ fn tar(path: &Path, file: File) -> Result<TempDir, EngineError> {
         {
             let mut to = create(folder.path(), &name)?;
             copy(path, &mut entry, &mut to, &|| size, &mut bound)?;
+        } else if entry.header().entry_type().is_symlink()
+            && let (Some(name), Ok(Some(to))) = (inside(&name), entry.link_name())
+        {
+            links.push((name, to.into_owned()));
         }
     }
+    // Only now: no file of the archive is written through a link of it.
+    links.iter().for_each(|(name, to)| link(folder.path(), name, to));
     Ok(folder)
+}
+
+/// Makes a link as those of a sysfs tree are (`cpu0/cpufreq -> ../cpufreq/policy0`); none that leads out of the folder. What
+/// cannot be made is missing, as devices are.
+fn link(folder: &Path, name: &Path, to: &Path) {
+    let up = to.components().take_while(|part| *part == Component::ParentDir).count();
+    let down = to.components().skip(up).all(|part| matches!(part, Component::Normal(_)));
+    let at = name.parent().unwrap_or(Path::new(""));
+    // A folder that is none by itself, but another link, would be left by another way than the one counted here.
+    let real = || folder.canonicalize().ok().zip(folder.join(at).canonicalize().ok());
+    if down && up <= at.components().count() && real().is_some_and(|(root, there)| root.join(at) == there) {
+        #[cfg(unix)]
+        let _ = std::os::unix::fs::symlink(to, folder.join(name));
+    }
 }
 
 /// A name that stays inside the folder that it is unpacked to.

@@ -195,7 +195,13 @@ impl Kind {
 
 /// Bits of `common_flags` (`enum trace_flag_type` of the kernel): in a hardware interrupt, in one that cannot be masked. Not
 /// those of softirqs, which mostly run in the name of who raised them (a task that sends a packet to its own machine).
-const IN_INTERRUPT: i64 = 0x08 | 0x40;
+const IN_INTERRUPT: u64 = 0x08 | 0x40;
+
+/// Who woke, by a record's `common_flags` and the task that was current: whom an interrupt came upon woke nobody.
+#[inline]
+pub(crate) fn waker(flags: u64, current: Tid) -> Tid {
+    if flags & IN_INTERRUPT == 0 { current } else { Tid::IDLE }
+}
 
 /// Where a record was taken, as its source says.
 #[derive(Clone, Copy)]
@@ -281,7 +287,7 @@ impl Decoder {
                     name: comm(tid, *name, raw, order, names, out)?,
                     kind: *kind,
                     target: target.map(cpu).transpose()?,
-                    waker: if flags & IN_INTERRUPT == 0 { place.current } else { Tid::IDLE },
+                    waker: waker(flags as u64, place.current),
                     prio: int(*prio)? as i16,
                     stamp: place.at,
                 })

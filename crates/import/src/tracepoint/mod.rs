@@ -6,7 +6,7 @@ mod format;
 mod states;
 mod text;
 
-pub(crate) use decode::{Decoder, Names, Place};
+pub(crate) use decode::{Decoder, Names, Place, waker};
 pub(crate) use format::EventFormat;
 pub(crate) use ftrace::{BadPage, ByteOrder, Mark, PageLayout, marker};
 pub(crate) use states::States;

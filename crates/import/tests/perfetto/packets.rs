@@ -48,6 +48,26 @@ fn columns_tell_what_messages_tell() {
     );
 }
 
+/// Flags 1: interrupts were off, as in every waking; 9: in a hardware interrupt besides.
+#[test]
+fn who_was_interrupted_woke_nobody() {
+    let waking =
+        |at, flags| m().number(1, at).number(2, 11).number(5, flags).message(20, &m().number(2, 12).number(5, 1));
+    let columns = m()
+        .bytes(5, b"t12")
+        .packed(7, &[1030, 10])
+        .packed(8, &[12, 12])
+        .packed(9, &[1, 1])
+        .packed(10, &[0, 0])
+        .packed(11, &[0, 0])
+        .packed(12, &[9, 1]);
+    let mut content = events(&[switch(1000, 0, 0, 11), waking(1010, 1), waking(1020, 9)]);
+    content.0.extend_from_slice(&m().message(4, &columns).0);
+    let told = read(&trace(&[bundle(0, &content)])).unwrap().all();
+    let wakers: Vec<_> = told.iter().filter_map(|t| t.split_once(" by ").map(|(_, by)| by)).collect();
+    assert_eq!(wakers, ["11", "0", "0", "11"]);
+}
+
 #[test]
 fn columns_that_are_too_short_are_told_and_the_rest_is_read() {
     let columns =
@@ -130,7 +150,7 @@ fn kernel_events_of_another_clock_keep_their_durations() {
 #[test]
 fn atrace_marks_values_and_tracks() {
     let print = |at, text: &str| m().number(1, at).number(2, 42).message(3, &m().bytes(2, text.as_bytes()));
-    let lines = ["B|40|draw\n", "E|40\n", "C|40|fps|59\n", "S|40|a|b|7\n", "F|40|a|b|7\n", "hello"];
+    let lines = ["B|40|draw\n", "E|40\n", "C|40|fps|59\n", "S|40|a|b|7\n", "F|40|a|b|7\n", "hello", "C|40|load|0.5\n"];
     let prints: Vec<_> = lines.iter().zip(1_u64..).map(|(t, at)| print(at, t)).collect();
     let told = read(&trace(&[bundle(2, &events(&prints))])).unwrap().all();
     assert_eq!(
@@ -142,6 +162,7 @@ fn atrace_marks_values_and_tracks() {
             "3 cpu2 Begin \"a|b\" of -1 in 40 on track 7",
             "4 cpu2 End \"a|b\" of -1 in 40 on track 7",
             "5 cpu2 Instant \"hello\" of 42 in -1 on track 0",
+            "6 cpu2 load of 40 is 0.5",
         ]
     );
 }

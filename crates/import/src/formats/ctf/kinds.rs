@@ -2,11 +2,13 @@
 
 use super::compile::Found;
 use super::program::{Slot, text};
-use crate::tracepoint::{Names, States};
-use model::{Batch, CpuId, IrqKind, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use super::ust;
+use crate::tracepoint::{Names, States, waker};
+use model::{Batch, CpuId, IrqKind, Mark, MarkEdge, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
 
 /// Fields of events and contexts that anything is made of.
 const FIELDS: &[&str] = &[
+    "common_flags",
     "prev_comm",
     "prev_tid",
     "prev_pid",
@@ -39,13 +41,13 @@ const FIELDS: &[&str] = &[
     "name",
 ];
 /// What stands beside an event's own fields: LTTng's contexts, and what perf writes into each event.
-const BESIDE: &[&str] = &["tid", "pid", "procname"];
+const BESIDE: &[&str] = &["tid", "pid", "procname", "vtid", "vpid"];
 const OF_PERF: &[&str] = &["perf_tid", "perf_pid", "perf_cpu"];
 
 /// Whether a field of this part of an event of this name is read.
 pub(super) fn wants(event: &str, part: &str, field: &str) -> bool {
     match part {
-        "fields" => OF_PERF.contains(&field) || tells(event) && FIELDS.contains(&field),
+        "fields" => OF_PERF.contains(&field) || tells(event) && FIELDS.contains(&field) || ust::is_text(event, field),
         _ => BESIDE.contains(&field),
     }
 }
@@ -96,6 +98,8 @@ pub(super) enum Kind {
         tid: Slot,
         prio: Slot,
         target: Option<Slot>,
+        /// perf keeps the kernel's `common_flags`.
+        flags: Option<Slot>,
         nice: i64,
     },
     Migrate {
@@ -144,6 +148,13 @@ pub(super) enum Kind {
         pid: Slot,
         name: Option<Slot>,
     },
+    /// What a program marked: a text, or else the event's name.
+    Mark {
+        name: Box<str>,
+        text: Option<Slot>,
+        tid: Option<Slot>,
+        pid: Option<Slot>,
+    },
 }
 
 impl Kind {
@@ -153,7 +164,15 @@ impl Kind {
         let tid = || f("tid").or_else(|| f("pid"));
         let wake = |kind| {
             let target = f("target_cpu").or_else(|| f("cpu"));
-            Some(Self::Wake { kind, comm: f("comm")?, tid: tid()?, prio: f("prio")?, target, nice })
+            Some(Self::Wake {
+                kind,
+                comm: f("comm")?,
+                tid: tid()?,
+                prio: f("prio")?,
+                target,
+                flags: f("common_flags"),
+                nice,
+            })
         };
         let irq = |kind, begins, number: &str, name| Some(Self::Irq { kind, begins, number: f(number)?, name });
         match kernel_name(event) {
@@ -274,14 +293,14 @@ impl Record<'_> {
                     prev_exec: Ns::MIN,
                 })
             }
-            Kind::Wake { kind, comm, tid, prio, target, nice } => {
+            Kind::Wake { kind, comm, tid, prio, target, flags, nice } => {
                 let tid = self.tid(tid);
                 What::Wake(Wake {
                     tid,
                     name: self.comm(tid, comm, names, out),
                     kind,
                     target: target.map(|slot| self.cpu(slot)),
-                    waker: self.current,
+                    waker: waker(flags.map_or(0, |slot| self.value(slot)), self.current),
                     prio: self.prio(prio, nice),
                     stamp: self.at,
                 })
@@ -319,6 +338,17 @@ impl Record<'_> {
                 let tid = self.tid(tid);
                 let name = name.map(|slot| self.comm(tid, slot, names, out)).unwrap_or_default();
                 What::Name { tid, pid: Pid(self.value(pid) as i32), name }
+            }
+            Kind::Mark { ref name, text, tid, pid } => {
+                let said = text.map(|slot| self.text(slot)).filter(|text| !text.is_empty());
+                let said = said.unwrap_or(name.as_bytes());
+                What::Mark(Mark {
+                    tid: tid.map_or(Tid::UNKNOWN, |slot| self.tid(slot)),
+                    pid: pid.map_or(Pid::UNKNOWN, |slot| Pid(self.value(slot) as i32)),
+                    track: 0,
+                    name: names.id(&said[..said.len().min(ust::LONGEST)], out),
+                    edge: MarkEdge::Instant,
+                })
             }
         }
     }

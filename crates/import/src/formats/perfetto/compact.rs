@@ -12,7 +12,7 @@ use super::bundle::Lane;
 use super::ftrace::Place;
 use super::states::Numbers;
 use super::wire::{Broken, Fields, Packed};
-use crate::tracepoint::Names;
+use crate::tracepoint::{Names, waker};
 use model::{Batch, CpuId, Event, NameId, Ns, StackId, Switch, Tid, Wake, WakeKind, What};
 
 /// Names in one bundle's table; a hostile file must not fill the memory.
@@ -23,6 +23,8 @@ const MOST_NAMES: usize = 1 << 16;
 struct Columns<'a> {
     switch: [&'a [u8]; 5],
     waking: [&'a [u8]; 5],
+    /// Absent in older recordings.
+    waking_flags: &'a [u8],
     names: Vec<NameId>,
 }
 
@@ -36,6 +38,7 @@ impl<'a> Columns<'a> {
                 1..=4 => columns.switch[field as usize - 1] = bytes,
                 6 => columns.switch[4] = bytes,
                 7..=11 => columns.waking[field as usize - 7] = bytes,
+                12 => columns.waking_flags = bytes,
                 5 if columns.names.len() < MOST_NAMES => columns.names.push(names.id(bytes, out)),
                 _ => {}
             }
@@ -64,6 +67,7 @@ pub(super) fn read(
 
 fn wakings(columns: &Columns<'_>, place: Place, out: &mut Batch) -> Result<(), Broken> {
     let [mut times, mut tids, mut targets, mut prios, mut names] = columns.waking.map(Packed);
+    let mut flags = Packed(columns.waking_flags);
     let mut now = 0_u64;
     for step in times.by_ref() {
         now = now.wrapping_add(step);
@@ -78,7 +82,7 @@ fn wakings(columns: &Columns<'_>, place: Place, out: &mut Batch) -> Result<(), B
             name: columns.name(name),
             kind: WakeKind::Waking,
             target: Some(CpuId(target as u32)),
-            waker: Tid::UNKNOWN,
+            waker: waker(flags.next().unwrap_or(0), Tid::UNKNOWN),
             prio: prio as i16,
             stamp: at,
         };

@@ -6,7 +6,7 @@ use super::clocks::time;
 use super::notes::Note;
 use super::states::Numbers;
 use super::wire::{Broken, Fields};
-use crate::tracepoint::Names;
+use crate::tracepoint::{Names, waker};
 use model::{Batch, CpuId, Event, IrqKind, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
 
@@ -78,13 +78,14 @@ impl Kernel {
         names: &mut Names,
         out: &mut Batch,
     ) -> Result<Option<Event>, Broken> {
-        let (mut at, mut current, mut kind, mut body) = (0, Tid::UNKNOWN, 0, &[][..]);
+        let (mut at, mut current, mut flags, mut kind, mut body) = (0, Tid::UNKNOWN, 0, 0, &[][..]);
         let mut fields = Fields::of(message);
         while let Some((field, value)) = fields.next()? {
             match field {
                 1 => at = value.number(),
                 2 => current = Tid(value.int()),
-                3.. if field != 5 => (kind, body) = (field, value.bytes()),
+                5 => flags = value.number(),
+                3.. => (kind, body) = (field, value.bytes()),
                 _ => {}
             }
         }
@@ -110,14 +111,15 @@ impl Kernel {
         }
         let body = Fields::of(body);
         let own = self.own;
+        let by = waker(flags, current);
         let what = match kind {
             4 => match self.switch(body, names, out)? {
                 Some(switch) => switch,
                 None => return Ok(None),
             },
-            17 => wake(WakeKind::Wakeup, own, body, at, current, names, out)?,
-            20 => wake(WakeKind::Waking, own, body, at, current, names, out)?,
-            114 => wake(WakeKind::New, own, body, at, current, names, out)?,
+            17 => wake(WakeKind::Wakeup, own, body, at, by, names, out)?,
+            20 => wake(WakeKind::Waking, own, body, at, by, names, out)?,
+            114 => wake(WakeKind::New, own, body, at, by, names, out)?,
             13 => What::Idle { state: Numbered::of(body)?.first as i32 },
             11 => {
                 let n = Numbered::of(body)?;
