@@ -1,11 +1,11 @@
-//! The pump: a source is read on a thread of its own, while the caller puts what came before in order and works on it.
+//! The pump: a source is read on a thread of its own and put in order on another, while the caller works on what came before.
 
 use crate::{Fatal, Ledger, Limits, Opened, Ordered, Reach, Stream, Trouble, Troubles};
 use model::{Batch, Ns};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 
-/// Batches between the two threads: enough to even out their paces, few enough to stay in the caches.
+/// Batches between two threads: enough to even out their paces, few enough to stay in the caches.
 const AHEAD: usize = 4;
 
 /// What is known of a source when all of it was read.
@@ -24,19 +24,39 @@ pub struct Ingested {
 /// Reads all of a source, handing its events on in order, in batches whose memory is used again.
 pub fn run(mut opened: Opened<'_>, sort_all: bool, limits: Limits, mut each: impl FnMut(&Batch)) -> Ingested {
     std::thread::scope(|scope| {
-        // Most sources are one stream. Where there are many, they are read here in turn: their order tells which.
+        // Most sources are one stream. Where there are many, their order tells which is read: one thread does both.
         if let [_] = opened.streams.as_slice() {
             opened.streams = opened.streams.drain(..).map(|s| Ahead::start(scope, s)).collect();
         }
-        let mut ordered = Ordered::new(opened, sort_all, limits);
-        let mut batch = Batch::default();
-        while ordered.next(&mut batch) {
+        let (full, filled) = sync_channel(AHEAD);
+        let (empty, emptied) = sync_channel::<Batch>(AHEAD + 2);
+        let ordering = scope.spawn(move || {
+            let mut ordered = Ordered::new(opened, sort_all, limits);
+            loop {
+                let mut batch = emptied.try_recv().unwrap_or_default();
+                if !ordered.next(&mut batch) || full.send(batch).is_err() {
+                    break;
+                }
+            }
+            let (origin, late) = (ordered.origin(), ordered.late());
+            Ingested { origin, troubles: ordered.troubles, late, stopped: ordered.stopped }
+        });
+        for batch in filled {
             each(&batch);
+            // A full channel only means that there are spares enough.
+            let _ = empty.try_send(batch);
         }
-        let (origin, late) = (ordered.origin(), ordered.late());
-        Ingested { origin, troubles: ordered.troubles, late, stopped: ordered.stopped }
+        ordering.join().unwrap_or_else(|_| Ingested {
+            origin: None,
+            troubles: Troubles::default(),
+            late: 0,
+            stopped: Some(Fatal::new(FAILED, 0)),
+        })
     })
 }
+
+/// Told where a thread ended by a panic.
+const FAILED: &str = "the reader of this format failed: please report it";
 
 /// A stream that is read ahead on another thread.
 struct Ahead {
@@ -88,7 +108,7 @@ impl Stream for Ahead {
         }
         let Ok(Filled { mut batch, reach, troubles }) = self.filled.recv() else {
             // The thread ends only after it has sent an end or an error, or by a panic of the reader.
-            return Err(Fatal::new("the reader of this format failed: please report it", 0));
+            return Err(Fatal::new(FAILED, 0));
         };
         self.ended = !matches!(reach, Ok(Reach::Until(_)));
         for (code, offset, what) in troubles {
