@@ -4,6 +4,7 @@ use crate::writer::{CONTEXT, HEADER, Packet, SWITCH, preamble, switch, trace};
 use crate::{Files, read};
 use import::formats::ctf::Ctf;
 use ingest::{Importer, Input, Sniff};
+use model::What;
 use std::io::Cursor;
 
 fn usual() -> String {
@@ -88,6 +89,43 @@ fn who_was_interrupted_woke_nobody() {
     let packet = Packet::default().event(2, 10, &woken(1)).event(2, 20, &woken(9));
     let told = read(&trace(&(usual() + waking), &[packet])).unwrap().told();
     assert_eq!(told, ["0 cpu0 Waking t7:7 for Some(1) by 5", "10 cpu0 Waking t7:7 for Some(1) by 0"]);
+}
+
+/// Of LTTng's user-space tracer: a text is what was marked, or else the event's name; a name of the kernel's means nothing.
+#[test]
+fn events_of_programs_are_moments_that_they_marked() {
+    let event = |id: u8, name: &str, fields: &str| {
+        format!(
+            "event {{ name = \"{name}\"; id = {id}; stream_id = 0; context := struct {{ int32_t _vpid; int32_t _vtid; }};
+             fields := struct {{ {fields} }}; }};\n"
+        )
+    };
+    let texts = "uint32_t __msg_length; integer { size = 8; align = 8; encoding = UTF8; } _msg[__msg_length];";
+    let metadata = [
+        usual(),
+        "env { domain = \"ust\"; };".to_owned(),
+        event(2, "game:frame", "uint32_t _msg;"),
+        event(3, "lttng_ust_tracef:event", texts),
+        event(4, "lttng_ust_statedump:end", "uint8_t _x;"),
+    ]
+    .concat();
+    let who = [5_i32, 7].map(i32::to_le_bytes).concat();
+    let with = |fields: &[u8]| [&who, fields].concat();
+    let packet = Packet::default()
+        .event(1, 5, &switch(0, 0, 7))
+        .event(2, 10, &with(&9_u32.to_le_bytes()))
+        .event(3, 20, &with(&[&5_u32.to_le_bytes()[..], b"lap 3"].concat()))
+        .event(4, 30, &with(&[1]));
+    let told = read(&trace(&metadata, &[packet])).unwrap();
+    let words = |e: &model::Event| match e.what {
+        What::Mark(m) => format!("{} {:?} of {} in {}", e.at.0, told.name(m.name), m.tid.0, m.pid.0),
+        other => format!("{} {other:?}", e.at.0),
+    };
+    let marks: Vec<_> = told.events.iter().map(words).collect();
+    let expected =
+        ["0 \"sched_switch\" of -1 in -1", "5 \"game:frame\" of 7 in 5", "15 \"lap 3\" of 7 in 5", "25 Sample"];
+    assert_eq!(marks, expected);
+    assert!(!told.facts.whole_machine, "the program's sched_switch is none");
 }
 
 #[test]

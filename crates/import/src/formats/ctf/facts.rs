@@ -3,6 +3,7 @@
 use super::Ctf;
 use super::kinds;
 use super::types::Metadata;
+use super::ust;
 use ingest::{Facts, Importer};
 use model::CpuId;
 
@@ -24,7 +25,8 @@ const TOLD: &[(&str, &str)] = &[
 
 /// The facts; `cpus` are those that have a file.
 pub(super) fn read(told: &Metadata, cpus: &[CpuId]) -> Facts {
-    let has = |name| kinds::has(told.events.iter().map(|e| e.name.as_str()), name);
+    // A program may give its own events any names.
+    let has = |name| !ust::is_ust(told) && kinds::has(told.events.iter().map(|e| e.name.as_str()), name);
     let switches = has("sched_switch");
     let clock = told.clocks.first();
     let mut about: Vec<(String, String)> = Vec::new();

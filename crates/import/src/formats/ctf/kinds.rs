@@ -2,8 +2,9 @@
 
 use super::compile::Found;
 use super::program::{Slot, text};
+use super::ust;
 use crate::tracepoint::{Names, States, waker};
-use model::{Batch, CpuId, IrqKind, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, IrqKind, Mark, MarkEdge, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
 
 /// Fields of events and contexts that anything is made of.
 const FIELDS: &[&str] = &[
@@ -40,13 +41,13 @@ const FIELDS: &[&str] = &[
     "name",
 ];
 /// What stands beside an event's own fields: LTTng's contexts, and what perf writes into each event.
-const BESIDE: &[&str] = &["tid", "pid", "procname"];
+const BESIDE: &[&str] = &["tid", "pid", "procname", "vtid", "vpid"];
 const OF_PERF: &[&str] = &["perf_tid", "perf_pid", "perf_cpu"];
 
 /// Whether a field of this part of an event of this name is read.
 pub(super) fn wants(event: &str, part: &str, field: &str) -> bool {
     match part {
-        "fields" => OF_PERF.contains(&field) || tells(event) && FIELDS.contains(&field),
+        "fields" => OF_PERF.contains(&field) || tells(event) && FIELDS.contains(&field) || ust::is_text(event, field),
         _ => BESIDE.contains(&field),
     }
 }
@@ -146,6 +147,13 @@ pub(super) enum Kind {
         tid: Slot,
         pid: Slot,
         name: Option<Slot>,
+    },
+    /// What a program marked: a text, or else the event's name.
+    Mark {
+        name: Box<str>,
+        text: Option<Slot>,
+        tid: Option<Slot>,
+        pid: Option<Slot>,
     },
 }
 
@@ -330,6 +338,17 @@ impl Record<'_> {
                 let tid = self.tid(tid);
                 let name = name.map(|slot| self.comm(tid, slot, names, out)).unwrap_or_default();
                 What::Name { tid, pid: Pid(self.value(pid) as i32), name }
+            }
+            Kind::Mark { ref name, text, tid, pid } => {
+                let said = text.map(|slot| self.text(slot)).filter(|text| !text.is_empty());
+                let said = said.unwrap_or(name.as_bytes());
+                What::Mark(Mark {
+                    tid: tid.map_or(Tid::UNKNOWN, |slot| self.tid(slot)),
+                    pid: pid.map_or(Pid::UNKNOWN, |slot| Pid(self.value(slot) as i32)),
+                    track: 0,
+                    name: names.id(&said[..said.len().min(ust::LONGEST)], out),
+                    edge: MarkEdge::Instant,
+                })
             }
         }
     }

@@ -6,6 +6,7 @@ use super::kinds::{self, Kind, slot};
 use super::program::{Program, Slot};
 use super::states;
 use super::types::{EventDecl, Metadata, StreamDecl};
+use super::ust;
 use crate::tracepoint::{ByteOrder, States};
 use ingest::Fatal;
 use model::CpuId;
@@ -276,7 +277,11 @@ impl EventLayout {
             context.or_else(|| slot(&compiled.found, "stream_context", name))
         };
         Self {
-            kind: Kind::of(&event.name, &field, nice),
+            kind: if ust::is_ust(told) {
+                ust::kind(&event.name, &field, &beside)
+            } else {
+                Kind::of(&event.name, &field, nice)
+            },
             tid: beside("tid").or_else(|| field("perf_tid")),
             pid: beside("pid").or_else(|| field("perf_pid")),
             name: beside("procname"),

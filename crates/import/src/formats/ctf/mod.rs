@@ -1,5 +1,5 @@
-//! The Common Trace Format 1.8, as LTTng's kernel tracer and `perf data convert --to-ctf` write it: a folder with `metadata`
-//! and a file for each channel of each CPU.
+//! The Common Trace Format 1.8, as LTTng's kernel tracer, its user-space tracer and `perf data convert --to-ctf` write it: a
+//! folder with `metadata` and a file for each channel of each CPU.
 //!
 //! Spec: <https://diamon.org/ctf/v1.8.3/>; the events are those of LTTng-modules 2.x and of the kernel's tracepoints.
 //! Clock: the one that the metadata maps the time stamps to (`monotonic`), moved by its offset, so that times count from
@@ -16,7 +16,7 @@
 //!   mod      open: the folder, the facts            metadata  packets of metadata → text
 //!   lexer, parser, type_parser: text → types        compile   types → program: the steps that read them
 //!   layout   kinds of stream and event, compiled    clock, states: readings → ns, prev_state → meaning
-//!   stream   files → packets (window, losses)       records, kinds: a packet's bytes → events
+//!   stream   files → packets (window, losses)       records, kinds: a packet's bytes → events (ust: of programs)
 //! ```
 
 mod clock;
@@ -34,6 +34,7 @@ mod states;
 mod stream;
 mod type_parser;
 mod types;
+mod ust;
 mod window;
 
 use ingest::{Fatal, Folder, Importer, Input, Offer, Opened, Sniff, Stream, Tells};
@@ -76,7 +77,7 @@ impl Importer for Ctf {
                 "lttng enable-event -k irq_handler_entry,irq_handler_exit,irq_softirq_entry,irq_softirq_exit",
             ),
             charges: Tells::If("lttng enable-event -k sched_stat_runtime"),
-            marks: Tells::No,
+            marks: Tells::If("the folder ust/ of a session; whose they are: lttng add-context -u -t vpid -t vtid"),
             frames: Tells::No,
             stacks: Tells::No,
             losses: Tells::Yes,
