@@ -71,6 +71,20 @@ impl Told {
         }
     }
 
+    /// A list of the recording's own tells of a thread. One that stands before all events holds from the begin; of a later one,
+    /// only what tells more of the threads met.
+    pub(crate) fn listed(&mut self, tid: Tid, pid: Pid, name: &[u8], offset: u64, out: &mut Batch) {
+        let known = self.processes.get(&tid).copied();
+        if self.latest != Ns::MIN && known != Some(Pid::UNKNOWN) {
+            return;
+        }
+        let first = self.latest == Ns::MIN;
+        self.process(tid, pid);
+        let name = if first { self.names.id(name, out) } else { NameId::NONE };
+        let what = What::Name { tid, pid, name };
+        out.events.push(Event { at: Ns::MIN, offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
+    }
+
     /// A record of its own says which process a thread is in.
     pub(crate) fn process(&mut self, tid: Tid, pid: Pid) {
         if self.processes.contains_key(&tid) || self.processes.len() < MOST_THREADS {

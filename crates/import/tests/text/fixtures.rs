@@ -90,6 +90,46 @@ fn a_text_within_pages_and_packed() {
     }
 }
 
+/// `adb shell atrace -z` of old Androids, whose terminal put a carriage return before each line feed of the packed text too;
+/// adb on Windows put another.
+#[test]
+fn a_packed_text_that_went_through_a_terminal() {
+    let packed = fixture("ftrace_text/atrace.z");
+    let told = |read: Read| read.events.iter().map(|e| read.words(e)).collect::<Vec<_>>();
+    let plain = told(file(&packed).unwrap());
+    for added in [&b"\r"[..], b"\r\r"] {
+        let through: Vec<u8> =
+            packed.iter().flat_map(|b| if *b == b'\n' { [added, b"\n"].concat() } else { vec![*b] }).collect();
+        assert!(through.len() > packed.len() + 2 * added.len(), "line feeds in the packed text itself");
+        let read = file(&through).unwrap();
+        assert_eq!((read.troubles.0.len(), &read.stopped), (0, &None), "{:?}", read.troubles.0);
+        assert_eq!(told(read), plain);
+    }
+}
+
+/// 11 is known by the list only (its lines have no name), of 12 the list tells the process, 13 was forgotten, 14 never met.
+#[test]
+fn a_page_with_a_list_of_processes() {
+    let list = "<script class=\"trace-data\" type=\"application/text\">\nPROCESS DUMP\n\
+                USER PID PPID VSIZE RSS WCHAN PC S NAME COMM\nroot 10 1 0 0 0 0 S com.game com.game\n\
+                USER PID TID CMD\nroot 10 11 render thread\nroot 10 12 worker\nroot 10 14 idle\n</script>\n";
+    let trace = "<script class=\"trace-data\" type=\"application/text\">\n# tracer: nop\n\
+        <...>-11 (-----) [000] d..3. 1.000000: sched_waking: comm=w pid=12 prio=120 target_cpu=001\n\
+        w-12 (-----) [001] d..3. 1.000010: sched_waking: comm=x pid=13 prio=120 target_cpu=001\n</script>\n";
+    let page = |blocks: &[&str]| format!("<!DOCTYPE html>\n<title>Android System Trace</title>\n{}", blocks.concat());
+    let names = |page: String| {
+        let read = file(page.as_bytes()).unwrap();
+        let names = read.events.iter().filter(|e| matches!(e.what, What::Name { .. })).map(|e| read.words(e));
+        names.collect::<Vec<_>>()
+    };
+    let threads =
+        ["10 of 10 is \"com.game\"", "11 of 10 is \"render thread\"", "12 of 10 is \"worker\"", "14 of 10 is \"idle\""];
+    assert_eq!(names(page(&[list, trace])), threads.map(|t| format!("-∞ cpu-1 {t}")));
+    // Behind the trace the list tells the processes of those met; since when they have their names is not known.
+    let later = ["-∞ cpu-1 11 of 10 is \"\"", "-∞ cpu-1 12 of 10 is \"\"", "10000 cpu1 12 of -1 is \"w\""];
+    assert_eq!(names(page(&[trace, list])), later);
+}
+
 /// `perf script` of our perf.data files: what its text tells is what the files themselves tell.
 #[test]
 fn scripts_of_recordings_tell_what_the_recordings_do() {

@@ -11,12 +11,15 @@
 //! ```text
 //!   mod   open: the text within its wrapping       facts   what the lines before the first event say
 //!   page  which lines of a page are the trace's    head    a line's columns
-//!   stream  lines → events, losses, clocks, marks
+//!   stream  lines → events, losses, clocks, marks  newlines  what adb added
+//!   process_dump  systrace's list of threads
 //! ```
 
 mod facts;
 mod head;
+mod newlines;
 mod page;
+mod process_dump;
 mod stream;
 
 use crate::text::Lines;
@@ -25,6 +28,7 @@ use crate::tracepoint::Arguments;
 use flate2::read::ZlibDecoder;
 use head::head;
 use ingest::{Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
+use newlines::Mended;
 use page::Page;
 use stream::{Events, TextStream};
 
@@ -87,8 +91,11 @@ impl Importer for FtraceText {
             Input::Pipe(pipe) => pipe,
             Input::Folder(_) => return Err(Fatal::new("a folder, not a text of ftrace", 0)),
         });
-        if let Some(at) = packed(lines.head()?) {
-            lines = Lines::new(Box::new(ZlibDecoder::new(lines.into_input(at))));
+        if let Some((at, added)) = packed(lines.head()?) {
+            lines = Lines::new(match added {
+                0 => Box::new(ZlibDecoder::new(lines.into_input(at))),
+                _ => Box::new(ZlibDecoder::new(Mended::new(lines.into_input(at), added))),
+            });
         }
         let page = to_the_trace(&mut lines)?;
         let begin = lines.head()?;
@@ -105,8 +112,9 @@ impl Importer for FtraceText {
     }
 }
 
-/// Where the packed text begins that `atrace -z` writes behind a line `TRACE:`.
-fn packed(begin: &[u8]) -> Option<usize> {
+/// Where the packed text begins that `atrace -z` writes behind a line `TRACE:`, and how many carriage returns a terminal put
+/// before each line feed on the way.
+fn packed(begin: &[u8]) -> Option<(usize, usize)> {
     const NEAR: usize = 512;
     let near = &begin[..begin.len().min(NEAR)];
     let behind = find(near, TRACE)? + TRACE.len();
@@ -115,7 +123,8 @@ fn packed(begin: &[u8]) -> Option<usize> {
     // zlib's head: deflate with any window, and a check that makes both bytes a multiple of 31.
     let (Some(first), Some(second)) = (begin.get(at), begin.get(at + 1)) else { return None };
     let zlib = first & 0x0f == 8 && (u16::from(*first) << 8 | u16::from(*second)) % 31 == 0;
-    zlib.then_some(at)
+    let added = near[behind..behind + end].iter().rev().take_while(|b| **b == b'\r').count();
+    zlib.then_some((at, added))
 }
 
 /// Goes to the first line that is the trace's, if this is a page.

@@ -2,6 +2,7 @@
 
 use super::head::{Head, head};
 use super::page::Page;
+use super::process_dump::{BEGIN, ProcessDump};
 use crate::text::scan::{blanks, number, seconds};
 use crate::text::{BATCH, Line, Lines, Told};
 use crate::tracepoint::{Arguments, Place, frequency, marker};
@@ -22,6 +23,8 @@ pub(super) struct TextStream<'a> {
 pub(super) struct Events {
     told: Told,
     arguments: Arguments,
+    /// Until its block of the page ends.
+    dump: Option<ProcessDump>,
 }
 
 impl Stream for TextStream<'_> {
@@ -33,6 +36,8 @@ impl Stream for TextStream<'_> {
             };
             if let Some(bytes) = self.page.line(line.bytes) {
                 self.events.read(&Line { bytes: &bytes, ..line }, self.page, out, bad);
+            } else {
+                self.events.dump = None;
             }
             self.lines.take();
         }
@@ -42,13 +47,19 @@ impl Stream for TextStream<'_> {
 
 impl Events {
     pub(super) fn new(arguments: Arguments) -> Self {
-        Self { told: Told::new(), arguments }
+        Self { told: Told::new(), arguments, dump: None }
     }
 
     #[inline]
     fn read(&mut self, line: &Line<'_>, page: Page, out: &mut Batch, bad: &mut dyn Ledger) {
         if line.cut {
             bad.trouble("a line longer than 256 KiB was cut", line.offset, Trouble::Odd);
+        }
+        if let Some(dump) = &mut self.dump {
+            if let Some((tid, pid, name)) = dump.line(line.bytes) {
+                self.told.listed(tid, pid, name, line.offset, out);
+            }
+            return;
         }
         match head(line.bytes) {
             Some(head) => self.event(&head, line.offset, out, bad),
@@ -109,6 +120,8 @@ impl Events {
         } else if let Some(cpu) = started(line.bytes) {
             // What this CPU's buffer held before was overwritten.
             self.told.lost(cpu, None, line.offset);
+        } else if page == Page::Script && line.bytes == BEGIN {
+            self.dump = Some(ProcessDump::default());
         } else if page == Page::Text && !plain(line.bytes) {
             bad.trouble("a line that is no event", line.offset, Trouble::Odd);
         }
