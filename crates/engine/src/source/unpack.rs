@@ -123,7 +123,7 @@ fn copy(
                 let (path, good) = (path.display(), bound.written);
                 let advice = "what comes before can be had by unpacking it yourself";
                 return Err(EngineError::Other(format!(
-                    "{path}: damaged behind {good} unpacked bytes ({e}); {advice}"
+                    "{path}: damaged behind byte {good} of what is packed in it ({e}); {advice}"
                 )));
             }
         };
