@@ -85,7 +85,7 @@ fn sums_have_no_part() {
     let span = Some(model::Span::new(Ns(0), Ns(1_000_000)));
     let options = Options { span, ..Options::default() };
     let names: Vec<&str> = options.tables(&session).unwrap().iter().map(|d| d.name).collect();
-    assert_eq!(names, ["critical_path", "mark_stretches", "frames", "thread_state", "cpu_state"]);
+    assert_eq!(names, ["critical_path", "mark_stretches", "parallel_regions", "frames", "thread_state", "cpu_state"]);
     let options = Options { span, tables: vec!["threads".into()], ..Options::default() };
     assert!(options.tables(&session).unwrap_err().to_string().contains("--range"));
     let options = Options { tables: vec!["thread".into()], ..Options::default() };
@@ -114,7 +114,7 @@ fn what_is_redacted_is_nowhere() {
         id: 7,
         path: file,
         quota: Ns(20_000_000),
-        period: Ns(100_000_000),
+        period: 100_000_000,
         weight: 100,
         cpus: NameId::NONE,
     };

@@ -126,8 +126,8 @@ pub enum What {
         path: NameId,
         /// How long its threads may run in a period; [`Ns::MAX`]: as long as they want.
         quota: Ns,
-        /// How long a period is.
-        period: Ns,
+        /// How long a period is, ns: the kernel allows a second at most.
+        period: u32,
         /// Its share beside its siblings, 100 by default; 0 where not told.
         weight: u16,
         /// The CPUs that it may use, as a kernel CPU list.

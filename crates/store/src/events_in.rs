@@ -309,7 +309,7 @@ fn rare(kind: usize, c: &Cursor) -> Option<What> {
             id: c.long(3).cast_unsigned(),
             path: c.name(4),
             quota: if c.long(5) == i64::MIN { Ns::MAX } else { Ns(c.long(5)) },
-            period: Ns(c.long(6)),
+            period: u32::try_from(c.long(6)).unwrap_or(0),
             weight: u16::try_from(c.int(7)).unwrap_or(0),
             cpus: c.name(8),
         },

@@ -400,7 +400,7 @@ fn rare(to: &mut Sheet<File>, e: &Event) {
             long(to, 3, id.cast_signed());
             text(to, 4, path);
             long(to, 5, if quota == Ns::MAX { i64::MIN } else { quota.0 });
-            long(to, 6, period.0);
+            long(to, 6, period.into());
             int(to, 7, if weight == 0 { NONE } else { weight.into() });
             text(to, 8, cpus);
         }

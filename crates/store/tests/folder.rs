@@ -119,7 +119,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
             id: u64::MAX - r.below(9),
             path: NameId(r.below(4) as u32),
             quota: r.one(&[Ns::MAX, Ns(20_000_000)]),
-            period: Ns(100_000_000),
+            period: 100_000_000,
             weight: r.one(&[0, 100]),
             cpus: NameId(r.below(4) as u32),
         },

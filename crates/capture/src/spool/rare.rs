@@ -240,7 +240,7 @@ impl Telling {
             }
             return b.whole;
         }
-        let (id, quota, period) = (b.u64(), b.ns(), b.ns());
+        let (id, quota, period) = (b.u64(), b.ns(), u32::try_from(b.u64()).unwrap_or(u32::MAX));
         let (weight, listed) = (b.u16(), b.u16());
         let cpus = self.names.id(&b.text(listed.into()));
         let path = self.names.id(&String::from_utf8_lossy(b.rest()));

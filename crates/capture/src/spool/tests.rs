@@ -216,7 +216,7 @@ fn quotas_are_told() {
         What::CgroupLimits { id, path, quota, period, weight, cpus } => {
             let name = |id: model::NameId| &names[id.0 as usize - 1];
             let quota = if quota == Ns::MAX { "max".into() } else { quota.0.to_string() };
-            Some(format!("{id} {} {quota} {} {weight} {}", name(path), period.0, name(cpus)))
+            Some(format!("{id} {} {quota} {} {weight} {}", name(path), period, name(cpus)))
         }
         What::CgroupStat { id, periods, throttled, time } => Some(format!("{id} {periods} {throttled} {}", time.0)),
         _ => None,

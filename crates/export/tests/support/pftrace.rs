@@ -323,7 +323,7 @@ impl Read {
                 id: int("id").unwrap().cast_unsigned(),
                 path: self.id(words(note, "path").filter(|p| !p.is_empty())),
                 quota: Ns(int("quota").unwrap()),
-                period: Ns(int("period").unwrap()),
+                period: u32::try_from(int("period").unwrap()).unwrap(),
                 weight: int("weight").unwrap() as u16,
                 cpus: self.id(words(note, "cpus").filter(|c| !c.is_empty())),
             },

@@ -245,7 +245,7 @@ impl<'a> Pen<'a> {
                     ("id", Int(id.cast_signed())),
                     ("path", Text(path)),
                     ("quota", Int(quota.0)),
-                    ("period", Int(period.0)),
+                    ("period", Int(period.into())),
                     ("weight", Int(weight.into())),
                     ("cpus", Text(cpus)),
                 ];

@@ -270,7 +270,7 @@ impl<'a> Note<'a> {
                     path: name("path"),
                     cpus: name("cpus"),
                     quota: self.ns("quota", Ns::MAX),
-                    period: self.ns("period", Ns::ZERO),
+                    period: self.int("period").and_then(|p| u32::try_from(p).ok()).unwrap_or(0),
                     weight: self.int("weight").and_then(|w| u16::try_from(w).ok()).unwrap_or(0),
                 }
             }
