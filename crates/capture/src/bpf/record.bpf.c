@@ -256,14 +256,37 @@ NOINLINE int tell(struct pending *w)
 #define QUEUE_TIME(p) (FIELD_EXISTS((p)->sched_info.last_queued) && FIELD_EXISTS((p)->se.cfs_rq) && \
 		       FIELD_EXISTS(((struct cfs_rq *)0)->rq))
 
+/* What a run queue says, read at once: each step to it costs as much as a dozen instructions. All 0 where it cannot be reached. */
+struct readings {
+	u64 clock;
+	/* By how much the clock that charges is behind that one: what the hypervisor took, and, by some configurations, interrupts,
+	 * is charged to nobody. */
+	u64 behind;
+	/* How many switches that CPU has made. */
+	u64 switches;
+};
+
+/* Of the run queue on which `p` is. */
+INLINE struct readings readings_of(struct task_struct *p)
+{
+	struct readings r = {};
+	if (QUEUE_TIME(p)) {
+		struct rq *rq = p->se.cfs_rq->rq;
+		r.clock = rq->clock;
+		r.behind = r.clock - rq->clock_task;
+		r.switches = rq->nr_switches;
+	}
+	return r;
+}
+
 /* By how much our clock is ahead of the run queue's. The kernel reads that one before a switch, and may leave it at an
  * earlier reading of the wakeup, so what is seen here is too much by some hundred ns, or some ten thousand: the least counts,
  * and may rise slowly, as the two clocks drift. */
-INLINE void read_clock(struct block *own, struct task_struct *p, u64 now)
+INLINE void read_clock(struct block *own, u64 clock, u64 now)
 {
-	if (!QUEUE_TIME(p))
+	if (!clock)
 		return;
-	u64 seen = now - p->se.cfs_rq->rq->clock, kept = own->skew;
+	u64 seen = now - clock, kept = own->skew;
 	if (!kept || (long long)(seen - kept) < 0)
 		own->skew = seen;
 	else
@@ -361,24 +384,6 @@ INLINE u64 wakeup_of(struct block *own, u32 cpu, u32 tid, u64 now, struct task_s
 	return (now - at) << 16 | (told->target & 0xffff);
 }
 
-/* By how much the clock that charges is behind that of the run queue: what the hypervisor took, and, by some configurations,
- * interrupts, is charged to nobody. */
-INLINE u64 behind_of(struct task_struct *p)
-{
-	if (!QUEUE_TIME(p))
-		return 0;
-	struct rq *rq = p->se.cfs_rq->rq;
-	return rq->clock - rq->clock_task;
-}
-
-/* How many switches the CPU has made on which `p` is; 0: not known. */
-INLINE u64 switches_of(struct task_struct *p)
-{
-	if (!QUEUE_TIME(p))
-		return 0;
-	return p->se.cfs_rq->rq->nr_switches;
-}
-
 INLINE void came_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at, u64 behind, u64 switches)
 {
 	own->behind = behind;
@@ -398,8 +403,8 @@ INLINE void look_who_runs(struct block *own, struct task_struct *p, u64 now, u32
 {
 	if (unlikely(own->task != (u64)p) && own->in) {
 		own->came = (u64)p;
-		u64 switches = switches_of(p);
-		came_unseen(now, behind_of(p), switches ? switches - leaving : 0);
+		struct readings r = readings_of(p);
+		came_unseen(now, r.behind, r.switches ? r.switches - leaving : 0);
 	}
 }
 
@@ -413,8 +418,9 @@ INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct t
 	u64 now = ktime();
 	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
 	look_who_runs(own, prev, now, 1);
-	read_clock(own, next, now);
-	came_in(own, (u64)next, next->pid, next->se.sum_exec_runtime, now, behind_of(next), switches_of(next));
+	struct readings r = readings_of(next);
+	read_clock(own, r.clock, now);
+	came_in(own, (u64)next, next->pid, next->se.sum_exec_runtime, now, r.behind, r.switches);
 	if (unlikely(own->process && next->tgid == own->process))
 		note_charges(cpu);
 	bool to_wait = code && code < 9 && prev_state && !prev->exit_state;

@@ -91,7 +91,7 @@ __attribute__((noinline)) u64 stay_from(u64 task, u64 until, u64 behind)
 }
 
 /* Such tasks are of one process: the thread of `h`'s process whose last stay on this CPU ended at `until`, 0 for none; with
- * an `until` of 0 the one whose stay began last. `behind`: behind_of `h`. */
+ * an `until` of 0 the one whose stay began last. `behind`: that of the run queue (struct readings). */
 __attribute__((noinline)) u64 stay_until(u64 h, u64 until, u64 behind)
 {
 	struct task_struct *of = (void *)h;
