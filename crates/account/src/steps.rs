@@ -5,7 +5,7 @@ use crate::rows::{Cursor, Row, Rows};
 use bytemuck::{Pod, Zeroable};
 use model::{
     Allowed, BlockedAt, CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power, PowerChange, StackId,
-    ThreadKey, ThreadStretch, Throttle, Tid,
+    ThreadKey, ThreadStretch, Throttle, Tid, Together,
 };
 use std::io::Result;
 
@@ -330,28 +330,6 @@ impl<'a, S: Timed + 'a> Steps<'a, S> {
         }
         Ok(self.waiting.partition_point(|s| s.begin() < time || time == Ns::MAX))
     }
-}
-
-/// What began up to the same time, of all kinds. Of what falls into one instant, stretches never come in a later part than
-/// the rest; else no order is kept.
-#[derive(Clone, Copy, Default)]
-pub struct Together<'a> {
-    /// Threads' stretches.
-    pub threads: &'a [ThreadStretch],
-    /// CPUs' stretches.
-    pub cpus: &'a [CpuStretch],
-    /// Ready threads that were moved to another run queue.
-    pub moves: &'a [Move],
-    /// What programs marked.
-    pub marks: &'a [Marked],
-    /// CPUs' idle states and frequencies.
-    pub power: &'a [PowerChange],
-    /// Where threads are allowed from now on.
-    pub allowed: &'a [Allowed],
-    /// Threads that are throttled from now on, or no longer.
-    pub throttles: &'a [Throttle],
-    /// Where in their code threads went to wait.
-    pub blocked: &'a [BlockedAt],
 }
 
 /// Every kind of rows, each in order.

@@ -2,12 +2,12 @@
 
 use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Row, Rows};
-use crate::steps::{AllowedRow, BlockedRow, Kinds, MarkRow, MoveRow, PowerRow, Steps, ThrottleRow, Together};
+use crate::steps::{AllowedRow, BlockedRow, Kinds, MarkRow, MoveRow, PowerRow, Steps, ThrottleRow};
 use crate::{InferredIndex, LossIndex, Sink};
 use bytemuck::{Pod, Zeroable};
 use model::{
     Allowed, BlockedAt, CpuId, CpuState, CpuStretch, Marked, Move, Ns, PowerChange, Reason, Span, ThreadKey,
-    ThreadState, ThreadStretch, Throttle, Tid,
+    ThreadState, ThreadStretch, Throttle, Tid, Together,
 };
 use std::ops::ControlFlow;
 

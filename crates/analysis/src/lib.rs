@@ -31,32 +31,9 @@ pub use world::{CoreNow, CpuNow, World};
 use blocked_by::Reasons;
 use model::{
     Allowed, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Stacks, Table, TableDef,
-    ThreadKey, ThreadState, ThreadStretch, Throttle, Tid,
+    ThreadKey, ThreadState, ThreadStretch, Throttle, Tid, Together,
 };
 use topology::Machine;
-
-/// Some stretches, each kind in order of start; all kinds up to the same time. Analyses are told of those that begin at one
-/// instant in this order: CPUs', threads', then moves, marks, power, where threads are allowed, who is throttled, and where they
-/// went to wait.
-#[derive(Clone, Copy, Default)]
-pub struct Batch<'a> {
-    /// Of threads.
-    pub threads: &'a [ThreadStretch],
-    /// Of CPUs.
-    pub cpus: &'a [CpuStretch],
-    /// Ready threads that were moved to another run queue.
-    pub moves: &'a [Move],
-    /// What programs marked.
-    pub marks: &'a [Marked],
-    /// CPUs' idle states and frequencies.
-    pub power: &'a [PowerChange],
-    /// Where threads are allowed from now on.
-    pub allowed: &'a [Allowed],
-    /// Threads that are throttled from now on, or no longer.
-    pub throttles: &'a [Throttle],
-    /// Where in their code threads went to wait.
-    pub blocked: &'a [BlockedAt],
-}
 
 /// What an analysis may know beforehand.
 #[derive(Clone, Copy)]
@@ -198,15 +175,23 @@ impl Running {
         }
     }
 
-    /// The callchains that threads went to wait with ([`Batch::blocked`]).
+    /// The callchains that threads went to wait with ([`Together::blocked`]).
     pub fn callchains(&mut self, stacks: &Stacks) {
         self.world.reasons = Reasons::new(stacks);
     }
 
     /// Feeds all of them.
-    pub fn push(&mut self, batch: &Batch<'_>) {
-        let Batch { mut threads, mut cpus, mut moves, mut marks, mut power, mut allowed, mut throttles, mut blocked } =
-            *batch;
+    pub fn push(&mut self, batch: &Together<'_>) {
+        let Together {
+            mut threads,
+            mut cpus,
+            mut moves,
+            mut marks,
+            mut power,
+            mut allowed,
+            mut throttles,
+            mut blocked,
+        } = *batch;
         loop {
             let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);

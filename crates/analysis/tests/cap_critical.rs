@@ -6,8 +6,8 @@
 
 mod support;
 
-use analysis::{Batch, Context, Running};
-use model::{CpuId, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid};
+use analysis::{Context, Running};
+use model::{CpuId, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Together};
 use support::{Analysed, critical};
 use testkit::figures::{self, Row, agrees};
 use topology::Machine;
@@ -43,7 +43,7 @@ fn by_priority(name: &str) -> Option<Table> {
         &Context { machine: &machine, span, followed: &[CpuId(0)], ready_known: true },
         Vec::new(),
     );
-    running.push(&Batch { threads: &threads, ..Batch::default() });
+    running.push(&Together { threads: &threads, ..Together::default() });
     running.finish().pop()
 }
 

@@ -4,9 +4,10 @@
 mod support;
 
 use account::Rules;
-use analysis::{Batch, Context, Running};
+use analysis::{Context, Running};
 use model::{
     CpuId, Mark, MarkEdge, Marked, NameId, Ns, Pid, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid,
+    Together,
 };
 use support::analyse;
 use testkit::figures::{self, Row, agrees, number};
@@ -43,7 +44,7 @@ fn a_name_is_its_text() {
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, Ns(10)));
     let context = Context { machine: &machine, span, followed: &[], ready_known: true };
     let mut running = Running::start(&["marks"], &context, vec!["Frame".into(), "Frame".into()]);
-    running.push(&Batch { marks: &marks, ..Batch::default() });
+    running.push(&Together { marks: &marks, ..Together::default() });
     let table = running.finish().remove(0);
     assert_eq!((table.rows.len(), table.int(0, "count"), table.int(0, "duration_ns")), (1, Some(2), Some(5)));
 }
@@ -81,7 +82,7 @@ fn tasks(rows: &[Row]) -> Table {
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, end));
     let context = Context { machine: &machine, span, followed: &[CpuId(0)], ready_known: true };
     let mut running = Running::start(&["marks"], &context, names);
-    running.push(&Batch { threads: &threads, marks: &marks, ..Batch::default() });
+    running.push(&Together { threads: &threads, marks: &marks, ..Together::default() });
     running.finish().remove(0)
 }
 

@@ -2,10 +2,10 @@
 //! are there, else from stretches that have them.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
-use analysis::{Batch, Context, Running};
+use analysis::{Context, Running};
 use model::{
     CpuId, CpuState, CpuStretch, Ns, Power, PowerChange, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch,
-    Tid, Value,
+    Tid, Together, Value,
 };
 use testkit::figures;
 use topology::{IdleState, Machine};
@@ -34,7 +34,7 @@ fn table(name: &str, machine: &Machine, end: i64, threads: &[ThreadStretch], cpu
     let span = Span::new(Ns::ZERO, Ns(end));
     let context = Context { machine, span, followed: &followed, ready_known: true };
     let mut running = Running::start(&[name], &context, Vec::new());
-    running.push(&Batch { threads, cpus, ..Batch::default() });
+    running.push(&Together { threads, cpus, ..Together::default() });
     running.finish().remove(0)
 }
 
@@ -226,7 +226,7 @@ fn cap_68_idle_periods_against_target_residencies() {
     ];
     let context = Context { machine: &machine, span: idle.span, followed: &[CpuId(0)], ready_known: true };
     let mut running = Running::start(&["idle_residency"], &context, Vec::new());
-    running.push(&Batch { cpus: &[idle], power: &power, ..Batch::default() });
+    running.push(&Together { cpus: &[idle], power: &power, ..Together::default() });
     let table = running.finish().remove(0);
     let of = |col: &str| -> Vec<Option<i64>> { (0..4).map(|row| table.int(row, col)).collect() };
     assert_eq!(of("state"), [None, Some(0), Some(1), Some(2)]);

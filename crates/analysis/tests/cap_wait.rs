@@ -1,8 +1,10 @@
 //! Capabilities 16, 17, 18 and 22, by the figures that were printed for them.
 #![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
 
-use analysis::{Batch, Context, Running};
-use model::{CpuId, CpuState, CpuStretch, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid};
+use analysis::{Context, Running};
+use model::{
+    CpuId, CpuState, CpuStretch, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Together,
+};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use testkit::figures::{self, Row, expected, number};
@@ -67,7 +69,7 @@ fn tables(names: &[&str], threads: &mut [ThreadStretch], cpus: &[CpuStretch]) ->
     let span = Span::new(Ns::ZERO, end);
     let context = Context { machine: &machine, span, followed: &[CpuId(0)], ready_known: true };
     let mut running = Running::start(names, &context, Vec::new());
-    running.push(&Batch { threads, cpus, ..Batch::default() });
+    running.push(&Together { threads, cpus, ..Together::default() });
     running.finish().into_iter().map(|t| (t.def.name, t)).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Tables that analyses make of a trace's stretches, over all of it or a part.
 
 use crate::frames::is_of_frames;
-use crate::import::{followed, of_steps, stretches};
+use crate::import::{followed, stretches};
 use crate::rows::Batches;
 use crate::session::Kind;
 use crate::steps::{Read, followed_of, of_folder};
@@ -10,7 +10,7 @@ use account::Collector;
 use analysis::Running;
 use model::{Ns, Span, Table, TableDef, tables};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Whether an analysis makes it, so that it can be had of any part of a recording.
 pub(crate) fn is_analysis(def: &TableDef) -> bool {
@@ -21,16 +21,17 @@ pub(crate) fn is_analysis(def: &TableDef) -> bool {
 #[derive(Default)]
 pub(crate) struct Made {
     asked: AtomicBool,
-    tables: Mutex<Vec<Table>>,
+    /// Shared with who reads them: one may have a million rows.
+    tables: Mutex<Vec<Arc<Table>>>,
 }
 
 impl Made {
-    fn tables(&self) -> MutexGuard<'_, Vec<Table>> {
+    fn tables(&self) -> MutexGuard<'_, Vec<Arc<Table>>> {
         // Whoever panicked while it held them left them whole: tables are only added.
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn table(&self, name: &str) -> Option<Table> {
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
         self.tables().iter().find(|t| t.def.name == name).cloned()
     }
 }
@@ -57,7 +58,7 @@ impl Session {
     }
 
     /// One of them.
-    pub(crate) fn analysed(&self, def: &TableDef, span: Option<Span>) -> Result<Table, EngineError> {
+    pub(crate) fn analysed(&self, def: &TableDef, span: Option<Span>) -> Result<Arc<Table>, EngineError> {
         // Those as long as the recording are never held.
         let held = analysis::ANALYSES.iter().map(|a| a.table).filter(|def| !Self::is_large(def));
         let every = || held.clone().map(|def| def.name).collect::<Vec<_>>();
@@ -80,7 +81,7 @@ impl Session {
             if span.is_none() {
                 self.keep(&made);
             }
-            made.into_iter().next()
+            made.into_iter().next().map(Arc::new)
         };
         made.ok_or_else(|| EngineError::Other(format!("no analysis makes {}", def.name)))
     }
@@ -101,7 +102,7 @@ impl Session {
         self.keep(&made);
         let mut tables = self.made.tables();
         tables.retain(|old| made.iter().all(|new| new.def.name != old.def.name));
-        tables.extend(made);
+        tables.extend(made.into_iter().map(Arc::new));
         Ok(())
     }
 
@@ -163,7 +164,7 @@ impl Session {
         }
         stretches
             .steps(|steps| {
-                analyses.push(&of_steps(steps));
+                analyses.push(steps);
                 between(&mut analyses);
             })
             .map_err(EngineError::temporary)?;

@@ -71,7 +71,7 @@ impl Session {
         let Some(Along { mut stretches, followed }) = along else { return Ok(false) };
         let ready_known = self.summary().ready_known;
         let mut pieces = Pieces::new(&Context { machine: self.machine(), span, followed: &followed, ready_known });
-        let steps = |t: &account::Together<'_>| {
+        let steps = |t: &model::Together<'_>| {
             pieces.push(&Beside { path: t.threads, cpus: t.cpus, moves: t.moves, power: t.power }, &mut each);
         };
         stretches.steps(steps).map_err(EngineError::temporary)?;

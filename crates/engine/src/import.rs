@@ -164,16 +164,11 @@ fn stage_two(
         .steps(|t| {
             write(writer.cpu_stretches(t.cpus));
             write(writer.thread_stretches(t.threads));
-            analyses.push(&of_steps(t));
+            analyses.push(t);
         })
         .map_err(EngineError::temporary)?;
     failed?;
     Ok(analyses.finish())
-}
-
-pub(crate) fn of_steps<'a>(steps: &account::Together<'a>) -> analysis::Batch<'a> {
-    let account::Together { threads, cpus, moves, marks, power, allowed, throttles, blocked } = *steps;
-    analysis::Batch { threads, cpus, moves, marks, power, allowed, throttles, blocked }
 }
 
 /// What a collector collected, as the options want it.

@@ -162,7 +162,7 @@ impl Session {
         let ready_known = self.summary().ready_known;
         let context = Context { machine: self.machine(), span: hull, followed: &followed, ready_known };
         let mut rows: Vec<Row> = in_rows(held).into_iter().map(|lanes| Row::new(&context, lanes)).collect();
-        let steps = |t: &account::Together<'_>| {
+        let steps = |t: &model::Together<'_>| {
             let beside = Beside { path: &[], cpus: t.cpus, moves: t.moves, power: t.power };
             rows.iter_mut().for_each(|row| row.push(&beside));
         };

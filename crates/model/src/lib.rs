@@ -12,6 +12,7 @@ mod present;
 mod stretch;
 mod table;
 pub mod tables;
+mod together;
 mod units;
 
 pub use callchain::{BlockedAt, StackFrame, StackId, Stacks};
@@ -26,4 +27,5 @@ pub use stretch::{
     ThreadStretch, Throttle,
 };
 pub use table::{Col, Kind, Rows, Table, TableDef, Value};
+pub use together::Together;
 pub use units::{CpuId, Ns, Pid, ProcessKey, Span, ThreadKey, Tid};

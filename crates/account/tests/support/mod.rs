@@ -2,9 +2,9 @@
 #![allow(dead_code)] // each test uses its part
 
 use account::{Accountant, Collector, InferredIndex, Laws, Rules, ThreadTotals, Totals};
-use analysis::{Batch as Stretches, Context, Running};
+use analysis::{Context, Running};
 use ingest::{Limits, Opened, Ordered};
-use model::{Batch, CpuId, CpuStretch, Ns, Span, Table, ThreadStretch};
+use model::{Batch, CpuId, CpuStretch, Ns, Span, Table, ThreadStretch, Together};
 use topology::Machine;
 
 pub struct Accounted {
@@ -56,6 +56,6 @@ fn concurrency(totals: &Totals, cpus: &[CpuStretch]) -> Table {
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, totals.end));
     let context = Context { machine: &machine, span, followed: &followed, ready_known: totals.ready_known };
     let mut running = Running::start(&["concurrency"], &context, Vec::new());
-    running.push(&Stretches { cpus, ..Stretches::default() });
+    running.push(&Together { cpus, ..Together::default() });
     running.finish().remove(0)
 }

@@ -7,11 +7,11 @@ pub mod throttled;
 
 use account::{Accountant, Collector, Rules, Totals};
 use analysis::critical::{Beside, End, LastRan, Pieces, Sums, Walk};
-use analysis::{Batch, Begins, Context, Running};
+use analysis::{Begins, Context, Running};
 use ingest::{Limits, Opened};
 use model::{
     Allowed, CpuId, CpuStretch, Event, Mark, MarkEdge, Marked, Move, NameId, Ns, PowerChange, Rows, Span, Stacks,
-    Table, ThreadStretch, Throttle, Tid, Value, What, tables,
+    Table, ThreadStretch, Throttle, Tid, Together, Value, What, tables,
 };
 use std::collections::BTreeMap;
 use testkit::{Mode, Random, Replay, Rng};
@@ -121,17 +121,15 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let (mut threads, mut cpus, mut moves) = (Vec::new(), Vec::new(), Vec::new());
     let (mut power, mut allowed, mut throttles, mut marked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut stretches = collector.finish();
-    let each = |steps: &account::Together<'_>| {
-        let account::Together { threads: t, cpus: c, moves: m, marks, power: p, allowed: a, throttles: held, blocked } =
-            *steps;
-        running.push(&Batch { threads: t, cpus: c, moves: m, marks, power: p, allowed: a, throttles: held, blocked });
-        threads.extend_from_slice(t);
-        cpus.extend_from_slice(c);
-        moves.extend_from_slice(m);
-        power.extend_from_slice(p);
-        allowed.extend_from_slice(a);
-        throttles.extend_from_slice(held);
-        marked.extend_from_slice(marks);
+    let each = |steps: &Together<'_>| {
+        running.push(steps);
+        threads.extend_from_slice(steps.threads);
+        cpus.extend_from_slice(steps.cpus);
+        moves.extend_from_slice(steps.moves);
+        power.extend_from_slice(steps.power);
+        allowed.extend_from_slice(steps.allowed);
+        throttles.extend_from_slice(steps.throttles);
+        marked.extend_from_slice(steps.marks);
     };
     stretches.steps(each).unwrap();
     let tables = running.finish().into_iter().map(|t| (t.def.name, t)).collect();
