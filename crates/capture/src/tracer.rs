@@ -78,6 +78,7 @@ pub struct Tracer {
     pub lacks: Vec<String>,
     /// Changes of priority and affinity must be looked for: no program tells them.
     pub look_for_changes: bool,
+    tells_throttles: bool,
     threads: Link,
     /// The maps of callchains, the kernel's and the programs', and how many bytes one has there; `None`: none are kept.
     stacks: Option<[(RawFd, u32); 2]>,
@@ -129,7 +130,9 @@ impl Tracer {
                     .map_err(|e| why("the kernel refused the BPF programs", &e))?
             }
         };
-        Self::attach(object, cpus, ring_bytes, has, marks, lacks)
+        let mut tracer = Self::attach(object, cpus, ring_bytes, has, marks, lacks)?;
+        tracer.tells_throttles = holds_threads(&btf);
+        Ok(tracer)
     }
 
     fn attach(
@@ -193,6 +196,7 @@ impl Tracer {
             missed: 0,
             lacks,
             look_for_changes,
+            tells_throttles: false,
             threads,
             stacks: stacks.map(|(kernel, user)| [kernel, user].map(|(fd, bytes, _)| (fd, bytes))),
             _links: links,
@@ -204,7 +208,7 @@ impl Tracer {
 
     /// Whether switches tell which threads a CPU quota holds.
     pub fn tells_throttles(&self) -> bool {
-        self.lacks.iter().all(|lack| lack != NO_THROTTLES)
+        self.tells_throttles
     }
 
     /// Hands every record that is there to `take`; `true`: nothing that was there is left.

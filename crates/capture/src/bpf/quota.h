@@ -15,19 +15,6 @@
 #define TELLS_QUOTA(p) (QUEUE_TIME(p) && FIELD_EXISTS((p)->throttled) && \
 			FIELD_EXISTS(((struct cfs_rq *)0)->throttled_clock_self_time))
 
-NOINLINE int tell_held(u32 tid, u64 at, u32 type)
-{
-	struct rare_held r = {};
-	r.head.kind = KIND_RARE;
-	r.head.type = type;
-	r.head.cpu = this_cpu();
-	r.head.tid = tid;
-	r.head.at = at;
-	if (ring_output(&ring, &r, sizeof(r), RB_NO_WAKEUP))
-		count_lost(this_cpu());
-	return 0;
-}
-
 /* It is held from `at` on; `books` as above. */
 NOINLINE int hold(u32 tid, u64 at, u64 books)
 {
@@ -36,7 +23,7 @@ NOINLINE int hold(u32 tid, u64 at, u64 books)
 		s->wait = tid | QUOTA_HELD;
 		s->books = books;
 	}
-	return tell_held(tid, at, HELD);
+	return tell_late(tid, at, HELD);
 }
 
 /* It has left its CPU, still runnable. */
@@ -56,14 +43,14 @@ INLINE void was_held(struct task_struct *p, u64 skew, u64 now, u64 books)
 	if (until <= p->sched_info.last_queued)
 		return;
 	until += skew;
-	tell_held(p->pid, until < now ? until : now, LET_GO);
+	tell_late(p->pid, until < now ? until : now, LET_GO);
 }
 
 /* It is moved while it is held, to where its group may not be. */
 INLINE void look_if_moved(struct task_struct *p, u32 tid)
 {
 	if (TELLS_QUOTA(p) && unlikely(p->throttled))
-		tell_held(tid, ktime(), LET_GO);
+		tell_late(tid, ktime(), LET_GO);
 }
 
 /* A snapshot's row: `at` is before its fields were read. */

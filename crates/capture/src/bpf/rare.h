@@ -10,13 +10,6 @@
 	record.head.tid = (task)->pid;                                                                                        \
 	record.head.at = ktime()
 
-INLINE int send(void *record, u32 size)
-{
-	if (ring_output(&ring, record, size, RB_NO_WAKEUP))
-		count_lost(this_cpu());
-	return 0;
-}
-
 SEC("tp_btf/sched_process_fork")
 int sched_process_fork(u64 *ctx)
 {

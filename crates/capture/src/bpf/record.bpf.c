@@ -98,6 +98,14 @@ INLINE void count_lost(u32 cpu)
 		__sync_fetch_and_add(&b->lost, 1);
 }
 
+/* One record by itself. */
+INLINE int send(void *record, u32 size)
+{
+	if (ring_output(&ring, record, size, RB_NO_WAKEUP))
+		count_lost(this_cpu());
+	return 0;
+}
+
 INLINE struct block *lowest(u32 cpu)
 {
 	u32 key = cpu * LEVELS;
@@ -318,19 +326,23 @@ INLINE u32 waits(struct seen *s, u32 tid, u64 out)
 	return tid | (early ? WOKEN : BLOCKED);
 }
 
-/* Blocked, and running again, but nobody told of its waking: whoever woke it is one of those of whom nothing is delivered
- * (came_unseen). The kernel's note of its queueing tells when. */
-NOINLINE int woken_unseen(u32 tid, u64 at)
+/* Tells what happened to a thread at a time that has passed. */
+NOINLINE int tell_late(u32 tid, u64 at, u32 type)
 {
-	struct rare_woken r = {};
+	struct rare_late r = {};
 	r.head.kind = KIND_RARE;
-	r.head.type = WOKEN_UNSEEN;
+	r.head.type = type;
 	r.head.cpu = this_cpu();
 	r.head.tid = tid;
 	r.head.at = at;
-	if (ring_output(&ring, &r, sizeof(r), RB_NO_WAKEUP))
-		count_lost(this_cpu());
-	return 0;
+	return send(&r, sizeof(r));
+}
+
+/* Blocked, and running again, but nobody told of its waking: whoever woke it is one of those of whom nothing is delivered
+ * (came_unseen). The kernel's note of its queueing tells when. */
+INLINE void woken_unseen(u32 tid, u64 at)
+{
+	tell_late(tid, at, WOKEN_UNSEEN);
 }
 
 /* A thread comes in here that came in on another CPU last. If that CPU still has it as the one who runs there, it left

@@ -186,9 +186,7 @@ NOINLINE int tell_switch(struct rare_switched *r)
 	r->head.kind = KIND_RARE;
 	r->head.type = SWITCHED;
 	r->head.cpu = this_cpu();
-	if (ring_output(&ring, r, sizeof(*r), RB_NO_WAKEUP))
-		count_lost(this_cpu());
-	return 0;
+	return send(r, sizeof(*r));
 }
 
 /* One that nobody heard come in: its arrival has wiped out when it was queued, but not how long. */

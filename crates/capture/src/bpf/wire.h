@@ -146,8 +146,9 @@ struct rare_switched {
 
 #define UNTOLD 10
 
-/* `head.tid` was queued at `head.at`, and nobody told of its waking. */
-struct rare_woken {
+/* What befell `head.tid` at `head.at` and was noticed later: it was queued, and nobody told of its waking; its cgroup's quota held
+ * it from then on, or no longer. */
+struct rare_late {
 	struct rare head;
 	u64 pad;
 };
@@ -161,12 +162,6 @@ struct rare_exit {
 struct rare_call {
 	struct rare head;
 	u32 pid, mark;
-};
-
-/* `head.tid` is held by its cgroup's quota from `head.at` on, or no longer. */
-struct rare_held {
-	struct rare head;
-	u64 pad;
 };
 
 struct rare_rename {
