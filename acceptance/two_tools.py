@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""One load, recorded at the same time by `corewise record` and by `perf record -k CLOCK_MONOTONIC`: how long each thread ran.
+"""One load, recorded at the same time by `corewise record` and by another tool on the same clock, so that no offset is guessed:
+how long each thread ran. The other is ftrace (shared/bin/ftrace-rec.py), or with `--with perf` perf record.
 
 Compared is the time in which both recordings' chains hold on a CPU (its state is busy or idle in both): there a thread's
 running time must agree within 0.1 %, or within 200 ns a slice: the second tool's stamp comes behind the first one's program,
-which takes longer with cold caches, so a thread of short slices cannot be told more exactly by two tools at once. Both know
-the same clock, so no offset is guessed. Exit status 1 where a thread agrees in neither way.
+which takes longer with cold caches or where the hypervisor takes the CPU away in between, so a thread of short slices cannot be
+told more exactly by two tools at once. ftrace is attached before corewise, since it is the quickest to get out of the way.
+Whatever the stamps, both must tell the same slices: the same threads in the same order on each CPU. How far apart the two
+stamps of one slice's end are is printed. Exit status 1 where they do not.
 
 Then, over all of the time in which both recorded, with --inferred on both sides: of threads that ran for at least 1 % of it by
 either, how many agree within 2 %, and the worst; the share of CPU time that is unknown or inferred stands beside it. No exit
@@ -12,6 +15,7 @@ status: what a source does not tell, and no event shows, stays unknown.
 """
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
@@ -25,47 +29,73 @@ EVENTS = ["sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup", "sch
           "sched:sched_process_fork", "sched:sched_process_exit"]
 LOADS = {"messaging": "perf bench sched messaging -l 40", "cpu": "stress-ng --quiet --cpu 4 -t 2",
          "pipe": "perf bench sched pipe -l 20000", "fork": "stress-ng --quiet --fork 2 --fork-ops 500 -t 3"}
-SPINNER = "taskset -c 1 nice -n 19 timeout 30 sh -c 'while :; do :; done'"
+SPINNER = "taskset -c 1 nice -n 19 timeout --foreground 30 sh -c 'while :; do :; done'"
 
 
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--load", action="append", choices=list(LOADS))
+    args.add_argument("--with", dest="other", choices=list(OTHERS), default="ftrace")
     args.add_argument("--least", type=float, default=0.001, help="seconds that a thread must have run to be compared (0.001)")
     args = args.parse_args()
     corewise.need_binary()
-    rows, all_time, failed = [], [], False
+    rows, paired, all_time, failed = [], [], [], False
     for name in args.load or LOADS:
         with tempfile.TemporaryDirectory(prefix="two-tools-") as tmp:
-            ours, theirs = record(LOADS[name], Path(tmp))
+            ours, theirs = record(LOADS[name], OTHERS[args.other], Path(tmp))
             threads, shared = compare(ours, theirs, args.least)
             all_time.append([name, *over_all_time(ours.folder, theirs.folder)])
         close = [t for t in threads if t["share"] <= 0.001]
         apart = [t for t in threads if t["share"] > 0.001 and t["a_slice"] > 200]
-        failed |= bool(apart)
+        same, unlike, distances = pair(ours, theirs)
+        failed |= unlike > 0
+        paired.append([name, same, unlike, *(f"{quantile(distances, q):.0f}" for q in (0.5, 0.99, 1))])
         rows.append([name, f"{shared:.3f}", len(threads), f"{sum(t['ns'] for t in threads) / 1e9:.3f}", len(close),
                      f"{100 * max((t['share'] for t in threads), default=0):.3f} %",
                      f"{max((t['a_slice'] for t in threads), default=0):.0f}", len(apart)])
     corewise.print_table(["load", "CPU s known to both", "threads", "their s", "within 0.1 %", "worst", "worst ns a slice", "neither"], rows)
+    print()
+    corewise.print_table(["load", "slices in both", "of unlike times", "ends apart ns: median", "99 %", "most"], paired)
     print()
     corewise.print_table(["load, all time, --inferred", "s", "our unknown", "inferred", "their unknown", "inferred", "threads >= 1 %",
                           "within 2 %", "without", "worst", "thread"], all_time)
     return failed
 
 
-def record(load, tmp):
+def record(load, other, tmp):
     """The two trace folders. A spinner keeps CPU 1 from idling, of which perf is told nothing here."""
     spinner = subprocess.Popen(SPINNER, shell=True, start_new_session=True)
-    data, own, folder = tmp / "perf.data", tmp / "own.cw", tmp / "perf.cw"
-    events = [word for event in EVENTS for word in ("-e", event)]
-    perf = ["perf", "record", "-q", "-a", "-R", "-c", "1", "-m", "4096", "-k", "CLOCK_MONOTONIC", *events, "-o", data, "--"]
+    own, folder = tmp / "own.cw", tmp / "theirs.cw"
     try:
-        subprocess.run([corewise.BINARY, "record", "-o", own, "--", *map(str, perf), "sh", "-c", load], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        theirs = other(load, own, tmp)
     finally:
         subprocess.run(["pkill", "-KILL", "-g", str(spinner.pid)], check=False)
-    corewise.run("import", data, "-o", folder)
+    corewise.run("import", theirs, "-o", folder)
     return Side(own), Side(folder)
+
+
+def quietly(*words):
+    subprocess.run([*map(str, words)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def with_perf(load, own, tmp):
+    """perf's recording, inside of corewise's."""
+    data, events = tmp / "perf.data", [word for event in EVENTS for word in ("-e", event)]
+    perf = ["perf", "record", "-q", "-a", "-R", "-c", "1", "-m", "4096", "-k", "CLOCK_MONOTONIC", *events, "-o", data]
+    quietly(corewise.BINARY, "record", "-o", own, "--", *perf, "--", "sh", "-c", load)
+    return data
+
+
+def with_ftrace(load, own, tmp):
+    """ftrace's recording, corewise's inside of it. The script's tracefs instance bears its process number."""
+    data = tmp / "trace.dat"
+    clock = 'echo mono > /sys/kernel/tracing/instances/rec$PPID/trace_clock && exec "$@"'
+    quietly(sys.executable, corewise.SHARED / "bin/ftrace-rec.py", data, ",".join(EVENTS), "--", "sh", "-c", clock, "sh",
+            corewise.BINARY, "record", "-o", own, "--", "sh", "-c", load)
+    return data
+
+
+OTHERS = {"ftrace": with_ftrace, "perf": with_perf}
 
 
 def rows(folder, table, *flags):
@@ -114,6 +144,53 @@ def compare(ours, theirs, least):
     off = {t: abs(ran[0][t] - ran[1][t]) for t in tids}
     threads = [{"ns": ran[0][t], "share": off[t] / max(ran[0][t], ran[1][t]), "a_slice": off[t] / max(slices[t], 1)} for t in tids]
     return threads, shared / 1e9
+
+
+def pair(ours, theirs):
+    """Slices that both tell (same thread, same place in the order of its CPU), those of times in which they differ, and how far
+    apart the two stamps of each end are, ns. A slice counts where a time known to both holds all of it, by either's stamps."""
+    same = unlike = 0
+    distances = []
+    for cpu in ours.known:
+        both = joined(overlap(sorted(ours.known[cpu]), sorted(theirs.known[cpu])))
+        for one, other in zip(*(inside(sorted(side.running[cpu]), both) for side in (ours, theirs))):
+            # Borders of the time known to both come from either's stamps, so one may hold a first or last slice more.
+            cuts = itertools.product(*([slice(a, len(side) - b) for a in (0, 1) for b in (0, 1)] for side in (one, other)))
+            equal = ((one[a], other[b]) for a, b in cuts if [s[2] for s in one[a]] == [s[2] for s in other[b]])
+            one, other = max(equal, key=lambda sides: len(sides[0]), default=([], one + other))
+            same += len(one)
+            unlike += len(other) - len(one)
+            distances += [abs(a[1] - b[1]) for a, b in zip(one, other)]
+    return same, unlike, distances
+
+
+def joined(spans):
+    """Spans that touch, as one."""
+    whole = []
+    for start, end, _ in spans:
+        if whole and start <= whole[-1][1]:
+            whole[-1][1] = end
+        else:
+            whole.append([start, end])
+    return whole
+
+
+def inside(slices, spans):
+    """For each span the slices that lie in it, with both their ends."""
+    found, at = [], 0
+    for start, end in spans:
+        while at < len(slices) and slices[at][0] < start:
+            at += 1
+        first = at
+        while at < len(slices) and slices[at][1] <= end:
+            at += 1
+        found.append(slices[first:at])
+    return found
+
+
+def quantile(values, q):
+    ordered = sorted(values)
+    return ordered[int(q * (len(ordered) - 1))] if ordered else 0
 
 
 def over_all_time(ours, theirs):
