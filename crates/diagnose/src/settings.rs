@@ -10,13 +10,13 @@ pub const SEVERITY: &[Threshold] = &[
         name: "medium_share",
         unit: Unit::Ratio,
         value: 0.01,
-        reason: "a hundredth of a run is less than most runs of one program differ by, so it cannot be seen to be mended: a choice",
+        reason: "a choice: less than a hundredth of a run is hard to tell from what two runs differ by anyway",
     },
     Threshold {
         name: "high_share",
         unit: Unit::Ratio,
         value: 0.05,
-        reason: "a game that ran 8 % slower for such faults was worth a case study of a vendor; a frame of 60 Hz loses 0.8 ms of 16.7: a choice",
+        reason: "a choice: a game that ran 8 % slower for such faults was worth a vendor's case study; a frame of 60 Hz loses 0.8 of 16.7 ms",
     },
 ];
 

@@ -115,7 +115,7 @@ pub fn explain(rule: Option<&Rule>, width: usize) -> String {
     for (head, words) in parts {
         out.blank();
         out.line(0, head);
-        out.line(2, words);
+        out.hanging("  ", words);
     }
     out.blank();
     out.line(0, &format!("Thresholds (--set {}.NAME=VALUE)", rule.id));

@@ -19,7 +19,8 @@ pub(super) const RULE: Rule = Rule {
         sure: "Each nice level is a factor of 1.25 (the kernel's sched_prio_to_weight), so of the time in which one of two runs while the \
                other waits, each one's part follows. It is compared only for threads that mostly wait because they were switched out \
                while they could run: how soon a sleeper is let in is no matter of its weight.",
-        mend: "Turn autogroup off, put the threads into one group, or weigh the groups (cpu.weight).",
+        mend: "Where the two are of different sessions, turn autogroup off; where of different services or containers, put them \
+               into one group, or weigh the groups (cpu.weight).",
         example: "A (nice 0) and B (nice 10) take turns of a millisecond on one CPU: B should run a tenth of the time.",
     },
     tables: &["ready_by_thief", "priority_residency", "ready_wait"],
@@ -100,7 +101,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let claims: Vec<Claim> = lost.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
     let behind: Vec<Claim> = lower.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
     let (grouped, why) = match autogroup(given) {
-        Some(true) => (Change::Autogroup { on: false }, ": autogroup is on, so sessions share evenly"),
+        Some(true) => (Change::Autogroup { on: false }, "; autogroup is on"),
         _ => (Change::Weight { threads: threads(&claims), weight: 1000 }, ""),
     };
     let name = threads(&claims).name;
@@ -114,7 +115,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         ms(finding.recoverable_ns)
     );
     finding.range_ns = [0, finding.recoverable_ns];
-    finding.confidence = if autogroup(given) == Some(true) { Confidence::High } else { Confidence::Medium };
+    finding.confidence = Confidence::Medium;
     finding.evidence = shown.finish();
     finding.assumptions = vec![
         "the CPU's time between the two would be shared by weights of 1.25 a level; the lower end: it is as meant"
