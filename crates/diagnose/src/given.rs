@@ -54,11 +54,12 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// How often each thread was preempted by another.
+    /// How often each thread was switched out for another while it could run. Kernels that preempt lazily do it on the way back
+    /// to user mode, without the mark of a preemption.
     pub(crate) fn preempted(&self) -> Result<BTreeMap<i64, i64>, EngineError> {
         let mut preempted = BTreeMap::new();
         self.each("switch_causes", |row| {
-            if row.text("cause") == "preempted" && row.text("next") != "idle" {
+            if ["preempted", "yielded"].contains(&row.text("cause")) && row.text("next") != "idle" {
                 add(&mut preempted, row.sum("thread"), row.sum("count"));
             }
         })?;

@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
         finds: "Threads that others preempted more often, in a second of their running time, than turns of a millisecond would.",
         matters: "Each preemption is two switches, and what the thread had in its caches is cold when it comes back. A thread that is \
                   preempted a thousand times a second runs for less than a millisecond at a time.",
-        sure: "Preemptions are counted. What one costs is assumed, and cold caches come on top: the milliseconds are a floor for \
+        sure: "Switch-outs of a thread that could run are counted; one that yields by itself again and again looks the same. What one costs is assumed, and cold caches come on top: the milliseconds are a floor for \
                programs that need their caches, and too much for those that do not.",
         mend: "Run batch work as such (SCHED_BATCH preempts less), or keep what preempts it on other CPUs.",
         example: "A is preempted 2 000 times in a second of running: 2 000 times two switches are lost.",

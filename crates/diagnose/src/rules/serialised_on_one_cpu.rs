@@ -86,11 +86,8 @@ fn apart(given: &Given<'_>, other: Option<i64>) -> Result<Vec<CpuId>, EngineErro
     })?;
     let taken = on.into_iter().max_by_key(|(_, ns)| *ns).map(|(cpu, _)| cpu);
     given.each("cpus", |row| {
-        if let (cpu, Ok(id)) = (row.sum("cpu"), u32::try_from(row.sum("cpu"))) {
-            if Some(cpu) != taken {
-                all.push(CpuId(id));
-            }
-        }
+        let cpu = row.sum("cpu");
+        all.extend(u32::try_from(cpu).ok().filter(|_| Some(cpu) != taken).map(CpuId));
     })?;
     Ok(all)
 }
