@@ -1,5 +1,5 @@
-//! A new importer, analysis, export format, section of the report or kind of printed table is one code file, one line in an
-//! ordered list, one readable case: none of the three is missing.
+//! A new importer, analysis, export format, section of the report, kind of printed table or rule is one code file, one line
+//! in an ordered list, one readable case: none of the three is missing.
 
 use crate::Found;
 use crate::repo::Repo;
@@ -39,6 +39,11 @@ const RECIPES: &[Recipe] = &[
         code: "crates/printed/src/kinds/",
         list: ("crates/printed/src/lib.rs", "KINDS"),
         cases: &["crates/printed/cases/"],
+    },
+    Recipe {
+        code: "crates/diagnose/src/rules/",
+        list: ("crates/diagnose/src/rules/mod.rs", "RULES"),
+        cases: &["crates/diagnose/cases/"],
     },
 ];
 

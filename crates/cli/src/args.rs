@@ -26,6 +26,7 @@ Exit codes:
   1  it did not; one sentence on standard error says where and what to do
   2  the command line makes no sense
   3  `check` found a law broken or a contradiction, or a recording ended early (a full disk); what there is is whole
+  4  `diagnose --fail-on` found what it was to fail on
   `record -- COMMAND` and `demo` pass on the exit code of the command they ran.";
 
 /// corewise.

@@ -13,6 +13,8 @@ pub const ERROR: u8 = 1;
 pub const USAGE: u8 = 2;
 /// It worked, but a law is broken, printed figures contradict each other, or a recording ended early.
 pub const INCOMPLETE: u8 = 3;
+/// It worked, and something is wrong that was to make it fail (`diagnose --fail-on`).
+pub const FOUND: u8 = 4;
 
 /// Why a command did not work.
 #[derive(Debug)]

@@ -7,10 +7,12 @@ use std::io::Read;
 use std::process::Stdio;
 use support::{Folder, corewise, fixture, good, ran, run};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 14] = [
     "record",
     "import",
     "report",
+    "diagnose",
+    "explain",
     "check",
     "tables",
     "table",

@@ -48,6 +48,13 @@ impl Session {
             && (!is_analysis(def) || self.is_stored(def) || made(def))
     }
 
+    /// Whether an analysis makes a table, of any part of a recording, and it is held whole: several of them are had in one pass
+    /// ([`Self::prepare`], [`Self::analyse`]).
+    #[must_use]
+    pub fn is_of_part(def: &TableDef) -> bool {
+        is_analysis(def) && !Self::is_large(def)
+    }
+
     /// Whether a table of an analysis lies in the folder, as it is asked for: of another machine, or with inferred time, it is
     /// another table.
     pub(crate) fn is_stored(&self, def: &TableDef) -> bool {
@@ -60,7 +67,7 @@ impl Session {
     /// One of them.
     pub(crate) fn analysed(&self, def: &TableDef, span: Option<Span>) -> Result<Arc<Table>, EngineError> {
         // Those as long as the recording are never held.
-        let held = analysis::ANALYSES.iter().map(|a| a.table).filter(|def| !Self::is_large(def));
+        let held = analysis::ANALYSES.iter().map(|a| a.table).filter(|def| Self::is_of_part(def));
         let every = || held.clone().map(|def| def.name).collect::<Vec<_>>();
         if !is_analysis(def) {
             return Err(EngineError::Other(format!(

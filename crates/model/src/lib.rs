@@ -6,6 +6,7 @@
 //! the machine.
 
 mod callchain;
+mod change;
 mod core_type;
 mod event;
 mod present;
@@ -14,8 +15,10 @@ mod table;
 pub mod tables;
 mod together;
 mod units;
+pub mod words;
 
 pub use callchain::{BlockedAt, StackFrame, StackId, Stacks};
+pub use change::{Change, Policy, Threads};
 pub use core_type::CoreType;
 pub use event::{
     Batch, Clock, Event, Frame, FrameStretch, IrqKind, LossSpan, Mark, MarkEdge, NameId, Seen, SeenState, Switch,
@@ -26,6 +29,6 @@ pub use stretch::{
     Allowed, Basis, CpuState, CpuStretch, InferredStretch, Marked, Move, Power, PowerChange, Reason, ThreadState,
     ThreadStretch, Throttle,
 };
-pub use table::{Col, Kind, Rows, Table, TableDef, Value};
+pub use table::{Col, Kind, Row, Rows, Table, TableDef, Value};
 pub use together::Together;
 pub use units::{CpuId, Ns, Pid, ProcessKey, Span, ThreadKey, Tid};

@@ -124,6 +124,63 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
+/// A row of a table, by the names of its columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    def: &'static TableDef,
+    cells: &'a [Value],
+}
+
+impl<'a> Row<'a> {
+    /// A row as the table declares it.
+    #[must_use]
+    pub fn new(def: &'static TableDef, cells: &'a [Value]) -> Self {
+        Self { def, cells }
+    }
+
+    /// The table's declaration.
+    #[must_use]
+    pub fn def(&self) -> &'static TableDef {
+        self.def
+    }
+
+    /// A cell; `None` where there is no such column.
+    #[must_use]
+    pub fn cell(&self, col: &str) -> Option<&'a Value> {
+        self.cells.get(self.def.col(col)?)
+    }
+
+    /// An integer; `None` where it is null.
+    #[must_use]
+    pub fn int(&self, col: &str) -> Option<i64> {
+        if let Some(Value::Int(v)) = self.cell(col) { Some(*v) } else { None }
+    }
+
+    /// An integer of a column that is never null.
+    #[must_use]
+    pub fn sum(&self, col: &str) -> i64 {
+        self.int(col).unwrap_or(0)
+    }
+
+    /// Some integers of columns that are never null.
+    #[must_use]
+    pub fn sums<const N: usize>(&self, cols: [&str; N]) -> [i64; N] {
+        cols.map(|col| self.sum(col))
+    }
+
+    /// A ratio.
+    #[must_use]
+    pub fn ratio(&self, col: &str) -> Option<f64> {
+        if let Some(Value::Float(v)) = self.cell(col) { Some(*v) } else { None }
+    }
+
+    /// A text; empty where it is null.
+    #[must_use]
+    pub fn text(&self, col: &str) -> &'a str {
+        if let Some(Value::Text(v)) = self.cell(col) { v } else { "" }
+    }
+}
+
 /// Where a table's rows go: memory, Parquet, a terminal.
 pub trait Rows {
     /// Takes one row, its values in the order of the definition's columns.

@@ -23,14 +23,13 @@ mod select;
 mod text;
 mod threads;
 mod timeline;
-mod words;
 
 pub use json::json;
 pub use options::{Options, Sort};
 pub use sections::{SECTIONS, Section, Sections};
 
 use engine::{EngineError, Session};
-use model::tables;
+use model::{tables, words};
 use page::Page;
 use sections::Chosen;
 

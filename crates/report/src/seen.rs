@@ -4,7 +4,7 @@ use crate::Options;
 use crate::gather::Group;
 use crate::words::{TIE, ms, plural, short};
 use engine::{EngineError, Names, Session};
-use model::{TableDef, Value};
+use model::Row;
 use std::collections::HashSet;
 
 /// So many threads of each section on a terminal; a page has room for all that are wanted.
@@ -41,14 +41,14 @@ impl<'a> Seen<'a> {
     pub fn each(&self, table: &str, mut each: impl FnMut(&Row<'_>)) -> Result<(), EngineError> {
         let def = self.session.definition(table)?;
         self.session.rows(table, &mut |rows| {
-            let rows = rows.iter().map(|cells| Row { def, cells });
+            let rows = rows.iter().map(|cells| Row::new(def, cells));
             rows.filter(|row| self.tells_of(row)).for_each(|row| each(&row));
             Ok(())
         })
     }
 
     fn tells_of(&self, row: &Row<'_>) -> bool {
-        match (&self.of, row.def.col("thread")) {
+        match (&self.of, row.def().col("thread")) {
             (Some(of), Some(_)) => row.int("thread").is_some_and(|key| of.contains(&key)),
             _ => true,
         }
@@ -69,43 +69,6 @@ impl Seen<'_> {
         let more = top.count.saturating_sub(NAMED);
         let words = top.finish().into_iter().map(|(key, ns)| format!("{}{TIE}{}", self.name(key), ms(ns)));
         words.chain((more > 0).then(|| format!("{more} more"))).collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// A row of a table, by the names of its columns.
-pub struct Row<'a> {
-    def: &'static TableDef,
-    cells: &'a [Value],
-}
-
-impl Row<'_> {
-    fn cell(&self, col: &str) -> Option<&Value> {
-        self.cells.get(self.def.col(col)?)
-    }
-
-    /// An integer; `None` where it is null.
-    pub fn int(&self, col: &str) -> Option<i64> {
-        if let Some(Value::Int(v)) = self.cell(col) { Some(*v) } else { None }
-    }
-
-    /// An integer of a column that is never null.
-    pub fn sum(&self, col: &str) -> i64 {
-        self.int(col).unwrap_or(0)
-    }
-
-    /// A ratio.
-    pub fn ratio(&self, col: &str) -> Option<f64> {
-        if let Some(Value::Float(v)) = self.cell(col) { Some(*v) } else { None }
-    }
-
-    /// A text; empty where it is null.
-    pub fn text(&self, col: &str) -> &str {
-        if let Some(Value::Text(v)) = self.cell(col) { v } else { "" }
-    }
-
-    /// Some integers of columns that are never null.
-    pub fn sums<const N: usize>(&self, cols: [&str; N]) -> [i64; N] {
-        cols.map(|col| self.sum(col))
     }
 }
 

@@ -4,7 +4,9 @@ mod check;
 mod check_printed;
 mod completions;
 mod demo;
+mod diagnose;
 mod doctor;
+mod explain;
 mod export;
 mod formats;
 mod import;
@@ -25,6 +27,8 @@ pub enum Command {
     Record(record::Args),
     Import(import::Args),
     Report(report::Args),
+    Diagnose(diagnose::Args),
+    Explain(explain::Args),
     Check(check::Args),
     Formats(formats::Args),
     Tables(tables::Args),
@@ -47,6 +51,8 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Record(args) => record::run(args, global),
         Command::Import(args) => import::run(&args, global),
         Command::Report(args) => report::run(&args, global),
+        Command::Diagnose(args) => diagnose::run(&args, global),
+        Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args, global),
         Command::Formats(args) => formats::run(&args),
         Command::Tables(args) => tables::run(&args, global),

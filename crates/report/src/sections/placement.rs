@@ -4,9 +4,10 @@ use super::Section;
 use crate::grid::Column;
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Row, Seen, Top, add, of};
+use crate::seen::{Seen, Top, add, of};
 use crate::words::{ms, percent};
 use engine::EngineError;
+use model::Row;
 
 pub const SECTION: Section = Section {
     id: "placement",

@@ -4,9 +4,10 @@ use super::Section;
 use crate::grid::{Column, push};
 use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
-use crate::seen::{Row, Seen, add};
+use crate::seen::{Seen, add};
 use crate::words::{TIE, ms, plural, short};
 use engine::EngineError;
+use model::Row;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

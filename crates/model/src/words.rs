@@ -1,6 +1,7 @@
-//! Numbers as words.
+//! Figures as people read them.
 
 /// Milliseconds with three decimals, and a space between the thousands.
+#[must_use]
 pub fn ms(ns: i64) -> String {
     let micros = (i128::from(ns).abs() + 500) / 1000;
     let sign = if ns < 0 && micros > 0 { "-" } else { "" };
@@ -8,6 +9,7 @@ pub fn ms(ns: i64) -> String {
 }
 
 /// A number with a space between the thousands.
+#[must_use]
 pub fn grouped(n: i64) -> String {
     let digits = n.unsigned_abs().to_string();
     let mut out = String::from(if n < 0 { "-" } else { "" });
@@ -24,11 +26,13 @@ pub fn grouped(n: i64) -> String {
 pub const TIE: char = '\u{a0}';
 
 /// A share of a whole: `12.3 %`. What is there, but rounds to nothing, is `<0.1 %`.
+#[must_use]
 pub fn percent(part: i64, whole: i64) -> String {
     format!("{}{TIE}%", share(part, whole))
 }
 
 /// The same without its sign, for a column.
+#[must_use]
 pub fn share(part: i64, whole: i64) -> String {
     if whole <= 0 {
         return "-".to_owned();
@@ -38,6 +42,7 @@ pub fn share(part: i64, whole: i64) -> String {
 }
 
 /// A length of time in the unit that suits it.
+#[must_use]
 pub fn time(ns: i64) -> String {
     match ns {
         ..1_000 => format!("{ns}{TIE}ns"),
@@ -48,6 +53,7 @@ pub fn time(ns: i64) -> String {
 }
 
 /// Bytes in the unit that suits them.
+#[must_use]
 pub fn bytes(n: i64) -> String {
     match n {
         ..1_000 => format!("{n}{TIE}bytes"),
@@ -58,16 +64,19 @@ pub fn bytes(n: i64) -> String {
 }
 
 /// `1 thread`, `2 threads`.
+#[must_use]
 pub fn plural(n: u64, word: &str) -> String {
     format!("{}{TIE}{word}{}", grouped(n.cast_signed()), if n == 1 { "" } else { "s" })
 }
 
 /// What a terminal could take for a command, or would not show.
+#[must_use]
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// At most so many characters.
+#[must_use]
 pub fn short(text: &str, most: usize) -> String {
     let text = plain(text);
     if text.chars().count() <= most {

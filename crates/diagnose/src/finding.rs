@@ -1,0 +1,136 @@
+//! What a rule says.
+
+use model::{Change, Row, Span, TableDef, Value};
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// How much it matters: by the part of the time looked at that the thread with most to gain could get back
+/// ([`crate::SEVERITY`]).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing.
+    Low,
+    /// Worth mending.
+    Medium,
+    /// Mend this first.
+    High,
+}
+
+/// How sure it is that what is named is what happened, and that mending it gives the time back.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// One of several explanations.
+    Low,
+    /// The likely one.
+    Medium,
+    /// The trace shows it.
+    High,
+}
+
+/// A word for the user.
+macro_rules! words {
+    ($kind:ty: $($variant:ident = $word:literal),+) => {
+        impl $kind {
+            /// The word, as in JSON.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+    };
+}
+words!(Severity: Low = "low", Medium = "medium", High = "high");
+words!(Confidence: Low = "low", Medium = "medium", High = "high");
+
+/// A thread, and by how much sooner it could have been done: what mending gives back to it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Claim {
+    /// The thread's key.
+    pub thread: i64,
+    /// The kernel's number.
+    pub tid: i64,
+    /// What it is called.
+    pub name: String,
+    /// Its time, ns.
+    pub recoverable_ns: i64,
+}
+
+/// A row of a table that shows it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Evidence {
+    /// The table.
+    pub table: &'static str,
+    /// The columns that tell the row from others, and their values.
+    #[serde(serialize_with = "as_map")]
+    pub key: Vec<(&'static str, Value)>,
+    /// The columns that the rule went by.
+    #[serde(serialize_with = "as_map")]
+    pub cells: Vec<(&'static str, Value)>,
+}
+
+impl Evidence {
+    /// A row, and the columns that matter.
+    #[must_use]
+    pub fn of(row: &Row<'_>, cols: &[&'static str]) -> Self {
+        let def: &'static TableDef = row.def();
+        let pick = |cols: &[&'static str]| {
+            cols.iter().filter_map(|col| Some((*col, row.cell(col)?.clone()))).collect::<Vec<_>>()
+        };
+        Self { table: def.name, key: pick(def.key), cells: pick(cols) }
+    }
+}
+
+fn as_map<S: Serializer>(cells: &[(&'static str, Value)], to: S) -> Result<S::Ok, S::Error> {
+    let cell = |value: &Value| match value {
+        Value::Null => serde_json::Value::Null,
+        Value::Int(v) => (*v).into(),
+        Value::Float(v) => (*v).into(),
+        Value::Text(v) => v.clone().into(),
+        Value::Bool(v) => (*v).into(),
+    };
+    cells.iter().map(|(col, value)| (*col, cell(value))).collect::<BTreeMap<_, _>>().serialize(to)
+}
+
+/// What to do.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Action {
+    /// One sentence.
+    pub what: String,
+    /// The command, call or change of the program on Linux.
+    pub linux: String,
+    /// The same on Windows.
+    pub windows: String,
+}
+
+/// Something that is wrong.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Finding {
+    /// Which rule says so.
+    pub rule: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// One sentence, with its figures.
+    pub title: String,
+    /// By how much sooner the thread that gains most could be done, ns: the best estimate.
+    pub recoverable_ns: i64,
+    /// The least and the most that this may be, ns.
+    pub range_ns: [i64; 2],
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// Who loses the time, those who lose most first.
+    pub threads: Vec<Claim>,
+    /// When, as far as the tables tell: at worst all of the time looked at.
+    pub spans: Vec<Span>,
+    /// The rows that show it.
+    pub evidence: Vec<Evidence>,
+    /// What to do.
+    pub action: Action,
+    /// The same, as a prediction can try it.
+    pub change: Change,
+    /// What the milliseconds rest on.
+    pub assumptions: Vec<String>,
+    /// Findings that fall away with this one.
+    pub also: Vec<Finding>,
+}

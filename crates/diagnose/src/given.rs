@@ -1,0 +1,197 @@
+//! What rules read.
+
+use crate::finding::{Action, Claim, Confidence, Evidence, Finding, Severity};
+use crate::rule::Rule;
+use crate::settings::Settings;
+use engine::{EngineError, Facts, Names, Offer, Session, Summary};
+use model::words::short;
+use model::{Change, Ns, Row, Span, Table, Threads, tables};
+use std::collections::BTreeMap;
+
+/// So many threads and rows a finding names; what it claims is of all of them.
+const NAMED: usize = 16;
+
+/// A trace, the part of it that is looked at, and the rule that looks.
+pub(crate) struct Given<'a> {
+    session: &'a Session,
+    names: &'a Names,
+    settings: &'a Settings,
+    rule: &'static Rule,
+    /// The part that was asked for; none: all.
+    part: Option<Span>,
+    /// The tables of that part.
+    of_part: &'a [Table],
+}
+
+impl<'a> Given<'a> {
+    pub(crate) fn new(
+        session: &'a Session,
+        settings: &'a Settings,
+        part: Option<Span>,
+        of_part: &'a [Table],
+        rule: &'static Rule,
+    ) -> Result<Self, EngineError> {
+        Ok(Self { session, names: session.names()?, settings, rule, part, of_part })
+    }
+
+    /// The same, with the thresholds of another rule.
+    pub(crate) fn of(&self, rule: &'static Rule) -> Self {
+        Self { rule, ..*self }
+    }
+
+    /// Hands out the rows of a table; of one that holds sums of the whole recording only, those.
+    pub(crate) fn each(&self, table: &str, mut each: impl FnMut(&Row<'_>)) -> Result<(), EngineError> {
+        if let Some(made) = self.of_part.iter().find(|t| t.def.name == table) {
+            made.rows.iter().for_each(|cells| each(&Row::new(made.def, cells)));
+            return Ok(());
+        }
+        let def = self.session.definition(table)?;
+        let of_whole =
+            [tables::THREADS, tables::CPUS, tables::LOSS, tables::THREAD_BY_CPU].iter().any(|t| t.name == def.name);
+        self.session.rows_within(table, self.part.filter(|_| !of_whole), &mut |rows| {
+            rows.iter().for_each(|cells| each(&Row::new(def, cells)));
+            Ok(())
+        })
+    }
+
+    /// How often each thread was switched out for another while it could run. Kernels that preempt lazily do it on the way back
+    /// to user mode, without the mark of a preemption.
+    pub(crate) fn preempted(&self) -> Result<BTreeMap<i64, i64>, EngineError> {
+        let mut preempted = BTreeMap::new();
+        self.each("switch_causes", |row| {
+            if ["preempted", "yielded"].contains(&row.text("cause")) && row.text("next") != "idle" {
+                add(&mut preempted, row.sum("thread"), row.sum("count"));
+            }
+        })?;
+        Ok(preempted)
+    }
+
+    /// The time looked at.
+    pub(crate) fn span(&self) -> Span {
+        span(self.session, self.part)
+    }
+
+    /// Whether only a part of the recording is looked at.
+    pub(crate) fn is_part(&self) -> bool {
+        self.part.is_some()
+    }
+
+    /// Counts and sums of the whole recording.
+    pub(crate) fn summary(&self) -> &Summary {
+        self.session.summary()
+    }
+
+    /// What the source says of itself.
+    pub(crate) fn facts(&self) -> &Facts {
+        self.session.facts()
+    }
+
+    /// What recordings of its format can tell; none: it is none of those that are imported.
+    pub(crate) fn offers(&self) -> Option<Offer> {
+        engine::formats().iter().find(|format| format.id() == self.facts().format).map(|format| format.offer())
+    }
+
+    /// A figure of this rule.
+    pub(crate) fn threshold(&self, name: &str) -> f64 {
+        let of = self.rule.thresholds.iter().find(|t| t.name == name);
+        of.map_or(f64::INFINITY, |t| self.settings.of(self.rule.id, t))
+    }
+
+    /// A part of the time looked at, ns.
+    pub(crate) fn share(&self, name: &str) -> i64 {
+        (self.threshold(name) * self.span().len().0 as f64) as i64
+    }
+
+    /// What a thread is called.
+    pub(crate) fn name(&self, key: i64) -> String {
+        self.names.get(key).map_or_else(|| "?".to_owned(), |name| short(name, 16))
+    }
+
+    /// Whether it is one of the kernel's own threads of one CPU, by their names (`ksoftirqd/0`, `kworker/1:2`): these cannot
+    /// be moved.
+    pub(crate) fn is_of_one_cpu(&self, key: i64) -> bool {
+        let name = self.names.get(key).unwrap_or_default();
+        let behind = name.rsplit_once('/').map_or("", |(_, behind)| behind);
+        behind.split(':').next().is_some_and(|cpu| !cpu.is_empty() && cpu.bytes().all(|b| b.is_ascii_digit()))
+    }
+
+    /// What a thread could get back.
+    pub(crate) fn claim(&self, thread: i64, tid: i64, recoverable_ns: i64) -> Claim {
+        Claim { thread, tid, name: self.name(thread), recoverable_ns }
+    }
+
+    /// A finding of some threads; of none, where nobody loses more than nothing. What is more is told by whoever found it.
+    pub(crate) fn finding(&self, mut claims: Vec<Claim>, change: Change, what: String) -> Finding {
+        claims.sort_by_key(|c| (std::cmp::Reverse(c.recoverable_ns), c.thread));
+        let most = claims.first().map_or(0, |c| c.recoverable_ns);
+        Finding {
+            rule: self.rule.id,
+            severity: self.severity(most),
+            title: String::new(),
+            recoverable_ns: most,
+            range_ns: [most, most],
+            confidence: Confidence::Medium,
+            threads: claims,
+            spans: vec![self.span()],
+            evidence: Vec::new(),
+            action: Action { what, linux: change.linux(), windows: change.windows() },
+            change,
+            assumptions: Vec::new(),
+            also: Vec::new(),
+        }
+    }
+
+    /// By the part of the time looked at.
+    pub(crate) fn severity(&self, recoverable_ns: i64) -> Severity {
+        let share = recoverable_ns as f64 / (self.span().len().0.max(1)) as f64;
+        match share {
+            share if share >= self.settings.severity("high_share") => Severity::High,
+            share if share >= self.settings.severity("medium_share") => Severity::Medium,
+            _ => Severity::Low,
+        }
+    }
+}
+
+/// The part of a session that is looked at.
+pub(crate) fn span(session: &Session, part: Option<Span>) -> Span {
+    let whole = Span::new(Ns::ZERO, Ns(session.summary().span_ns));
+    part.map_or(whole, |part| part.overlap(whole).unwrap_or(Span::new(whole.start, whole.start)))
+}
+
+/// Those that claims name, as a change takes them: by the name of the first, those of the same name.
+pub(crate) fn threads(claims: &[Claim]) -> Threads {
+    let most = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread)));
+    let Some(most) = most else { return Threads::default() };
+    let alike = claims.iter().filter(|c| c.name == most.name).take(NAMED);
+    Threads { name: most.name.clone(), tids: alike.map(|c| c.tid).collect() }
+}
+
+/// Rows that show something, those of most time first; few are kept.
+#[derive(Default)]
+pub(crate) struct Shown(Vec<(i64, Evidence)>);
+
+impl Shown {
+    /// A row, and for how long it counts.
+    pub(crate) fn push(&mut self, ns: i64, row: &Row<'_>, cols: &[&'static str]) {
+        if self.0.len() >= 2 * NAMED {
+            self.cut();
+        }
+        self.0.push((ns, Evidence::of(row, cols)));
+    }
+
+    fn cut(&mut self) {
+        self.0.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+        self.0.truncate(NAMED);
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<Evidence> {
+        self.cut();
+        self.0.into_iter().map(|(_, evidence)| evidence).collect()
+    }
+}
+
+/// Sums of time by key; those of a damaged file may be larger than any sum.
+pub(crate) fn add<K: Ord>(to: &mut BTreeMap<K, i64>, key: K, ns: i64) {
+    let sum = to.entry(key).or_default();
+    *sum = sum.saturating_add(ns);
+}

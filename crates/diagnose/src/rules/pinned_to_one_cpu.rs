@@ -1,0 +1,81 @@
+//! Threads that waited where they were pinned, while other CPUs were idle.
+
+use crate::finding::Confidence;
+use crate::given::{Given, Shown, threads};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::words::ms;
+use model::{Change, CpuId};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule = Rule {
+    id: "pinned-to-one-cpu",
+    about: "a thread waited for the CPU on which it is pinned while CPUs were idle on which it may not run",
+    page: Page {
+        finds: "Threads that were ready while the only idle CPUs were those on which their affinity does not let them run.",
+        matters: "A pinned thread waits behind whatever runs on its CPU, and a pinned set of threads is as fast as its fullest CPU: \
+                  the scheduler may not help.",
+        sure: "Masks and what ran are known from the recording. Moving costs a cold cache, which is not in the estimate. The kernel's \
+               own threads of one CPU (their names end in /N or /N:…) cannot be moved and are not told of.",
+        mend: "Remove the mask, or widen it to a set of CPUs that share a cache.",
+        example: "A and B are pinned on CPU 0, and CPU 1 is idle: each waits while the other runs.",
+    },
+    tables: &["ready_wait", "thread_by_cpu"],
+    thresholds: &[Threshold {
+        name: "least_share",
+        unit: Unit::Ratio,
+        value: 0.005,
+        reason: "half of what makes a finding medium: what is less for every thread is not told of",
+    }],
+    look,
+};
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    let (mut claims, mut shown, mut told) = (Vec::new(), Shown::default(), false);
+    let least = given.share("least_share").max(1);
+    given.each("ready_wait", |row| {
+        let Some(ns) = row.int("free_not_allowed_ns") else { return };
+        told = true;
+        let [thread, tid] = row.sums(["thread", "tid"]);
+        if ns >= least && !given.is_of_one_cpu(thread) {
+            claims.push(given.claim(thread, tid, ns));
+            shown.push(ns, row, &["free_not_allowed_ns", "ready_ns", "running_ns"]);
+        }
+    })?;
+    if !told {
+        let why = if given.summary().ready_known {
+            "nobody tells on which CPUs threads are allowed: recordings by corewise do"
+        } else {
+            "the source has no wakings, so nobody knows who was ready"
+        };
+        return Ok(Looked::Lacks(why.to_owned()));
+    }
+    if claims.is_empty() {
+        return Ok(Looked::At(Vec::new()));
+    }
+    let mut cpus: BTreeMap<i64, Vec<CpuId>> = claims.iter().map(|c| (c.thread, Vec::new())).collect();
+    given.each("thread_by_cpu", |row| {
+        if let (Some(of), Ok(cpu)) = (cpus.get_mut(&row.sum("thread")), u32::try_from(row.sum("cpu"))) {
+            of.push(CpuId(cpu));
+        }
+    })?;
+    let change = Change::Affinity { threads: threads(&claims), cpus: Vec::new() };
+    let mut finding = given.finding(claims, change, "Let the scheduler choose the CPU".to_owned());
+    let first = finding.threads.first();
+    let place = match first.and_then(|c| cpus.get(&c.thread)).map(Vec::as_slice) {
+        Some([one]) => format!("CPU {}, the only one on which it ran", one.0),
+        _ => "the CPUs on which it is allowed".to_owned(),
+    };
+    finding.title = format!(
+        "{} was ready for {} ms without {place}, while only CPUs were idle where it may not run",
+        first.map_or("", |c| c.name.as_str()),
+        ms(finding.recoverable_ns)
+    );
+    finding.confidence = Confidence::High;
+    finding.evidence = shown.finish();
+    finding.assumptions = vec![
+        "an idle CPU would have run it at the same speed, and nobody else would have taken that CPU".to_owned(),
+        "the mask is no requirement of the program (a device's queue, a NUMA node's memory)".to_owned(),
+    ];
+    Ok(Looked::At(vec![finding]))
+}

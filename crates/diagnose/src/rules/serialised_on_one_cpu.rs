@@ -1,0 +1,93 @@
+//! Threads that waited for one another on one CPU while another was idle.
+
+use crate::finding::{Confidence, Severity};
+use crate::given::{Given, Shown, add, threads};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::words::ms;
+use model::{Change, CpuId};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule = Rule {
+    id: "serialised-on-one-cpu",
+    about: "threads took turns on one CPU while another, on which they may run, was idle",
+    page: Page {
+        finds: "Threads that were ready behind another thread while a CPU of the same type was idle on which they are allowed.",
+        matters: "Two threads that could run at once run one after the other: the work takes as long as on half the CPUs. \
+                  The scheduler does so for short whiles after a waking by the thread that runs there, where it takes the two for \
+                  a pipeline; and for long whiles where load is not balanced (isolated CPUs, an ideal CPU that is not allowed).",
+        sure: "What ran, what was idle and where threads are allowed is known. While nobody tells where a thread is allowed, it may be \
+               pinned there: such time is in the upper end only, and alone never makes a finding more than low.",
+        mend: "Keep the two apart: masks that do not overlap, or a waking that does not say that the waker is about to wait.",
+        example: "B is woken on CPU 0 behind A, and waits 2 ms while CPU 1 is idle.",
+    },
+    tables: &["ready_wait", "ready_by_thief", "thread_by_cpu", "cpus"],
+    thresholds: &[Threshold {
+        name: "least_share",
+        unit: Unit::Ratio,
+        value: 0.005,
+        reason: "half of what makes a finding medium: what is less for every thread is not told of",
+    }],
+    look,
+};
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    if !given.summary().ready_known {
+        return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was ready".to_owned()));
+    }
+    let (mut claims, mut shown, mut upper) = (Vec::new(), Shown::default(), 0);
+    let least = given.share("least_share").max(1);
+    given.each("ready_wait", |row| {
+        let [thread, tid, free, untold] = row.sums(["thread", "tid", "free_same_type_ns", "permission_unknown_ns"]);
+        if free >= least {
+            claims.push(given.claim(thread, tid, free.saturating_sub(untold).max(0)));
+            upper = free.max(upper);
+            shown.push(free, row, &["free_same_type_ns", "permission_unknown_ns", "ready_ns"]);
+        }
+    })?;
+    let Some(most) = claims.iter().max_by_key(|c| c.recoverable_ns).cloned() else {
+        return Ok(Looked::At(Vec::new()));
+    };
+    let mut behind = BTreeMap::new();
+    given.each("ready_by_thief", |row| {
+        if let (true, Some(thief)) = (row.sum("thread") == most.thread, row.int("thief").filter(|thief| *thief > 0)) {
+            add(&mut behind, thief, row.sum("ready_ns"));
+        }
+    })?;
+    let thief = behind.into_iter().max_by_key(|(_, ns)| *ns).map(|(thief, _)| thief);
+    let cpus = apart(given, thief)?;
+    let change = Change::Affinity { threads: threads(std::slice::from_ref(&most)), cpus };
+    let other = thief.map_or_else(|| "others".to_owned(), |thief| given.name(thief));
+    let mut finding = given.finding(claims, change, format!("Keep {} and {other} apart", most.name));
+    let certain = finding.recoverable_ns >= least;
+    let told = if certain { finding.recoverable_ns } else { upper };
+    let perhaps = if certain { "" } else { ", if it may run there" };
+    finding.title = format!("{} was ready for {} ms behind {other} while a CPU was idle{perhaps}", most.name, ms(told));
+    finding.range_ns = [0, upper];
+    if !certain {
+        finding.severity = Severity::Low;
+    }
+    finding.confidence = if certain { Confidence::High } else { Confidence::Low };
+    finding.evidence = shown.finish();
+    finding.assumptions = vec![
+        "the idle CPU would have run it at the same speed (a cold cache is not counted)".to_owned(),
+        "the two do not wait for each other's results: the lower end is that they do".to_owned(),
+    ];
+    Ok(Looked::At(vec![finding]))
+}
+
+/// All CPUs of the machine but the one where the other thread ran most; none where that is all that are known.
+fn apart(given: &Given<'_>, other: Option<i64>) -> Result<Vec<CpuId>, EngineError> {
+    let (mut on, mut all) = (BTreeMap::new(), Vec::new());
+    given.each("thread_by_cpu", |row| {
+        if Some(row.sum("thread")) == other {
+            add(&mut on, row.sum("cpu"), row.sum("running_ns"));
+        }
+    })?;
+    let taken = on.into_iter().max_by_key(|(_, ns)| *ns).map(|(cpu, _)| cpu);
+    given.each("cpus", |row| {
+        let cpu = row.sum("cpu");
+        all.extend(u32::try_from(cpu).ok().filter(|_| Some(cpu) != taken).map(CpuId));
+    })?;
+    Ok(all)
+}

@@ -1,0 +1,141 @@
+//! Parallel regions whose threads get one piece each, and wait for the slowest.
+
+use crate::finding::{Confidence, Finding};
+use crate::given::{Given, Shown};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::words::{ms, percent, plain, plural, short};
+use model::{Change, Ns, Span};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) const RULE: Rule = Rule {
+    id: "static-partition-barrier-tail",
+    about: "a parallel region was cut into one piece a thread, and all waited for the slowest",
+    page: Page {
+        finds: "Parallel regions (stretches of one name that several threads of a process mark at once) with at most one piece for each \
+                thread, in which threads waited for the last one to arrive.",
+        matters: "Equal pieces end together only where all CPUs are equally fast and nobody else needs them: on a machine with unequal \
+                  cores the fast ones wait for the slow ones at every barrier.",
+        sure: "The stretches are what the program marked. If all threads go equally fast, the lesser or greater end of the range follows \
+               from who waited; if pieces are equal work, the other one does. What handing out pieces costs is in neither.",
+        mend: "Cut the work into some pieces for each thread, and hand them out one by one to whoever is free.",
+        example: "A works for 2 ms and B for 4 ms, each on its half: had the work been handed out, both would have been done after 3 ms.",
+    },
+    tables: &["parallel_regions", "marks", "ready_wait"],
+    thresholds: &[
+        Threshold {
+            name: "least_share",
+            unit: Unit::Ratio,
+            value: 0.005,
+            reason: "half of what makes a finding medium: what is less in all regions of a name is not told of",
+        },
+        Threshold {
+            name: "most_pieces",
+            unit: Unit::Ratio,
+            value: 1.0,
+            reason: "pieces for each thread: with more than one the work was handed out in some way, and chunks-too-large looks",
+        },
+    ],
+    look,
+};
+
+/// All regions of a name.
+#[derive(Default)]
+struct Regions {
+    count: u64,
+    threads: i64,
+    from: i64,
+    to: i64,
+    spans: Vec<(i64, Span)>,
+    shown: Shown,
+}
+
+/// So many times are named.
+const SPANS: usize = 8;
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    let (mut regions, mut any) = (BTreeMap::<(Option<i64>, String), Regions>::new(), false);
+    given.each("parallel_regions", |row| {
+        any = true;
+        let [threads, stretches, from, to] =
+            row.sums(["threads", "stretches", "recoverable_from_ns", "recoverable_to_ns"]);
+        if stretches as f64 > given.threshold("most_pieces") * threads as f64 {
+            return;
+        }
+        let of = regions.entry((row.int("pid"), row.text("name").to_owned())).or_default();
+        of.count += 1;
+        of.threads = of.threads.max(threads);
+        (of.from, of.to) = (of.from.saturating_add(from), of.to.saturating_add(to));
+        of.shown.push(
+            from,
+            row,
+            &["threads", "stretches", "tail_ns", "waiting_ns", "recoverable_from_ns", "recoverable_to_ns"],
+        );
+        of.spans.push((from, Span::new(Ns(row.sum("start_ns")), Ns(row.sum("end_ns")))));
+        if of.spans.len() > 2 * SPANS {
+            cut(&mut of.spans);
+        }
+    })?;
+    if !any {
+        return Ok(Looked::Lacks(
+            "no parallel region is marked: mark the pieces of work (trace_marker, `record --mark`, an OpenMP tool)"
+                .to_owned(),
+        ));
+    }
+    let least = given.share("least_share").max(1);
+    let mut found = Vec::new();
+    for ((pid, name), of) in regions.into_iter().filter(|(_, of)| of.from >= least) {
+        found.push(finding(given, pid, &name, of)?);
+    }
+    Ok(Looked::At(found))
+}
+
+fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, mut of: Regions) -> Result<Finding, EngineError> {
+    let mut working = BTreeSet::new();
+    given.each("marks", |row| {
+        if row.int("pid") == pid && row.text("name") == name {
+            working.extend(row.int("thread"));
+        }
+    })?;
+    let mut claims = Vec::new();
+    given.each("ready_wait", |row| {
+        let [thread, tid] = row.sums(["thread", "tid"]);
+        if working.contains(&thread) {
+            claims.push(given.claim(thread, tid, of.from));
+        }
+    })?;
+    let region = short(&plain(name), 40);
+    let chunks = u32::try_from(of.threads.clamp(1, 1 << 16) * 8).unwrap_or(u32::MAX);
+    let change = Change::Chunks { region: region.clone(), chunks };
+    cut(&mut of.spans);
+    let mut spans: Vec<Span> = of.spans.into_iter().map(|(_, span)| span).collect();
+    spans.sort_by_key(|span| span.start);
+    Ok(Finding {
+        title: format!(
+            "{} waited for the slowest in {} of {region}, one piece each: {} ms ({} of the time) is lost",
+            plural(of.threads.unsigned_abs(), "thread"),
+            plural(of.count, "region"),
+            ms(of.from),
+            percent(of.from, given.span().len().0)
+        ),
+        severity: given.severity(of.from),
+        recoverable_ns: of.from,
+        range_ns: [of.from, of.to],
+        confidence: Confidence::Medium,
+        spans,
+        evidence: of.shown.finish(),
+        assumptions: vec![
+            "pieces can be handed out at no cost".to_owned(),
+            "the lesser of: all threads go equally fast; all pieces are equal work (the greater is the upper end)"
+                .to_owned(),
+            "8 pieces a thread leave an eighth of the slowest piece at the end; that is not subtracted".to_owned(),
+        ],
+        ..given.finding(claims, change, format!("Cut {region} into more pieces, handed out one by one"))
+    })
+}
+
+/// Keeps those that lose most.
+fn cut(spans: &mut Vec<(i64, Span)>) {
+    spans.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+    spans.truncate(SPANS);
+}

@@ -1,0 +1,81 @@
+//! Threads that a CPU quota held.
+
+use crate::finding::{Confidence, Finding};
+use crate::given::{Given, Shown, threads};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::Change;
+use model::words::{ms, plural};
+
+pub(super) const RULE: Rule = Rule {
+    id: "throttled-by-quota",
+    about: "threads could run, but the CPU quota of their control group held them",
+    page: Page {
+        finds: "Threads that were ready while the CPU quota of their control group (cpu.max; a container's CPU limit) held them, \
+                whether or not a CPU was free.",
+        matters: "A group that has used its quota stands still until the next period, all its threads at once: up to 100 ms with the \
+                  kernel's own period, in which a request is not answered.",
+        sure: "The recording tells each throttling. By how much sooner a thread is done without the quota rests on a CPU being free then; \
+               where others would take it, less is given back.",
+        mend: "Raise the quota, or start no more threads than it pays for: with a quota of two CPUs, eight threads use up a period's \
+               quota in a quarter of it.",
+        example: "A's group has used its quota at 2 ms and is held until 5 ms, with its CPU idle: 3 ms could be recovered.",
+    },
+    tables: &["ready_wait"],
+    thresholds: &[Threshold {
+        name: "least_share",
+        unit: Unit::Ratio,
+        value: 0.005,
+        reason: "half of what makes a finding medium: what is less for every thread is not told of",
+    }],
+    look,
+};
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    let (mut claims, mut shown) = (Vec::new(), Shown::default());
+    let (mut told, mut ran, mut held) = (false, 0_i64, 0_i64);
+    given.each("ready_wait", |row| {
+        let throttled = row.int("throttled_ns");
+        told |= throttled.is_some();
+        let [thread, tid, running] = row.sums(["thread", "tid", "running_ns"]);
+        if let Some(ns) = throttled.filter(|ns| *ns > 0) {
+            claims.push(given.claim(thread, tid, ns));
+            shown.push(ns, row, &["throttled_ns", "ready_ns", "running_ns"]);
+            (ran, held) = (ran.saturating_add(running), held.saturating_add(ns));
+        }
+    })?;
+    if !told {
+        return Ok(Looked::Lacks(
+            "nobody tells when threads were throttled: recordings by corewise do, of Linux 6.18 and later".to_owned(),
+        ));
+    }
+    let most = claims.iter().map(|c| c.recoverable_ns).max().unwrap_or(0);
+    if most < given.share("least_share").max(1) {
+        return Ok(Looked::At(Vec::new()));
+    }
+    // So that what was held could have run too; a group that hardly ran needs a figure of its own.
+    let more = i128::from(held) * 100 / i128::from(ran.max(1));
+    let change = Change::Quota {
+        threads: threads(&claims),
+        more_percent: u32::try_from(more.clamp(1, 10_000)).unwrap_or(10_000),
+    };
+    let what = "Raise the quota, or use fewer threads".to_owned();
+    let title = format!(
+        "The CPU quota of their group held {} that could run, {} for {} ms",
+        plural(claims.len() as u64, "thread"),
+        threads(&claims).name,
+        ms(most)
+    );
+    Ok(Looked::At(vec![Finding {
+        title,
+        range_ns: [0, most],
+        confidence: Confidence::High,
+        evidence: shown.finish(),
+        assumptions: vec![
+            "a CPU would have been free while the group was held; the lower end: none".to_owned(),
+            "what was held needs as much of the quota as it waited: the more is held at once, the less of it is needed"
+                .to_owned(),
+        ],
+        ..given.finding(claims, change, what)
+    }]))
+}

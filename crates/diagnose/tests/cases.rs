@@ -1,0 +1,57 @@
+//! The cases of `cases/`: a drawn trace, and what a rule says of it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../../report/tests/support/mod.rs"]
+mod support;
+
+use diagnose::{Options, RULES, Settings};
+use engine::Condition;
+use std::path::Path;
+
+/// What a rule says. A line `rule ID` says which, `set RULE.NAME=VALUE` sets a threshold, `condition NAME START | END` is a
+/// condition of the run, `format ID` whose recording it is, `called NAME ABC` what those threads are called.
+fn told(block: &str) -> String {
+    let says = ["rule ", "set ", "condition ", "format ", "called "];
+    let (about, drawn): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| says.iter().any(|w| l.starts_with(w)));
+    let words = |of: &str| about.iter().filter_map(|l| l.strip_prefix(of)).map(str::to_owned).collect::<Vec<_>>();
+    let only = words("rule ");
+    assert!(RULES.iter().any(|r| only == [r.id]), "{only:?} is no rule");
+    let mut settings = Settings::default();
+    words("set ").iter().for_each(|set| settings.set(set).expect("a threshold"));
+    let condition = |line: &String| {
+        let (name, values) = line.split_once(' ').expect("a name and its values");
+        let (start, end) = values.split_once(" | ").unwrap_or((values, values));
+        Condition { name: name.to_owned(), start: Ok(start.to_owned()), end: Ok(end.to_owned()) }
+    };
+    let conditions = words("condition ").iter().map(condition).collect();
+    let session = support::drawn(&drawn.join("\n"), |facts, batch| {
+        facts.conditions = conditions;
+        facts.format = words("format ").pop().unwrap_or_default();
+        for line in words("called ") {
+            let (name, letters) = line.split_once(' ').expect("a name and threads");
+            // The names of threads are in the order of their letters.
+            letters.bytes().for_each(|letter| batch.names[usize::from(letter - b'A')] = name.into());
+        }
+    });
+    let options = Options { only, settings, ..Options::default() };
+    diagnose::text(&diagnose::diagnose(&session, &options).expect("a diagnosis"), 110)
+}
+
+#[test]
+fn rules_say_what_their_cases_say() {
+    testkit::cases::run(&Path::new(env!("CARGO_MANIFEST_DIR")).join("cases"), told);
+}
+
+/// Each rule's case shows it finding something, quiet, and without what it needs, where it may lack anything.
+#[test]
+fn every_case_has_all_that_a_rule_may_say() {
+    for rule in RULES {
+        let file = format!("{}/cases/{}.md", env!("CARGO_MANIFEST_DIR"), rule.id.replace('-', "_"));
+        let case = std::fs::read_to_string(&file).expect("a case");
+        let fires = format!("1. {} (", rule.id);
+        let lacks = format!("  {}: ", rule.id);
+        assert!(case.contains(&fires), "{file} shows no finding");
+        assert!(case.contains("Nothing found"), "{file} shows no quiet trace");
+        assert!(case.contains(&lacks), "{file} shows none that lacks data");
+    }
+}
