@@ -17,6 +17,10 @@ use std::process::{Command, ExitCode};
 /// A fault that costs less than one part in so many of the trace is slight.
 const SLIGHT: i64 = 200;
 
+/// Between the numbers that a kind draws by: more than there are kinds, and odd, so that each kind has its every fourth
+/// number, which deletes switches.
+const APART: u64 = 101;
+
 struct Words {
     corewise: PathBuf,
     set: Set,
@@ -78,7 +82,7 @@ fn judge(words: &Words) -> Result<(), String> {
             // Company that some faults need is drawn for the first kind, so the second is one that needs none.
             let second = (seed % 5 == 4).then(|| KINDS.iter().find(|k| k.rule == "chunks-too-large")).flatten();
             let two: Vec<&Kind> = std::iter::once(kind).chain(second.filter(|s| s.fault != kind.fault)).collect();
-            let number = seed * KINDS.len() as u64 + n as u64;
+            let number = seed * APART + n as u64;
             let drawn = draw(&two, Dose::Full, words.set, number)?;
             let found = diagnosed(words, &drawn, &format!("{}-{seed}", kind.rule))?;
             let truth = drawn.truths.first().ok_or("a fault without a truth")?;
@@ -147,7 +151,8 @@ fn diagnosed(words: &Words, drawn: &Drawn, name: &str) -> Result<Vec<Finding>, S
 }
 
 fn truth(t: &faults::Truth) -> Value {
-    json!({ "rule": t.rule, "injected_ns": t.injected_ns, "start_ns": t.span_ns.0, "end_ns": t.span_ns.1 })
+    let threads: Vec<i32> = t.threads.iter().map(|tid| tid.0).collect();
+    json!({ "rule": t.rule, "threads": threads, "injected_ns": t.injected_ns, "start_ns": t.span_ns.0, "end_ns": t.span_ns.1 })
 }
 
 fn asked(corewise: &Path, folder: &Path) -> Result<Vec<Finding>, String> {

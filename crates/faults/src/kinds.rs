@@ -31,13 +31,15 @@ pub enum Fault {
     Throttled,
 }
 
-/// A fault, the rule that names it, and the machines that can show it.
+/// A fault, the rule that names it, whom it holds up, and the machines that can show it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// Which.
     pub fault: Fault,
     /// The rule's id.
     pub rule: &'static str,
+    /// Whom it holds up: the threads whose names begin so.
+    pub threads: &'static str,
     /// On which machines.
     pub on: &'static [Make],
 }
@@ -47,16 +49,16 @@ const UNLIKE: &[Make] = &[Make::Hybrid, Make::BigLittle];
 
 /// All of them, in the order of the confusion matrix.
 pub const KINDS: &[Kind] = &[
-    Kind { fault: Fault::PinnedToSlow, rule: "pinned-away-from-idle-faster-core", on: UNLIKE },
-    Kind { fault: Fault::PlacedOnSlow, rule: "critical-thread-on-efficient-core", on: UNLIKE },
-    Kind { fault: Fault::BusySibling, rule: "woke-on-busy-sibling", on: &[Make::Hybrid] },
-    Kind { fault: Fault::PinnedToOne, rule: "pinned-to-one-cpu", on: ANY },
-    Kind { fault: Fault::SamePriority, rule: "critical-thread-same-priority-as-workers", on: ANY },
-    Kind { fault: Fault::LowRuns, rule: "low-priority-ran-while-high-was-ready", on: ANY },
-    Kind { fault: Fault::StaticPartition, rule: "static-partition-barrier-tail", on: ANY },
-    Kind { fault: Fault::LargeChunks, rule: "chunks-too-large", on: ANY },
-    Kind { fault: Fault::Convoy, rule: "lock-convoy", on: ANY },
-    Kind { fault: Fault::Inversion, rule: "priority-inversion", on: ANY },
-    Kind { fault: Fault::SpinningBarrier, rule: "busy-wait-at-barrier", on: ANY },
-    Kind { fault: Fault::Throttled, rule: "throttled-by-quota", on: ANY },
+    Kind { fault: Fault::PinnedToSlow, rule: "pinned-away-from-idle-faster-core", threads: "main", on: UNLIKE },
+    Kind { fault: Fault::PlacedOnSlow, rule: "critical-thread-on-efficient-core", threads: "main", on: UNLIKE },
+    Kind { fault: Fault::BusySibling, rule: "woke-on-busy-sibling", threads: "main", on: &[Make::Hybrid] },
+    Kind { fault: Fault::PinnedToOne, rule: "pinned-to-one-cpu", threads: "worker", on: ANY },
+    Kind { fault: Fault::SamePriority, rule: "critical-thread-same-priority-as-workers", threads: "main", on: ANY },
+    Kind { fault: Fault::LowRuns, rule: "low-priority-ran-while-high-was-ready", threads: "main", on: ANY },
+    Kind { fault: Fault::StaticPartition, rule: "static-partition-barrier-tail", threads: "worker", on: ANY },
+    Kind { fault: Fault::LargeChunks, rule: "chunks-too-large", threads: "worker", on: ANY },
+    Kind { fault: Fault::Convoy, rule: "lock-convoy", threads: "worker", on: ANY },
+    Kind { fault: Fault::Inversion, rule: "priority-inversion", threads: "main", on: ANY },
+    Kind { fault: Fault::SpinningBarrier, rule: "busy-wait-at-barrier", threads: "worker", on: ANY },
+    Kind { fault: Fault::Throttled, rule: "throttled-by-quota", threads: "worker", on: ANY },
 ];

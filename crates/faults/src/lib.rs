@@ -19,7 +19,8 @@ pub use written::write;
 use app::{Draw, Injected};
 use kinds::Kind;
 use machines::{Kind as Make, Machine};
-use model::{Batch, What};
+use model::{Batch, Tid, What};
+use program::Program;
 use sim::simulate;
 use testkit::Rng;
 
@@ -46,6 +47,8 @@ pub enum Dose {
 pub struct Truth {
     /// The rule that should name it.
     pub rule: &'static str,
+    /// The threads that it holds up, by the kernel's numbers.
+    pub threads: Vec<Tid>,
     /// What mending it gives back: how much earlier the last frame ends in the same draw without it.
     pub injected_ns: i64,
     /// From the begin of its first frame to the end of its last.
@@ -88,7 +91,10 @@ pub fn draw(kinds: &[&Kind], dose: Dose, set: Set, seed: u64) -> Result<Drawn, S
         others.remove(n);
         let mended = simulate(&draw.machine, &draw.load(&others))?;
         let span_ns = (faulty.frames[fault.frames.start].0, faulty.frames[fault.frames.end - 1].1);
-        truths.push(Truth { rule: kind.rule, injected_ns: faulty.end.0 - mended.end.0, span_ns });
+        let programs = draw.load(&faults).programs;
+        let held = |(n, p): (usize, &Program)| p.name.starts_with(kind.threads).then(|| sim::tid(n));
+        let threads = programs.iter().enumerate().filter_map(held).collect();
+        truths.push(Truth { rule: kind.rule, threads, injected_ns: faulty.end.0 - mended.end.0, span_ns });
     }
     truths.sort_by_key(|t| std::cmp::Reverse(t.injected_ns));
     let mut events = faulty.events;

@@ -9,6 +9,8 @@
 mod tell;
 mod threads;
 
+pub(crate) use tell::tid;
+
 use crate::machines::{Machine, SHARED};
 use crate::program::{Cpus, Gate, Habit, Load};
 use model::{Event, Ns, SwitchOut};

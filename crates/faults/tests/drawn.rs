@@ -34,6 +34,7 @@ fn each_fault_costs_and_a_slight_one_costs_little() {
         for seed in 0..2 {
             let full = drawn(&[kind], Dose::Full, seed);
             assert_eq!(full.truths.len(), 1);
+            assert!(!full.truths[0].threads.is_empty(), "{}", kind.rule);
             assert!(full.truths[0].injected_ns > 5 * MS, "{}, seed {seed}: {:?}", kind.rule, full.truths);
             let slight = drawn(&[kind], Dose::Slight, seed);
             assert!(slight.truths[0].injected_ns < full.truths[0].injected_ns, "{}, seed {seed}", kind.rule);
