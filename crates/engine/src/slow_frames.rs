@@ -45,7 +45,7 @@ impl Session {
     /// Whether a table can have rows here: of a frame log alone those of threads are empty, and without frames those of frames.
     #[must_use]
     pub fn may_have_rows(&self, def: &TableDef) -> bool {
-        let summary = self.summary();
+        let summary = self.whole();
         match def {
             _ if is_of_frames(def) => summary.frames > 0,
             _ if summary.is_of_frames() => false,

@@ -74,6 +74,8 @@ pub struct Timeline {
     pub title: String,
     /// One above the other, each with its name.
     pub lanes: Vec<Lane>,
+    /// When it begins, from the start of the recording.
+    pub begin_ns: i64,
     /// The length of all of it.
     pub span_ns: i64,
 }

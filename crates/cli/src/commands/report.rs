@@ -3,6 +3,7 @@
 use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{create, print, stdout, width};
+use crate::period::Period;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use engine::{Session, Slow};
@@ -16,6 +17,8 @@ Examples:
   corewise report run.cw
   corewise report perf.data --process game --sort max-ready
   corewise report run.cw --sections smt,waiting
+  corewise report run.cw --range 1.5s..2s --process game
+  corewise report run.cw --mark 'frame#120' --html frame120.html
   corewise report run.cw --html run.html
   corewise report frames.csv --process game.exe
   corewise report marks.pftrace --frames-of 'Frame *'
@@ -33,6 +36,8 @@ what bound them, and the slowest.";
 pub struct Args {
     /// A trace folder, or a file of another tool (see `corewise formats`); - is standard input
     trace: PathBuf,
+    #[command(flatten)]
+    period: Period,
     /// One process only, by number or by name; or threads of this name
     #[arg(short, long, value_name = "NAME|PID")]
     process: Option<String>,
@@ -109,11 +114,15 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if args.redact {
         session.redact();
     }
+    if let Some(span) = args.period.span(&session)? {
+        session = session.of_part(span)?;
+    }
     let budget = args.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
     let session = session.slow(Slow { marked: args.frames_of.clone(), budget, ..Slow::default() });
     let options = Options {
         top: args.top,
         process: args.process.clone(),
+        period: args.period.words(),
         sort: args.sort.into(),
         concurrency: args.concurrency || session.is_folder(),
         sections: sections(args),
