@@ -131,6 +131,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<tables::migration_matrix::MigrationMatrix>(&model::tables::MIGRATION_MATRIX),
     entry::<tables::run_lengths::RunLengths>(&model::tables::RUN_LENGTHS),
     entry::<tables::priority_residency::PriorityResidency>(&model::tables::PRIORITY_RESIDENCY),
+    entry::<tables::priority_classes::PriorityClasses>(&model::tables::PRIORITY_CLASSES),
     entry::<tables::wakers::Wakers>(&model::tables::WAKERS),
     entry::<tables::idle_periods::IdlePeriods>(&model::tables::IDLE_PERIODS),
     entry::<tables::idle_wakeups::IdleWakeups>(&model::tables::IDLE_WAKEUPS),

@@ -17,6 +17,8 @@ mod parallel_regions;
 mod placement;
 #[path = "laws/power.rs"]
 mod power;
+#[path = "laws/priority_classes.rs"]
+mod priority_classes;
 #[path = "laws/priority_residency.rs"]
 mod priority_residency;
 #[path = "laws/queues.rs"]
@@ -56,6 +58,7 @@ const LAWS: &[Law] = &[
     migrations::holds,
     run_lengths::holds,
     priority_residency::holds,
+    priority_classes::holds,
     wakers::holds,
     idle_periods::holds,
     idle_wakeups::holds,

@@ -87,7 +87,9 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub fn prepare(&self, names: &[&str]) -> Result<(), EngineError> {
-        let lacking = |name: &&&str| self.definition(name).is_ok_and(|def| is_analysis(def) && !self.is_at_hand(def));
+        let lacking = |name: &&&str| {
+            self.definition(name).is_ok_and(|def| is_analysis(def) && !Self::is_large(def) && !self.is_at_hand(def))
+        };
         let lacking: Vec<&str> = names.iter().filter(lacking).copied().collect();
         if lacking.is_empty() { Ok(()) } else { self.make(&lacking) }
     }

@@ -12,6 +12,7 @@ pub(crate) mod migration_matrix;
 pub(crate) mod migrations;
 pub(crate) mod parallel_regions;
 pub(crate) mod placement;
+pub(crate) mod priority_classes;
 pub(crate) mod priority_residency;
 pub(crate) mod ready_by_thief;
 pub(crate) mod ready_wait;

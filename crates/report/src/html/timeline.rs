@@ -1,8 +1,8 @@
 //! CPUs over time, as shades. However long the recording, the picture is as large.
 
-use super::{escaped, legend};
+use super::{axis, escaped, legend};
 use crate::picture::Timeline;
-use crate::words::{TIE, time};
+use crate::words::time;
 use std::fmt::Write as _;
 
 /// Pixels of a lane.
@@ -43,12 +43,9 @@ pub fn write(html: &mut String, of: &Timeline) {
             let _ = writeln!(html, "<path class=\"{class}\" d=\"{path}\"/>");
         }
     }
-    html.push_str("</svg>\n<div class=\"axis\" aria-hidden=\"true\">");
-    for part in 0..=4 {
-        let at = of.begin_ns.saturating_add(of.span_ns / 4 * part);
-        let _ = write!(html, "<span>{}</span>", if at == 0 { format!("0{TIE}s") } else { time(at) });
-    }
-    html.push_str("</div></div>\n</figure>\n");
+    html.push_str("</svg>\n");
+    axis(html, of.begin_ns, of.begin_ns.saturating_add(of.span_ns));
+    html.push_str("</div>\n</figure>\n");
 }
 
 /// All cells of a shade, neighbours as one.
