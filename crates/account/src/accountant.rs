@@ -7,8 +7,8 @@ use crate::watch::Watch;
 use crate::{LossIndex, Sink, Totals};
 use model::{
     Allowed, Batch, CpuId, CpuState, CpuStretch, Event, InferredStretch, LossSpan, Marked, Move, NameId, Ns, Pid,
-    PowerChange, Reason, Seen, SeenState, Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Throttle,
-    Tid, Wake, WakeKind, What,
+    PowerChange, Reason, Seen, SeenState, Setting, Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch,
+    Throttle, Tid, Wake, WakeKind, What,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -155,6 +155,9 @@ impl Accountant {
                 let here = self.processor(event.cpu, sink);
                 self.watch_named(event, here);
             }
+        }
+        if let Some(setting) = Setting::of(event) {
+            sink.setting(setting);
         }
         let at = event.at;
         match &event.what {

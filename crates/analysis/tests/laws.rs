@@ -5,6 +5,8 @@
 mod concurrency;
 #[path = "laws/concurrency_bands.rs"]
 mod concurrency_bands;
+#[path = "laws/ideal_cpu.rs"]
+mod ideal_cpu;
 #[path = "laws/idle_periods.rs"]
 mod idle_periods;
 #[path = "laws/idle_wakeups.rs"]
@@ -40,6 +42,8 @@ mod smt_utilisation;
 mod support;
 #[path = "laws/switch_causes.rs"]
 mod switch_causes;
+#[path = "laws/thread_scheduling.rs"]
+mod thread_scheduling;
 #[path = "laws/wakers.rs"]
 mod wakers;
 
@@ -59,6 +63,8 @@ const LAWS: &[Law] = &[
     run_lengths::holds,
     priority_residency::holds,
     priority_classes::holds,
+    thread_scheduling::holds,
+    ideal_cpu::holds,
     wakers::holds,
     idle_periods::holds,
     idle_wakeups::holds,

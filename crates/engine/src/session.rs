@@ -187,6 +187,7 @@ impl Session {
             tables::FRAMES,
             tables::MARK_STRETCHES,
             tables::PARALLEL_REGIONS,
+            tables::THREAD_SCHEDULING,
         ];
         large.iter().any(|d| d.name == def.name)
     }

@@ -3,6 +3,7 @@
 pub(crate) mod concurrency;
 pub(crate) mod concurrency_bands;
 pub(crate) mod frequency_residency;
+pub(crate) mod ideal_cpu;
 pub(crate) mod idle_periods;
 pub(crate) mod idle_residency;
 pub(crate) mod idle_wakeups;
@@ -23,4 +24,5 @@ pub(crate) mod smt_threads;
 pub(crate) mod smt_utilisation;
 pub(crate) mod switch_causes;
 pub(crate) mod thread_by_frequency;
+pub(crate) mod thread_scheduling;
 pub(crate) mod wakers;

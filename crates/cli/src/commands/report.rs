@@ -9,7 +9,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use engine::{Session, Slow};
 use model::Ns;
 use report::{Options, SECTIONS, Sections, Sort};
-use std::io::Write as _;
+use std::io::{BufWriter, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 const AFTER: &str = "\
@@ -134,10 +134,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if let Some(path) = &args.html {
         write_page(path, &report::html(&session, &options)?)?;
     } else if args.format == Form::Json {
-        let mut out = stdout()?;
-        report::json(&session, &options, &mut out)?;
-        writeln!(out)?;
-        out.flush()?;
+        print_object(&session, &options)?;
     } else {
         print(&report::text(&session, &options)?)?;
     }
@@ -158,6 +155,19 @@ fn sections(args: &Args) -> Sections {
         false if args.sections.is_empty() => Sections::Quick,
         false => Sections::Named(args.sections.clone()),
     }
+}
+
+/// Where the trace cannot be read to its end, nothing is printed: half an object is of no use to a script.
+fn print_object(session: &Session, options: &Options) -> Result<(), Failure> {
+    let temporary = |why: std::io::Error| Failure::new(format!("a temporary file: {why}"));
+    let mut whole = BufWriter::new(tempfile::tempfile().map_err(temporary)?);
+    report::json(session, options, &mut whole)?;
+    let mut whole = whole.into_inner().map_err(|why| temporary(why.into_error()))?;
+    whole.rewind().map_err(temporary)?;
+    let mut out = stdout()?;
+    std::io::copy(&mut whole, &mut out)?;
+    writeln!(out)?;
+    Ok(out.flush()?)
 }
 
 /// Into a new file, and says where.

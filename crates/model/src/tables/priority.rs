@@ -1,6 +1,6 @@
 //! At which priorities threads ran, and how they were set.
 
-use super::columns::{END, START, THREAD, TID, int, ns};
+use super::columns::{END, START, THREAD, TID, int, ns, text};
 use crate::table::{Col, Kind, TableDef};
 
 /// At which priorities threads ran and waited.
@@ -43,5 +43,54 @@ pub const PRIORITY_CLASSES: TableDef = TableDef {
         ns("untold_ns", "Threads of which nobody told the priority."),
         ns("idle_ns", "CPUs idled."),
         ns("unknown_ns", "Nobody can say what CPUs did."),
+    ],
+};
+
+/// How threads were set to be scheduled.
+pub const THREAD_SCHEDULING: TableDef = TableDef {
+    name: "thread_scheduling",
+    version: 1,
+    doc: "How each thread was set to be scheduled, a row for each stretch of equal settings. Of time in which \
+          nothing was told of a thread there is no row; what was told holds until something else is.",
+    key: &["thread", "start_ns"],
+    cols: &[
+        THREAD,
+        TID,
+        START,
+        END,
+        text("policy", "other, fifo, rr, batch, idle, deadline or ext (Linux); null where not told.").or_null(),
+        int("nice", "", "−20 (most) to 19 (least); it counts among the threads of a cgroup, or of an autogroup.").or_null(),
+        int(
+            "static_prio",
+            "",
+            "Its own priority, without what a lock's waiters lend it: 0–98 real time, 100–139 fair (120 + nice), −1 deadline.",
+        )
+        .or_null(),
+        int("uclamp_min", "", "Of 1024, the capacity that it asks for at least (sched_util_min).").or_null(),
+        int("uclamp_max", "", "At most (sched_util_max).").or_null(),
+        text("cgroup", "The path of its cgroup; its number where no path was told.").or_null(),
+        int("cgroup_weight", "", "The share of that cgroup beside its siblings (cpu.weight), 100 by default.").or_null(),
+    ],
+};
+
+/// Whether threads ran where it was said that they would best.
+pub const IDEAL_CPU: TableDef = TableDef {
+    name: "ideal_cpu",
+    version: 1,
+    doc: "How long each thread ran on the CPU that it was told to be best on, near it, and elsewhere, as it was told at each time: \
+          these sum to its running time. Threads of which it was never told have no row. Windows tells it (the ideal processor), Linux has \
+          no such thing.",
+    key: &["thread"],
+    cols: &[
+        THREAD,
+        TID,
+        ns("ideal_ns", "On the ideal CPU."),
+        ns("same_core_ns", "On a sibling of it, on the same physical core."),
+        ns("same_l2_ns", "On another core that shares its L2 cache (of a cluster of cores)."),
+        ns("same_l3_ns", "On another one that shares its L3 cache."),
+        ns("elsewhere_ns", "On any other."),
+        ns("unknown_ns", "Before it was told, or where nobody tells what the two CPUs share."),
+        Col::new("share", Kind::Float, "ratio", "Of ideal_ns in its running time; null where it did not run.")
+            .or_null(),
     ],
 };
