@@ -144,23 +144,22 @@ pub enum What {
         /// For how long it was, over all CPUs.
         time: Ns,
     },
-    /// What a thread is set to beside policy and nice value, whatever it inherits for now.
+    /// What a thread is set to beside policy and nice value.
     SchedAttr {
         /// The thread.
         tid: Tid,
         /// Its own priority, without what a lock's waiters lend it, on the scale of [`What::Priority`]; `i16::MIN` where not told.
         prio: i16,
-        /// How much of the largest core's capacity it asks for at least and at most (`sched_util_min`, `sched_util_max`), of 1024;
-        /// −1 where not told.
+        /// How much of the largest core's capacity it asks for at least, of 1024; −1 where not told.
         uclamp_min: i16,
-        /// See `uclamp_min`.
+        /// At most.
         uclamp_max: i16,
     },
-    /// A thread would best run on this CPU, as it is told from now on: a hint, no mask.
+    /// A thread would best run on this CPU from now on: a hint, no mask.
     IdealCpu {
         /// The thread.
         tid: Tid,
-        /// The CPU; [`CpuId::UNKNOWN`]: none any more.
+        /// [`CpuId::UNKNOWN`]: none any more.
         cpu: CpuId,
     },
     /// A row of a snapshot of all threads: what the recorder saw, at the event's own time.

@@ -23,12 +23,13 @@ impl Did {
     /// A thread ran, of this dynamic priority on the kernel's scale (`include/linux/sched/prio.h`).
     fn ran(prio: i16) -> Self {
         match prio {
-            i16::MIN => Self::Untold,
-            ..0 => Self::Deadline,
+            -1..0 => Self::Deadline,
             0..100 => Self::RealTime,
             100..120 => Self::High,
             120 => Self::Normal,
-            _ => Self::Low,
+            121.. => Self::Low,
+            // Not told, or no such priority.
+            _ => Self::Untold,
         }
     }
 }
