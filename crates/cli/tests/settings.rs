@@ -24,11 +24,12 @@ fn a_thread_has_a_row_for_each_of_its_settings() {
     if !clamps {
         println!("skipped for uclamp: this kernel does not let uclampset set it");
     }
+    // Where the kernel lets no program attach to functions, changes are seen once a second.
     let folder = Folder::new();
     let own = folder.path("tid");
-    let clamp = if clamps { "uclampset -m 100 -M 900 -p $$ > /dev/null; sleep 0.2;" } else { "" };
+    let clamp = if clamps { "uclampset -m 100 -M 900 -p $$ > /dev/null; sleep 2.2;" } else { "" };
     let script = format!(
-        "echo $$ > {}; sleep 0.2; renice -n 7 -p $$ > /dev/null; sleep 0.2; chrt -b -p 0 $$; sleep 0.2; {clamp}",
+        "echo $$ > {}; sleep 2.2; renice -n 7 -p $$ > /dev/null; sleep 2.2; chrt -b -p 0 $$; sleep 2.2; {clamp}",
         own.display()
     );
     let trace = folder.name("run.cw");
