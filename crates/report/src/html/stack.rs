@@ -1,7 +1,7 @@
 //! Shares of a whole over time, one above the other.
 
 use super::{axis, escaped, legend};
-use crate::picture::Stack;
+use crate::picture::{Stack, Tone};
 use crate::words::time;
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub fn write(html: &mut String, of: &Stack) {
     }
     let title = escaped(&of.title);
     let _ = write!(html, "<figure>\n<figcaption>{title}</figcaption>\n");
-    legend(html, of.legend.iter().map(|(tone, words)| (tone.class(), words.as_str())));
+    legend(html, of.legend.iter().map(|(tone, words)| (class(*tone), words.as_str())));
     let _ = writeln!(
         html,
         "<div class=\"stack\"><svg width=\"100%\" height=\"{HEIGHT}\" viewBox=\"0 0 {columns} 1\" preserveAspectRatio=\"none\" \
@@ -35,7 +35,7 @@ pub fn write(html: &mut String, of: &Stack) {
             }
         }
         if !path.is_empty() {
-            let _ = writeln!(html, "<path class=\"{}\" d=\"{path}\"/>", tone.class());
+            let _ = writeln!(html, "<path class=\"{}\" d=\"{path}\"/>", class(*tone));
         }
     }
     html.push_str("</svg>\n");
@@ -43,10 +43,14 @@ pub fn write(html: &mut String, of: &Stack) {
     html.push_str("</div>\n</figure>\n");
 }
 
+/// A hatch would be drawn out with the picture: its units are other than pixels.
+fn class(tone: Tone) -> &'static str {
+    if tone == Tone::Unknown { "blank" } else { tone.class() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::Tone;
 
     #[test]
     fn layers_stand_on_each_other_and_none_leaves_the_picture() {
