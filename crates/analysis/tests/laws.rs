@@ -5,6 +5,8 @@
 mod concurrency;
 #[path = "laws/concurrency_bands.rs"]
 mod concurrency_bands;
+#[path = "laws/ideal_cpu.rs"]
+mod ideal_cpu;
 #[path = "laws/idle_periods.rs"]
 mod idle_periods;
 #[path = "laws/idle_wakeups.rs"]
@@ -17,6 +19,8 @@ mod parallel_regions;
 mod placement;
 #[path = "laws/power.rs"]
 mod power;
+#[path = "laws/priority_classes.rs"]
+mod priority_classes;
 #[path = "laws/priority_residency.rs"]
 mod priority_residency;
 #[path = "laws/queues.rs"]
@@ -38,6 +42,8 @@ mod smt_utilisation;
 mod support;
 #[path = "laws/switch_causes.rs"]
 mod switch_causes;
+#[path = "laws/thread_scheduling.rs"]
+mod thread_scheduling;
 #[path = "laws/wakers.rs"]
 mod wakers;
 
@@ -56,6 +62,9 @@ const LAWS: &[Law] = &[
     migrations::holds,
     run_lengths::holds,
     priority_residency::holds,
+    priority_classes::holds,
+    thread_scheduling::holds,
+    ideal_cpu::holds,
     wakers::holds,
     idle_periods::holds,
     idle_wakeups::holds,

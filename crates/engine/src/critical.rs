@@ -127,7 +127,7 @@ impl Session {
             Ok(())
         })?;
         keep_cpus(&mut kept, folder, span)?;
-        let followed = followed_of(&self.table(tables::CPUS.name)?);
+        let followed = followed_of(&self.table_of_whole(&tables::CPUS)?);
         Ok(Some(Along { stretches: kept.finish().knife(knife), followed }))
     }
 }

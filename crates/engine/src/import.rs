@@ -3,7 +3,7 @@
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
 use account::{Collector, InferredIndex, Sink, Stretches, Totals};
 use model::{
-    Allowed, Batch, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef,
+    Allowed, Batch, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Setting, Span, Table, TableDef,
     ThreadStretch, Throttle, tables,
 };
 use std::path::Path;
@@ -108,6 +108,10 @@ impl Sink for Writing {
     #[inline]
     fn blocked_at(&mut self, blocked: BlockedAt) {
         self.collector.blocked_at(blocked);
+    }
+    #[inline]
+    fn setting(&mut self, setting: Setting) {
+        self.collector.setting(setting);
     }
 }
 

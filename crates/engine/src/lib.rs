@@ -11,6 +11,7 @@ mod import;
 mod machine;
 mod marked;
 mod names;
+mod part;
 mod pass;
 mod paths;
 mod process;

@@ -5,6 +5,7 @@ use crate::filled::Filled;
 use crate::frames::is_of_frames;
 use crate::import::{OF_TOTALS, of_totals, stretches};
 use crate::names::Names;
+use crate::part::Part;
 use crate::retype;
 use crate::rows::Batches;
 use crate::{Accounted, EngineError, Infer, PassOptions, Slow, Source, Summary, account, account_with, open_source};
@@ -25,7 +26,10 @@ pub struct Session {
     kind: Kind,
     facts: Facts,
     machine: Machine,
-    summary: Summary,
+    /// Of all of the recording.
+    pub(crate) whole: Summary,
+    /// What is told, where that is not all of it.
+    pub(crate) part: Option<Box<Part>>,
     pub(crate) made: Made,
     pub(crate) names: OnceLock<Names>,
     /// Whose end the critical path leads to, where it was said.
@@ -69,7 +73,8 @@ impl Session {
             path: source.path().to_owned(),
             facts: accounted.facts.clone(),
             machine: accounted.machine.clone(),
-            summary: Summary::of(&accounted),
+            whole: Summary::of(&accounted),
+            part: None,
             kind: Kind::Source(source, Box::new(accounted)),
             options,
             made: Made::default(),
@@ -108,7 +113,8 @@ impl Session {
             path: path.to_owned(),
             facts: manifest.whole_facts(),
             machine,
-            summary,
+            whole: summary,
+            part: None,
             kind: Kind::Folder(Box::new(folder), filled),
             options,
             made: Made::default(),
@@ -144,10 +150,10 @@ impl Session {
         &self.options
     }
 
-    /// Counts, sums and laws.
+    /// Counts, sums and laws of what is told: the recording, or the part ([`Self::of_part`]).
     #[must_use]
     pub fn summary(&self) -> &Summary {
-        &self.summary
+        self.part.as_ref().map_or(&self.whole, |part| &part.summary)
     }
 
     /// Takes command lines, paths and host names out of what it says of itself; names of threads, processes and marks stay.
@@ -181,6 +187,7 @@ impl Session {
             tables::FRAMES,
             tables::MARK_STRETCHES,
             tables::PARALLEL_REGIONS,
+            tables::THREAD_SCHEDULING,
         ];
         large.iter().any(|d| d.name == def.name)
     }
@@ -208,6 +215,16 @@ impl Session {
         }
         let mut table = Table::new(def);
         self.rows(name, &mut |rows| {
+            table.rows.extend_from_slice(rows);
+            Ok(())
+        })?;
+        Ok(table)
+    }
+
+    /// A small table of all of the recording, also where only a part is told.
+    pub(crate) fn table_of_whole(&self, def: &'static TableDef) -> Result<Table, EngineError> {
+        let mut table = Table::new(def);
+        self.rows_of(def.name, None, &mut |rows| {
             table.rows.extend_from_slice(rows);
             Ok(())
         })?;
@@ -284,20 +301,25 @@ impl Session {
         }
     }
 
-    /// The rows of any table, some thousands at a time.
+    /// The rows of any table, some thousands at a time: of the recording, or of the part of it that is told.
     ///
     /// # Errors
     /// There is none of this name, the trace cannot be read, or `each` refused.
     pub fn rows(&self, name: &str, each: EachRows<'_>) -> Result<(), EngineError> {
-        self.rows_within(name, None, each)
+        self.rows_of(name, self.part(), each)
     }
 
-    /// [`Self::rows`] of a part of the recording: of a large table those that overlap it, of an analysis what it makes of that
-    /// part.
+    /// [`Self::rows`] of a part of the recording: of a large table and of losses those that overlap it, of sums and analyses what
+    /// they are of that part.
     ///
     /// # Errors
-    /// As [`Self::rows`]; the table holds sums that are kept only for the whole recording.
+    /// As [`Self::rows`].
     pub fn rows_within(&self, name: &str, span: Option<Span>, each: EachRows<'_>) -> Result<(), EngineError> {
+        self.rows_of(name, span.or(self.part()), each)
+    }
+
+    /// Of a part, or (`None`) of all of the recording, whichever is told.
+    pub(crate) fn rows_of(&self, name: &str, span: Option<Span>, each: EachRows<'_>) -> Result<(), EngineError> {
         let def = self.definition(name)?;
         let mut out = Batches::new(each);
         match (&self.kind, Self::is_large(def)) {
@@ -305,6 +327,11 @@ impl Session {
             _ if Self::is_of_slow_frames(def) => self.slow_rows(span, &mut out)?,
             _ if is_of_frames(def) => self.frame_rows(def, span, &mut out)?,
             (_, true) if is_analysis(def) => self.drained(def, span, &mut out)?,
+            (_, false) if is_of_spans(def) && span.is_some() => self.overlapping(def, span, &mut out)?,
+            (_, false) if let Some(span) = span.filter(|_| is_of_totals(def)) => match &self.part {
+                Some(part) if part.span == span => of_totals(def, &part.totals, &self.machine, &mut out)?,
+                _ => of_totals(def, &self.sums_within(span)?, &self.machine, &mut out)?,
+            },
             (_, false) if span.is_some() => out.all(&self.analysed(def, span)?.rows),
             (Kind::Folder(folder, Some(filled)), true) if def.name == tables::THREAD_STATE.name => {
                 filled.threads(folder, span, |threads| self.thread_rows(threads, span, &mut out))?;
@@ -341,6 +368,22 @@ impl Session {
             (Kind::Source(..), false) => out.all(&self.analysed(def, None)?.rows),
         }
         out.finish()
+    }
+
+    /// Those of a small table whose rows have a begin and an end.
+    fn overlapping(&self, def: &TableDef, span: Option<Span>, out: &mut Batches<'_>) -> Result<(), EngineError> {
+        let [from, to] = ["start_ns", "end_ns"].map(|col| def.col(col));
+        self.rows_of(def.name, None, &mut |rows| {
+            for row in rows {
+                let [from, to] = [from, to].map(|at| at.and_then(|at| row.get(at)));
+                if let (Some(Value::Int(from)), Some(Value::Int(to))) = (from, to)
+                    && overlaps(Span { start: Ns(*from), end: Ns(*to) }, span)
+                {
+                    out.row(row);
+                }
+            }
+            Ok(())
+        })
     }
 
     /// The rows of a folder, with the types of core that the user told.
@@ -400,6 +443,11 @@ impl Session {
 
 fn is_of_totals(def: &TableDef) -> bool {
     OF_TOTALS.iter().any(|of| of.name == def.name)
+}
+
+/// What holds when something was, not sums.
+fn is_of_spans(def: &TableDef) -> bool {
+    [tables::LOSS.name, tables::INFERRED_STATE.name].contains(&def.name)
 }
 
 fn overlaps(of: Span, span: Option<Span>) -> bool {

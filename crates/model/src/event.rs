@@ -144,6 +144,24 @@ pub enum What {
         /// For how long it was, over all CPUs.
         time: Ns,
     },
+    /// What a thread is set to beside policy and nice value.
+    SchedAttr {
+        /// The thread.
+        tid: Tid,
+        /// Its own priority, without what a lock's waiters lend it, on the scale of [`What::Priority`]; `i16::MIN` where not told.
+        prio: i16,
+        /// How much of the largest core's capacity it asks for at least, of 1024; −1 where not told.
+        uclamp_min: i16,
+        /// At most.
+        uclamp_max: i16,
+    },
+    /// A thread would best run on this CPU from now on: a hint, no mask.
+    IdealCpu {
+        /// The thread.
+        tid: Tid,
+        /// [`CpuId::UNKNOWN`]: none any more.
+        cpu: CpuId,
+    },
     /// A row of a snapshot of all threads: what the recorder saw, at the event's own time.
     Seen(Seen),
     /// A thread's number in its own (innermost) pid namespace, where that differs from the recorder's.

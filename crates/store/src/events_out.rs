@@ -13,7 +13,7 @@ use crate::sheet::{Done, Sheet, columns};
 use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS};
 use crate::words::{self as w, ThreadNote};
 use crate::writer::PART_SHIFT;
-use model::{Event, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
+use model::{CpuId, Event, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -179,6 +179,8 @@ impl EventSheets {
             What::CgroupLimits { .. } => return EventKind::CgroupLimits,
             What::CgroupStat { .. } => return EventKind::CgroupStat,
             What::Throttle { .. } => return EventKind::Throttle,
+            What::SchedAttr { .. } => return EventKind::SchedAttr,
+            What::IdealCpu { .. } => return EventKind::IdealCpu,
             What::Idle { .. } => return EventKind::Idle,
             What::Frequency { .. } => return EventKind::Frequency,
             What::Irq { .. } => return EventKind::Irq,
@@ -413,6 +415,16 @@ fn rare(to: &mut Sheet<File>, e: &Event) {
         What::Throttle { tid, begins } => {
             int(to, 3, tid.0);
             word(to, 4, u8::from(!begins));
+        }
+        What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
+            int(to, 3, tid.0);
+            int(to, 4, if prio == i16::MIN { NONE } else { prio.into() });
+            int(to, 5, if uclamp_min < 0 { NONE } else { uclamp_min.into() });
+            int(to, 6, if uclamp_max < 0 { NONE } else { uclamp_max.into() });
+        }
+        What::IdealCpu { tid, cpu } => {
+            int(to, 3, tid.0);
+            int(to, 4, if cpu == CpuId::UNKNOWN { NONE } else { cpu.0.cast_signed() });
         }
         What::Idle { state } => int(to, 3, state),
         What::Frequency { of, khz } => {

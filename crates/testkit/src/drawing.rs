@@ -33,6 +33,12 @@
 //! | `lost`, `lost0` | `x`: lost events are reported, of any CPU or of CPU 0, from the first x of a run to the end of its last |
 //! | `allowed` | `A=0-1+3`: from here on A is allowed on CPUs 0, 1 and 3; `A=`: nobody can say where |
 //! | `throttle` | `A(`, `A)`: A is throttled from here on, or no longer; with this row, every change is told |
+//! | `nice` | `A=7`: from here on A is of the usual policy, with this nice value |
+//! | `fifo` | `A=10`: A is of policy fifo, with this real-time priority (99 is the best) |
+//! | `uclamp` | `A=512`: A asks for 512 of 1024 at least, and 1024 at most |
+//! | `cgroup` | `A=7`: A is in cgroup 7 |
+//! | `weight` | `7=200`: the weight of cgroup 7 is 200, and its path `/7` |
+//! | `ideal` | `A@1`: A would best run on CPU 1; `A`: nobody can say where |
 //! | `stack` | `A=schedule<__x64_sys_read`: the switch in which A leaves tells its callchain in the kernel, innermost first |
 //! | `begin` | `x`: the recording begins here, what comes before only tells the states at its begin |
 //!
@@ -274,12 +280,23 @@ impl Pen {
         self.push(Phase::After, ms(column as i64), cpu(0), What::Affinity { tid: Cell::read(thread).tid, cpus });
     }
 
+    fn weight(&mut self, column: usize, word: &str) {
+        let (id, weight) = word.split_once('=').unwrap_or_else(|| panic!("what weight? {word}"));
+        let path = self.text(format!("/{id}"));
+        let (id, weight) = (id.parse().unwrap(), weight.parse().unwrap());
+        let limits = What::CgroupLimits { id, path, quota: Ns::MAX, period: 100_000_000, weight, cpus: NameId::NONE };
+        self.push(Phase::After, ms(column as i64), cpu(0), limits);
+    }
+
     fn happens(&mut self, row: &str, column: usize, word: &str) {
         if row == "allowed" {
             return self.allowed(column, word);
         }
         if row == "stack" {
             return self.left_in(column, word);
+        }
+        if row == "weight" {
+            return self.weight(column, word);
         }
         let (word, late) = word.strip_suffix('!').map_or((word, false), |w| (w, true));
         let (word, place) = word.split_once('@').map_or((word, None), |(w, n)| (w, Some(cpu(n.parse().unwrap()))));
@@ -314,6 +331,26 @@ impl Pen {
                 self.push_of(tid, Phase::After, at, here, What::Mark(mark));
             }
             "prio" => self.prios.push((column, tid, number.try_into().unwrap())),
+            "nice" | "fifo" => {
+                let is_fair = row == "nice";
+                let base = if is_fair { 120 + number } else { 99 - number };
+                let (prio, policy) = (i16::try_from(base).unwrap(), i8::from(!is_fair));
+                let nice = if is_fair { i8::try_from(number).unwrap() } else { 0 };
+                self.push(Phase::After, at, here, What::Priority { tid, prio, policy, nice });
+                self.push(Phase::After, at, here, What::SchedAttr { tid, prio, uclamp_min: -1, uclamp_max: -1 });
+            }
+            "uclamp" => {
+                let uclamp_min = i16::try_from(number).unwrap();
+                let attr = What::SchedAttr { tid, prio: i16::MIN, uclamp_min, uclamp_max: 1024 };
+                self.push(Phase::After, at, here, attr);
+            }
+            "cgroup" => {
+                let id = u64::try_from(number).unwrap();
+                self.push(Phase::After, at, here, What::Cgroup { tid, id, path: NameId::NONE });
+            }
+            "ideal" => {
+                self.push(Phase::After, at, cpu(0), What::IdealCpu { tid, cpu: place.unwrap_or(CpuId::UNKNOWN) });
+            }
             "throttle" => {
                 let begins = letter == Some('(');
                 self.push(Phase::After, at, here, What::Throttle { tid, begins });

@@ -62,6 +62,16 @@ int task_rename(u64 *ctx)
 	return send(&r, sizeof(r));
 }
 
+/* The clamps are bit fields: of each word the lowest 11 bits are the value, up to 1024. */
+INLINE u32 attr_of(struct task_struct *p)
+{
+	u32 attr = 1u << 31 | (p->normal_prio & 255);
+	u32 clamps[2] = {};
+	if (FIELD_EXISTS(p->uclamp_req) && !READ(clamps, p->uclamp_req))
+		attr |= 1u << 30 | (clamps[0] & 2047) << 8 | (clamps[1] & 2047) << 19;
+	return attr;
+}
+
 INLINE int on_priority(struct task_struct *p, s32 prio)
 {
 	struct rare_priority r = {};
@@ -69,6 +79,7 @@ INLINE int on_priority(struct task_struct *p, s32 prio)
 	r.prio = prio;
 	r.policy = p->policy;
 	r.nice = p->static_prio - 120;
+	r.attr = attr_of(p);
 	return send(&r, sizeof(r));
 }
 

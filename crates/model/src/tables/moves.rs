@@ -1,7 +1,7 @@
 //! Who moved where, for how long it stayed, at which priority, and who woke it.
 
 use super::columns::{CORE_TYPE, CPU, THREAD, TID, count, int, ns, text};
-use crate::table::{Col, Kind, TableDef};
+use crate::table::TableDef;
 
 /// How often each thread changed its CPU, by what the two have in common.
 pub const MIGRATIONS: TableDef = TableDef {
@@ -63,28 +63,6 @@ pub const RUN_LENGTHS: TableDef = TableDef {
         ns("running_ns", "For how long in all."),
         count("after_wake", "Of runs, those that began with a waking; null where the source has none.").or_null(),
         ns("after_wake_ns", "For how long these ran in all.").or_null(),
-    ],
-};
-
-/// At which priorities threads ran and waited.
-pub const PRIORITY_RESIDENCY: TableDef = TableDef {
-    name: "priority_residency",
-    version: 1,
-    doc: "How long each thread ran and was ready at each dynamic priority. A stretch counts at the priority that the source told \
-          last before its end.",
-    key: &["thread", "prio"],
-    cols: &[
-        THREAD,
-        TID,
-        int(
-            "prio",
-            "",
-            "On the source's scale (Linux: 0–99 real time, 100–139 fair; lower is better); null where not told.",
-        )
-        .or_null(),
-        ns("running_ns", "On a CPU."),
-        ns("ready_ns", "Could run, but did not; null where the source has no wakings.").or_null(),
-        Col::new("share", Kind::Float, "ratio", "Of the thread's running time; null where it has none.").or_null(),
     ],
 };
 

@@ -4,7 +4,9 @@ mod concurrency_bands;
 mod idle;
 mod marks;
 mod migrations;
+mod parallel_regions;
 mod placement;
+mod priorities;
 mod slow_frames;
 mod smt;
 mod switch_causes;
@@ -54,6 +56,8 @@ pub const SECTIONS: &[Section] = &[
     migrations::SECTION,
     idle::SECTION,
     marks::SECTION,
+    parallel_regions::SECTION,
+    priorities::SECTION,
     slow_frames::SECTION,
 ];
 
@@ -68,7 +72,8 @@ pub(crate) struct Chosen {
 impl Chosen {
     pub(crate) fn of(session: &Session, wanted: &Sections) -> Self {
         let at_hand = |section: &&Section| {
-            section.tables.iter().all(|table| session.definition(table).is_ok_and(|def| session.is_at_hand(def)))
+            let at_hand = |def| session.is_at_hand(def) || !session.may_have_rows(def);
+            section.tables.iter().all(|table| session.definition(table).is_ok_and(at_hand))
         };
         let tells = |section: &&Section| {
             section.tables.iter().any(|table| session.definition(table).is_ok_and(|def| session.may_have_rows(def)))
