@@ -143,7 +143,7 @@ impl Session {
                 let end = Ns(folder.manifest().end_ns);
                 (of_folder(folder, knife)?, followed_of(&cpus), end, self.summary().ready_known)
             }
-            Kind::Source(source, _) => {
+            Kind::Source(source, _, _) => {
                 let mut names = Vec::new();
                 let begin = |_: &_| Collector::default();
                 let (accounted, collector) = account_with(source.as_ref(), self.options(), begin, |_, batch| {
@@ -160,7 +160,7 @@ impl Session {
         let Read { mut stretches, names: told } = read;
         let mut analyses = Running::start(names, &context, told);
         if names.contains(&tables::SWITCH_CAUSES.name) {
-            analyses.callchains(&self.stacks()?);
+            analyses.callchains(self.stacks()?.as_ref());
         }
         stretches
             .steps(|steps| {

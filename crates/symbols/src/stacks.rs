@@ -1,0 +1,276 @@
+//! The names of callchains whose source kept where their code lies, but not what it is called.
+
+use crate::{SymbolPath, functions};
+use model::{NameId, StackFrame, Stacks};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek};
+
+/// Modules are loaded at pages of their own.
+const PAGE: u64 = 4096;
+
+/// How many different frames have no name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Nameless {
+    /// Of the kernel and its modules: all, and those without a name.
+    pub kernel: [u64; 2],
+    /// Of programs and libraries, likewise.
+    pub programs: [u64; 2],
+    /// Whether the source told the kernel's build id.
+    pub kernel_known: bool,
+}
+
+impl Nameless {
+    /// What a user should know of it, a sentence each.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        let [all, without] = self.kernel;
+        if without > 0 {
+            let why = if self.kernel_known {
+                "no list of the functions of that very kernel is here: read the recording while that kernel runs, as root, or bring \
+                 ~/.debug from the machine that made it (perf archive)"
+            } else {
+                "the recording does not tell the kernel's build id (perf record -B leaves it out)"
+            };
+            let of_them = if without == all { "" } else { "some are not in its list of functions, or " };
+            told.push(format!(
+                "Frames of callchains in the kernel that have no name: {without} of {all}; {of_them}{why}."
+            ));
+        }
+        let [all, without] = self.programs;
+        if without > 0 {
+            told.push(format!(
+                "Frames of callchains in programs that have no name: {without} of {all}; names need build ids in the recording \
+                 (perf record --buildid-mmap) and here the same files, with their symbols."
+            ));
+        }
+        told
+    }
+}
+
+/// The byte of code that a frame is at: of callers, the last one before that to which they return.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Code {
+    in_kernel: bool,
+    file: NameId,
+    build_id: NameId,
+    byte: u64,
+    /// Where it lay: of the kernel's modules, whose list has addresses.
+    address: u64,
+}
+
+impl Code {
+    fn of(frame: &StackFrame, innermost: bool) -> Self {
+        let back = u64::from(!innermost);
+        let in_kernel = frame.in_kernel();
+        Self {
+            in_kernel,
+            file: frame.file,
+            build_id: frame.build_id,
+            byte: if frame.offset == u64::MAX { u64::MAX } else { frame.offset.saturating_sub(back) },
+            // Programs are loaded anywhere.
+            address: if in_kernel || frame.offset == u64::MAX { frame.address.saturating_sub(back) } else { 0 },
+        }
+    }
+}
+
+/// Each frame of a chain, and whether it is the innermost one of the kernel or the program.
+fn each(chain: &mut [StackFrame]) -> impl Iterator<Item = (&mut StackFrame, bool)> {
+    let mut first = true;
+    chain.iter_mut().filter_map(move |frame| {
+        let innermost = std::mem::replace(&mut first, frame.address >= StackFrame::CONTEXTS);
+        (frame.address < StackFrame::CONTEXTS).then_some((frame, innermost))
+    })
+}
+
+/// Names the frames that have a place in code but no function. Gives how many stay without; none where the sources named all
+/// that they could themselves.
+#[must_use]
+pub fn name(stacks: &mut Stacks, path: &SymbolPath) -> Nameless {
+    let mut codes: BTreeMap<Code, Option<NameId>> = BTreeMap::new();
+    let mut nameless = Nameless::default();
+    for chain in &mut stacks.chains {
+        for (frame, innermost) in each(chain) {
+            codes.insert(Code::of(frame, innermost), Some(frame.function).filter(|f| *f != NameId::NONE));
+        }
+    }
+    let found = found(stacks, path, &codes);
+    nameless.kernel_known = kernel_id(stacks, &codes).is_some();
+    let mut ids: HashMap<String, NameId> = HashMap::new();
+    for (code, function) in found {
+        let id = *ids.entry(function).or_insert_with_key(|function| {
+            stacks.names.push(function.as_str().into());
+            NameId(u32::try_from(stacks.names.len()).unwrap_or(0))
+        });
+        codes.insert(code, Some(id));
+    }
+    for (code, function) in &codes {
+        let [all, without] = if code.in_kernel { &mut nameless.kernel } else { &mut nameless.programs };
+        *all += 1;
+        *without += u64::from(function.is_none());
+    }
+    for chain in &mut stacks.chains {
+        for (frame, innermost) in each(chain).filter(|(frame, _)| frame.function == NameId::NONE) {
+            frame.function = codes.get(&Code::of(frame, innermost)).copied().flatten().unwrap_or_default();
+        }
+    }
+    nameless
+}
+
+/// The build id of the kernel.
+fn kernel_id<'a>(stacks: &'a Stacks, codes: &BTreeMap<Code, Option<NameId>>) -> Option<&'a str> {
+    let of_kernel = |code: &&Code| code.in_kernel && stacks.name(code.file) == Some(StackFrame::KERNEL);
+    codes.keys().filter(of_kernel).find_map(|code| stacks.name(code.build_id))
+}
+
+/// The functions of those that have none.
+fn found(stacks: &Stacks, path: &SymbolPath, codes: &BTreeMap<Code, Option<NameId>>) -> Vec<(Code, String)> {
+    let mut found = Vec::new();
+    let mut of_kernel = Vec::new();
+    let mut of_files: BTreeMap<(NameId, NameId), Vec<Code>> = BTreeMap::new();
+    for code in
+        codes.iter().filter(|(code, function)| function.is_none() && code.byte != u64::MAX).map(|(code, _)| *code)
+    {
+        if code.in_kernel {
+            of_kernel.push(code);
+        } else {
+            of_files.entry((code.file, code.build_id)).or_default().push(code);
+        }
+    }
+    for ((file, id), codes) in of_files {
+        let (Some(file), Some(id)) = (stacks.name(file), stacks.name(id)) else { continue };
+        let bytes: Vec<u64> = codes.iter().map(|code| code.byte).collect();
+        let names = path.functions(file, id, &bytes);
+        found.extend(codes.into_iter().zip(names).filter_map(|(code, function)| Some((code, function?))));
+    }
+    if let Some(id) = kernel_id(stacks, codes).filter(|_| !of_kernel.is_empty()) {
+        for list in path.kernel_lists(id) {
+            let open = || File::open(&list).map(|file| BufReader::with_capacity(1 << 16, file));
+            if let Ok(Some(named)) = open().and_then(|list| by_list(stacks, list, &of_kernel)) {
+                found.extend(named);
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// The functions of the kernel by a list; `None` where it does not tell where the kernel is (kernel.kptr_restrict). The kernel
+/// may lie elsewhere now than when it was recorded; its modules are named only where they lie as they did.
+fn by_list(
+    stacks: &Stacks,
+    mut list: impl BufRead + Seek,
+    codes: &[Code],
+) -> std::io::Result<Option<Vec<(Code, String)>>> {
+    let layout = functions::layout(&mut list)?;
+    let Some(text) = layout.text else { return Ok(None) };
+    let mut asked: Vec<(u64, Code, Option<String>)> = Vec::new();
+    for code in codes {
+        let file = stacks.name(code.file).unwrap_or_default();
+        if file == StackFrame::KERNEL {
+            asked.push((text.wrapping_add(code.byte), *code, None));
+        } else {
+            let module = module(file);
+            let begin = code.address.wrapping_sub(code.byte);
+            if layout.modules.get(&module).is_some_and(|first| first / PAGE == begin / PAGE) {
+                asked.push((code.address, *code, Some(module)));
+            }
+        }
+    }
+    asked.sort_unstable();
+    let addresses: Vec<u64> = asked.iter().map(|(address, ..)| *address).collect();
+    list.rewind()?;
+    let names = functions::of_kernel(list, &addresses)?;
+    let named = asked.into_iter().zip(names).filter_map(|((_, code, module), function)| {
+        let (function, of) = function?;
+        (of == module).then_some((code, function))
+    });
+    Ok(Some(named.collect()))
+}
+
+/// What the kernel's list calls the module of a file: `[nf_tables]` of `/lib/modules/6.1/kernel/net/netfilter/nf-tables.ko.xz`.
+fn module(file: &str) -> String {
+    if file.starts_with('[') {
+        return file.to_owned();
+    }
+    let name = file.rsplit('/').next().unwrap_or(file);
+    format!("[{}]", name.split('.').next().unwrap_or(name).replace('-', "_"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const ID: &str = "4a5a9b0affb66c437abcd455d2738af879985fa9";
+    const TEXT: u64 = 0xffff_ffff_8100_0000;
+
+    /// A machine whose perf kept this list of the kernel's functions, and that runs none of these kernels itself.
+    fn machine(folder: &std::path::Path, list: &str) -> SymbolPath {
+        let kept = folder.join(".build-id").join(&ID[..2]).join(&ID[2..]);
+        std::fs::create_dir_all(&kept).unwrap();
+        std::fs::write(kept.join("kallsyms"), list).unwrap();
+        let nowhere = folder.join("nowhere");
+        SymbolPath { cache: Some(folder.to_owned()), debug: nowhere.clone(), notes: nowhere.clone(), list: nowhere }
+    }
+
+    /// Frames of the kernel, of a module that begins at 0xffff_ffff_c000_0000, and of what nobody knows.
+    fn stacks(id: &str) -> Stacks {
+        let names: Vec<Box<str>> =
+            [StackFrame::KERNEL, id, "/lib/modules/6.1/kernel/fs/my-fs.ko.xz"].map(Into::into).into();
+        let of = |address: u64, offset: u64, file: u32, build_id: u32| StackFrame {
+            file: NameId(file),
+            build_id: if id.is_empty() { NameId::NONE } else { NameId(build_id) },
+            offset,
+            ..StackFrame::at(address)
+        };
+        let chain = [
+            StackFrame::at((-128_i64).cast_unsigned()),
+            of(TEXT + 0x100, 0x100, 1, 2),
+            of(TEXT + 0x200, 0x200, 1, 2),
+            of(0xffff_ffff_c000_0024, 0x24, 3, 0),
+            StackFrame::at(0xffff_ffff_d000_0000),
+            StackFrame::at((-512_i64).cast_unsigned()),
+            StackFrame::at(0x40_0000),
+        ];
+        Stacks { chains: vec![chain.into()], names }
+    }
+
+    fn told(stacks: &Stacks) -> Vec<&str> {
+        stacks.chains[0].iter().map(|frame| stacks.name(frame.function).unwrap_or("-")).collect()
+    }
+
+    /// The list is of another start of the same kernel, which lay a MiB higher then. The innermost frame is at a function's
+    /// first byte; its caller returns to the first byte of the next function, and is still in the one before.
+    #[test]
+    fn the_kernel_is_named_wherever_it_lies_and_a_module_only_where_it_lay() {
+        let list = "ffffffff81100000 T _text\nffffffff81100100 T first\nffffffff81100200 t second\n\
+                    ffffffffc0000010 t of_module\t[my_fs]\n";
+        let folder = tempfile::tempdir().unwrap();
+        let path = machine(folder.path(), list);
+        let mut all = stacks(ID);
+        let nameless = name(&mut all, &path);
+        assert_eq!(told(&all), ["-", "first", "first", "of_module", "-", "-", "-"]);
+        assert_eq!((nameless.kernel, nameless.programs, nameless.kernel_known), ([4, 1], [1, 1], true));
+        assert_eq!(nameless.sentences().len(), 2);
+        std::fs::write(path.kernel_lists(ID).first().unwrap(), list.replace("ffffffffc0000010", "ffffffffc0001010"))
+            .unwrap();
+        let mut all = stacks(ID);
+        assert_eq!(name(&mut all, &path).kernel, [4, 2]);
+        assert_eq!(told(&all)[3], "-");
+    }
+
+    #[test]
+    fn another_kernel_and_a_list_without_addresses_name_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = machine(folder.path(), "ffffffff81000000 T _text\nffffffff81000100 T first\n");
+        for id in ["0011223344556677", "", "../../etc"] {
+            let mut all = stacks(id);
+            let nameless = name(&mut all, &path);
+            assert_eq!((nameless.kernel, nameless.kernel_known), ([4, 4], !id.is_empty()), "{id:?}");
+        }
+        let path = machine(folder.path(), "0000000000000000 T _text\n0000000000000000 T first\n");
+        assert_eq!(name(&mut stacks(ID), &path).kernel, [4, 4]);
+    }
+}
