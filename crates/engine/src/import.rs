@@ -47,7 +47,7 @@ pub fn import(
         progress(Progress { events: accounted.totals.events, stretches: true });
         let mut writer = writing.writer.ok_or_else(|| EngineError::Other("the folder was not begun".into()))??;
         let told = writing.stacks.names.len();
-        accounted.facts.lacks.extend(name_frames(&mut writing.stacks));
+        accounted.facts.lacks.extend(name_frames(&mut writing.stacks, options));
         writer.names(&writing.stacks.names[told..])?;
         writer.stacks(&writing.stacks.chains)?;
         let mut stretches = stretches(writing.collector, &accounted, options);
@@ -66,8 +66,9 @@ pub fn import(
 
 /// Names the frames of callchains that their source told no function of, from what this machine keeps. Gives what is to be
 /// said of those that stay without.
-pub(crate) fn name_frames(stacks: &mut Stacks) -> Vec<String> {
-    symbols::name(stacks, &symbols::SymbolPath::of_this_machine()).sentences()
+pub(crate) fn name_frames(stacks: &mut Stacks, options: &PassOptions) -> Vec<String> {
+    let path = options.symbols.clone().unwrap_or_else(symbols::SymbolPath::of_this_machine);
+    symbols::name(stacks, &path).sentences()
 }
 
 /// The sink of an import: stretches wait for stage two, events go to the folder as they come.

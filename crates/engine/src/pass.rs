@@ -4,6 +4,7 @@ use crate::{EngineError, Source};
 use account::{Accountant, Laws, LossIndex, Rules, Sink, Totals};
 use ingest::{Facts, Ingested, Limits, Ordered};
 use model::{Batch, WakeKind, What};
+use symbols::SymbolPath;
 use topology::Machine;
 
 /// How to account.
@@ -15,6 +16,8 @@ pub struct PassOptions {
     pub machine: Option<Machine>,
     /// What to do about time that no chain tells.
     pub infer: Infer,
+    /// Where the names of functions are looked for that the source does not tell; else where this machine keeps them.
+    pub symbols: Option<SymbolPath>,
 }
 
 /// What to do about time that is unknown, but of which other events tell who ran.

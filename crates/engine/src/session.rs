@@ -70,7 +70,7 @@ impl Session {
         let (mut accounted, ()) =
             account_with(source.as_ref(), &options, begin, |(), batch| stacks.borrow_mut().add(batch))?;
         let mut stacks = stacks.into_inner();
-        accounted.facts.lacks.extend(name_frames(&mut stacks));
+        accounted.facts.lacks.extend(name_frames(&mut stacks, &options));
         Ok(Self {
             path: source.path().to_owned(),
             facts: accounted.facts.clone(),

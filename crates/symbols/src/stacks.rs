@@ -18,6 +18,8 @@ pub struct Nameless {
     pub programs: [u64; 2],
     /// Whether the source told the kernel's build id.
     pub kernel_known: bool,
+    /// Whether a list of its functions was found.
+    pub kernel_listed: bool,
 }
 
 impl Nameless {
@@ -27,16 +29,15 @@ impl Nameless {
         let mut told = Vec::new();
         let [all, without] = self.kernel;
         if without > 0 {
-            let why = if self.kernel_known {
-                "no list of the functions of that very kernel is here: read the recording while that kernel runs, as root, or bring \
-                 ~/.debug from the machine that made it (perf archive)"
-            } else {
-                "the recording does not tell the kernel's build id (perf record -B leaves it out)"
+            let why = match (self.kernel_known, self.kernel_listed) {
+                (_, true) => "they are not in its list of functions, as code that it made while it ran is not",
+                (true, false) => {
+                    "no list of the functions of that very kernel is here: read the recording while that kernel runs, as root, or \
+                     bring ~/.debug from the machine that made it (perf archive)"
+                }
+                (false, false) => "the recording does not tell the kernel's build id (perf record -B leaves it out)",
             };
-            let of_them = if without == all { "" } else { "some are not in its list of functions, or " };
-            told.push(format!(
-                "Frames of callchains in the kernel that have no name: {without} of {all}; {of_them}{why}."
-            ));
+            told.push(format!("Frames of callchains in the kernel that have no name: {without} of {all}; {why}."));
         }
         let [all, without] = self.programs;
         if without > 0 {
@@ -95,10 +96,12 @@ pub fn name(stacks: &mut Stacks, path: &SymbolPath) -> Nameless {
             codes.insert(Code::of(frame, innermost), Some(frame.function).filter(|f| *f != NameId::NONE));
         }
     }
-    let found = found(stacks, path, &codes);
+    let found = of_programs(stacks, path, &codes).into_iter();
     nameless.kernel_known = kernel_id(stacks, &codes).is_some();
+    let of_kernel = of_kernel(stacks, path, &codes);
+    nameless.kernel_listed = of_kernel.is_some();
     let mut ids: HashMap<String, NameId> = HashMap::new();
-    for (code, function) in found {
+    for (code, function) in found.chain(of_kernel.into_iter().flatten()) {
         let id = *ids.entry(function).or_insert_with_key(|function| {
             stacks.names.push(function.as_str().into());
             NameId(u32::try_from(stacks.names.len()).unwrap_or(0))
@@ -124,36 +127,42 @@ fn kernel_id<'a>(stacks: &'a Stacks, codes: &BTreeMap<Code, Option<NameId>>) -> 
     codes.keys().filter(of_kernel).find_map(|code| stacks.name(code.build_id))
 }
 
-/// The functions of those that have none.
-fn found(stacks: &Stacks, path: &SymbolPath, codes: &BTreeMap<Code, Option<NameId>>) -> Vec<(Code, String)> {
+/// Those of programs, or of the kernel, that have no function but a place in a file.
+fn asked(codes: &BTreeMap<Code, Option<NameId>>, in_kernel: bool) -> impl Iterator<Item = Code> {
+    let asked = move |(code, function): &(&Code, &Option<NameId>)| {
+        function.is_none() && code.byte != u64::MAX && code.in_kernel == in_kernel
+    };
+    codes.iter().filter(asked).map(|(code, _)| *code)
+}
+
+/// The functions of programs and libraries.
+fn of_programs(stacks: &Stacks, path: &SymbolPath, codes: &BTreeMap<Code, Option<NameId>>) -> Vec<(Code, String)> {
+    let mut files: BTreeMap<(NameId, NameId), Vec<Code>> = BTreeMap::new();
+    asked(codes, false).for_each(|code| files.entry((code.file, code.build_id)).or_default().push(code));
     let mut found = Vec::new();
-    let mut of_kernel = Vec::new();
-    let mut of_files: BTreeMap<(NameId, NameId), Vec<Code>> = BTreeMap::new();
-    for code in
-        codes.iter().filter(|(code, function)| function.is_none() && code.byte != u64::MAX).map(|(code, _)| *code)
-    {
-        if code.in_kernel {
-            of_kernel.push(code);
-        } else {
-            of_files.entry((code.file, code.build_id)).or_default().push(code);
-        }
-    }
-    for ((file, id), codes) in of_files {
+    for ((file, id), codes) in files {
         let (Some(file), Some(id)) = (stacks.name(file), stacks.name(id)) else { continue };
         let bytes: Vec<u64> = codes.iter().map(|code| code.byte).collect();
         let names = path.functions(file, id, &bytes);
         found.extend(codes.into_iter().zip(names).filter_map(|(code, function)| Some((code, function?))));
     }
-    if let Some(id) = kernel_id(stacks, codes).filter(|_| !of_kernel.is_empty()) {
-        for list in path.kernel_lists(id) {
-            let open = || File::open(&list).map(|file| BufReader::with_capacity(1 << 16, file));
-            if let Ok(Some(named)) = open().and_then(|list| by_list(stacks, list, &of_kernel)) {
-                found.extend(named);
-                break;
-            }
-        }
-    }
     found
+}
+
+/// The functions of the kernel; `None` where no list of that kernel's is to be found.
+fn of_kernel(
+    stacks: &Stacks,
+    path: &SymbolPath,
+    codes: &BTreeMap<Code, Option<NameId>>,
+) -> Option<Vec<(Code, String)>> {
+    let asked: Vec<Code> = asked(codes, true).collect();
+    if asked.is_empty() {
+        return None;
+    }
+    path.kernel_lists(kernel_id(stacks, codes)?).into_iter().find_map(|list| {
+        let list = File::open(list).map(|file| BufReader::with_capacity(1 << 16, file)).ok()?;
+        by_list(stacks, list, &asked).ok()?
+    })
 }
 
 /// The functions of the kernel by a list; `None` where it does not tell where the kernel is (kernel.kptr_restrict). The kernel
@@ -268,7 +277,8 @@ mod tests {
         for id in ["0011223344556677", "", "../../etc"] {
             let mut all = stacks(id);
             let nameless = name(&mut all, &path);
-            assert_eq!((nameless.kernel, nameless.kernel_known), ([4, 4], !id.is_empty()), "{id:?}");
+            let told = (nameless.kernel, nameless.kernel_known, nameless.kernel_listed);
+            assert_eq!(told, ([4, 4], !id.is_empty(), false), "{id:?}");
         }
         let path = machine(folder.path(), "0000000000000000 T _text\n0000000000000000 T first\n");
         assert_eq!(name(&mut stacks(ID), &path).kernel, [4, 4]);
