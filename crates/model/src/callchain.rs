@@ -33,6 +33,9 @@ impl StackFrame {
     /// `PERF_CONTEXT_MAX` (include/uapi/linux/perf_event.h).
     pub const CONTEXTS: u64 = -4095_i64 as u64;
 
+    /// `PERF_CONTEXT_USER`: what follows is the program's. Without frame pointers some of it may be no addresses at all.
+    pub const OF_PROGRAM: u64 = -512_i64 as u64;
+
     /// What the kernel itself is called where files are.
     pub const KERNEL: &str = "[kernel]";
 

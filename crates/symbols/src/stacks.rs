@@ -62,9 +62,9 @@ struct Code {
 }
 
 impl Code {
-    fn of(frame: &StackFrame, innermost: bool) -> Self {
-        let back = u64::from(!innermost);
-        let in_kernel = frame.in_kernel();
+    fn of(frame: &StackFrame, at: At) -> Self {
+        let back = u64::from(!at.innermost);
+        let in_kernel = frame.in_kernel() && !at.of_program;
         Self {
             in_kernel,
             file: frame.file,
@@ -76,12 +76,26 @@ impl Code {
     }
 }
 
-/// Each frame of a chain, and whether it is the innermost one of the kernel or the program.
-fn each(chain: &mut [StackFrame]) -> impl Iterator<Item = (&mut StackFrame, bool)> {
-    let mut first = true;
+/// Where in a callchain a frame stands.
+#[derive(Clone, Copy)]
+struct At {
+    /// Of the kernel or the program.
+    innermost: bool,
+    /// Behind the mark of the program's.
+    of_program: bool,
+}
+
+/// Each frame of a chain, but for perf's marks.
+fn each(chain: &mut [StackFrame]) -> impl Iterator<Item = (&mut StackFrame, At)> {
+    let mut next = At { innermost: true, of_program: false };
     chain.iter_mut().filter_map(move |frame| {
-        let innermost = std::mem::replace(&mut first, frame.address >= StackFrame::CONTEXTS);
-        (frame.address < StackFrame::CONTEXTS).then_some((frame, innermost))
+        let at = next;
+        next.innermost = frame.address >= StackFrame::CONTEXTS;
+        if next.innermost {
+            next.of_program = frame.address == StackFrame::OF_PROGRAM;
+            return None;
+        }
+        Some((frame, at))
     })
 }
 
@@ -92,8 +106,8 @@ pub fn name(stacks: &mut Stacks, path: &SymbolPath) -> Nameless {
     let mut codes: BTreeMap<Code, Option<NameId>> = BTreeMap::new();
     let mut nameless = Nameless::default();
     for chain in &mut stacks.chains {
-        for (frame, innermost) in each(chain) {
-            codes.insert(Code::of(frame, innermost), Some(frame.function).filter(|f| *f != NameId::NONE));
+        for (frame, at) in each(chain) {
+            codes.insert(Code::of(frame, at), Some(frame.function).filter(|f| *f != NameId::NONE));
         }
     }
     let found = of_programs(stacks, path, &codes).into_iter();
@@ -114,8 +128,8 @@ pub fn name(stacks: &mut Stacks, path: &SymbolPath) -> Nameless {
         *without += u64::from(function.is_none());
     }
     for chain in &mut stacks.chains {
-        for (frame, innermost) in each(chain).filter(|(frame, _)| frame.function == NameId::NONE) {
-            frame.function = codes.get(&Code::of(frame, innermost)).copied().flatten().unwrap_or_default();
+        for (frame, at) in each(chain).filter(|(frame, _)| frame.function == NameId::NONE) {
+            frame.function = codes.get(&Code::of(frame, at)).copied().flatten().unwrap_or_default();
         }
     }
     nameless
@@ -224,7 +238,8 @@ mod tests {
         SymbolPath { cache: Some(folder.to_owned()), debug: nowhere.clone(), notes: nowhere.clone(), list: nowhere }
     }
 
-    /// Frames of the kernel, of a module that begins at 0xffff_ffff_c000_0000, and of what nobody knows.
+    /// Frames of the kernel, of a module that begins at 0xffff_ffff_c000_0000, of what nobody knows, and of a program, whose last
+    /// one looks like one of the kernel's.
     fn stacks(id: &str) -> Stacks {
         let names: Vec<Box<str>> =
             [StackFrame::KERNEL, id, "/lib/modules/6.1/kernel/fs/my-fs.ko.xz"].map(Into::into).into();
@@ -240,8 +255,9 @@ mod tests {
             of(TEXT + 0x200, 0x200, 1, 2),
             of(0xffff_ffff_c000_0024, 0x24, 3, 0),
             StackFrame::at(0xffff_ffff_d000_0000),
-            StackFrame::at((-512_i64).cast_unsigned()),
+            StackFrame::at(StackFrame::OF_PROGRAM),
             StackFrame::at(0x40_0000),
+            StackFrame::at(0xf2f2_f2f2_f2f2_f2f2),
         ];
         Stacks { chains: vec![chain.into()], names }
     }
@@ -260,8 +276,8 @@ mod tests {
         let path = machine(folder.path(), list);
         let mut all = stacks(ID);
         let nameless = name(&mut all, &path);
-        assert_eq!(told(&all), ["-", "first", "first", "of_module", "-", "-", "-"]);
-        assert_eq!((nameless.kernel, nameless.programs, nameless.kernel_known), ([4, 1], [1, 1], true));
+        assert_eq!(told(&all), ["-", "first", "first", "of_module", "-", "-", "-", "-"]);
+        assert_eq!((nameless.kernel, nameless.programs, nameless.kernel_known), ([4, 1], [2, 2], true));
         assert_eq!(nameless.sentences().len(), 2);
         std::fs::write(path.kernel_lists(ID).first().unwrap(), list.replace("ffffffffc0000010", "ffffffffc0001010"))
             .unwrap();

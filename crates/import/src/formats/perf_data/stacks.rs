@@ -47,19 +47,19 @@ impl Stacks {
         if self.addresses + 2 * self.key.len() > MOST_ADDRESSES {
             return StackId::NONE;
         }
-        let (told, mut innermost) = (&mut self.told, true);
+        let (told, mut innermost, mut of_program) = (&mut self.told, true, false);
         let frames: Box<[StackFrame]> = self.key[BEFORE..]
             .iter()
             .map(|address| {
                 let mut frame = StackFrame::at(*address);
                 if *address >= StackFrame::CONTEXTS {
-                    innermost = true;
+                    (innermost, of_program) = (true, *address == StackFrame::OF_PROGRAM);
                     return frame;
                 }
                 // A caller is where it called, which may be the last thing in its mapping.
                 let back = u64::from(!std::mem::take(&mut innermost));
                 let asked = address.wrapping_sub(back);
-                if let Some(place) = mappings.at(pid, stamp.at, asked, frame.in_kernel()) {
+                if let Some(place) = mappings.at(pid, stamp.at, asked, frame.in_kernel() && !of_program) {
                     let code = &mappings.files[place.file];
                     let [file, build_id, function] = *told.entry(place.file).or_insert_with(|| {
                         let id = code.build_id.as_deref().unwrap_or_default();
