@@ -4,8 +4,8 @@ use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Cursor, Row, Rows};
 use bytemuck::{Pod, Zeroable};
 use model::{
-    Allowed, BlockedAt, CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power, PowerChange, SetTo,
-    Setting, StackId, ThreadKey, ThreadStretch, Throttle, Tid, Together,
+    Allowed, BlockedAt, CpuId, CpuStretch, Interrupt, IrqKind, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power,
+    PowerChange, SetTo, Setting, StackId, ThreadKey, ThreadStretch, Throttle, Tid, Together,
 };
 use std::io::Result;
 
@@ -89,9 +89,12 @@ pub(crate) struct PowerRow {
     cpu: u32,
     /// From 1 on.
     kind: u32,
-    /// The state's number, or kHz.
+    /// The state's number, or kHz; of an interrupt its number and, in the upper half, its name.
     value: u64,
 }
+
+/// As a row numbers them.
+const INTERRUPTS: [IrqKind; 4] = [IrqKind::Hard, IrqKind::Soft, IrqKind::Timer, IrqKind::Ipi];
 
 impl Row for PowerRow {
     fn is_filled(&self) -> bool {
@@ -106,10 +109,14 @@ impl PowerRow {
     pub(crate) fn of(change: &PowerChange) -> Self {
         let (kind, value) = match change.to {
             Power::Awake => (1, 0),
-            Power::Idle(state) => (2, state),
-            Power::Frequency(khz) => (3, khz),
+            Power::Idle(state) => (2, state.into()),
+            Power::Frequency(khz) => (3, khz.into()),
+            Power::Interrupt(of) => {
+                let kind = INTERRUPTS.iter().position(|kind| *kind == of.kind).map_or(0, |at| at as u32);
+                (4 + kind, u64::from(of.number.cast_unsigned()) | u64::from(of.name.0) << 32)
+            }
         };
-        Self { at: change.at.0, cpu: change.cpu.0, kind, value: value.into() }
+        Self { at: change.at.0, cpu: change.cpu.0, kind, value }
     }
 
     pub(crate) fn change(&self) -> PowerChange {
@@ -117,7 +124,12 @@ impl PowerRow {
         let to = match self.kind {
             1 => Power::Awake,
             2 => Power::Idle(value),
-            _ => Power::Frequency(value),
+            3 => Power::Frequency(value),
+            kind => Power::Interrupt(Interrupt {
+                kind: INTERRUPTS.get(kind as usize - 4).copied().unwrap_or(IrqKind::Hard),
+                number: value.cast_signed(),
+                name: NameId((self.value >> 32) as u32),
+            }),
         };
         PowerChange { at: Ns(self.at), cpu: CpuId(self.cpu), to }
     }

@@ -197,6 +197,7 @@ impl World {
             Power::Awake => cpu.idle_state = None,
             Power::Idle(state) => cpu.idle_state = Some(state),
             Power::Frequency(khz) => cpu.khz = Some(khz),
+            Power::Interrupt(_) => {}
         }
     }
 

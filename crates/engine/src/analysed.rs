@@ -94,9 +94,8 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub fn prepare(&self, names: &[&str]) -> Result<(), EngineError> {
-        let lacking = |name: &&&str| {
-            self.definition(name).is_ok_and(|def| Self::is_of_part(def) && !self.is_at_hand(def))
-        };
+        let lacking =
+            |name: &&&str| self.definition(name).is_ok_and(|def| Self::is_of_part(def) && !self.is_at_hand(def));
         let lacking: Vec<&str> = names.iter().filter(lacking).copied().collect();
         if lacking.is_empty() { Ok(()) } else { self.make(&lacking) }
     }
@@ -147,7 +146,7 @@ impl Session {
                 let end = Ns(folder.manifest().end_ns);
                 (of_folder(folder, knife)?, followed_of(&cpus), end, self.summary().ready_known)
             }
-            Kind::Source(source, _) => {
+            Kind::Source(source, _, _) => {
                 let mut names = Vec::new();
                 let begin = |_: &_| Collector::default();
                 let (accounted, collector) = account_with(source.as_ref(), self.options(), begin, |_, batch| {
@@ -164,7 +163,7 @@ impl Session {
         let Read { mut stretches, names: told } = read;
         let mut analyses = Running::start(names, &context, told);
         if names.contains(&tables::SWITCH_CAUSES.name) {
-            analyses.callchains(&self.stacks()?);
+            analyses.callchains(self.stacks()?.as_ref());
         }
         stretches
             .steps(|steps| {

@@ -62,7 +62,7 @@ impl Session {
         let end = if span.end.0 >= self.whole.span_ns { Ns::MAX } else { span.end };
         let within = Some(Span { end, ..span });
         match self.kind() {
-            Kind::Source(source, _) => {
+            Kind::Source(source, ..) => {
                 let options = PassOptions { within, ..self.options().clone() };
                 account(source.as_ref(), &options).map(|Accounted { totals, .. }| totals)
             }

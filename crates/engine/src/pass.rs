@@ -4,6 +4,7 @@ use crate::{EngineError, Source};
 use account::{Accountant, Laws, LossIndex, Rules, Sink, Totals};
 use ingest::{Facts, Ingested, Limits, Ordered};
 use model::{Batch, Span, WakeKind, What};
+use symbols::SymbolPath;
 use topology::Machine;
 
 /// How to account.
@@ -17,6 +18,8 @@ pub struct PassOptions {
     pub infer: Infer,
     /// Only of this part of the recording sums are made ([`account::Rules::within`]).
     pub within: Option<Span>,
+    /// Where the names of functions are looked for that the source does not tell; else where this machine keeps them.
+    pub symbols: Option<SymbolPath>,
 }
 
 /// What to do about time that is unknown, but of which other events tell who ran.

@@ -3,7 +3,7 @@
 use crate::analysed::{Made, is_analysis};
 use crate::filled::Filled;
 use crate::frames::is_of_frames;
-use crate::import::{OF_TOTALS, of_totals, stretches};
+use crate::import::{OF_TOTALS, name_frames, of_totals, stretches};
 use crate::names::Names;
 use crate::part::Part;
 use crate::retype;
@@ -15,8 +15,9 @@ use model::{
     CpuStretch, Event, Ns, Rows as _, Span, Stacks, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
     tables,
 };
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use topology::Machine;
 
 /// A trace folder, or a file of another tool that stands in its place.
@@ -40,8 +41,8 @@ pub struct Session {
 pub(crate) enum Kind {
     /// With what was inferred, where that was asked for.
     Folder(Box<store::Folder>, Option<Box<Filled>>),
-    /// Accounted for once; the tables that need stretches read the source again.
-    Source(Box<dyn Source>, Box<Accounted>),
+    /// Accounted for once, with its callchains; the tables that need stretches read the source again.
+    Source(Box<dyn Source>, Box<Accounted>, Arc<Stacks>),
 }
 
 /// Where a large table's rows go, some thousands at a time; `Err` ends the reading.
@@ -68,14 +69,19 @@ impl Session {
     /// # Errors
     /// In a sentence with where and what to do.
     pub fn of_source(source: Box<dyn Source>, options: PassOptions) -> Result<Self, EngineError> {
-        let accounted = account(source.as_ref(), &options)?;
+        let stacks = RefCell::new(Stacks::default());
+        let begin = |_: &Facts| drop(stacks.take());
+        let (mut accounted, ()) =
+            account_with(source.as_ref(), &options, begin, |(), batch| stacks.borrow_mut().add(batch))?;
+        let mut stacks = stacks.into_inner();
+        accounted.facts.lacks.extend(name_frames(&mut stacks, &options));
         Ok(Self {
             path: source.path().to_owned(),
             facts: accounted.facts.clone(),
             machine: accounted.machine.clone(),
             whole: Summary::of(&accounted),
             part: None,
-            kind: Kind::Source(source, Box::new(accounted)),
+            kind: Kind::Source(source, Box::new(accounted), Arc::new(stacks)),
             options,
             made: Made::default(),
             names: OnceLock::new(),
@@ -238,7 +244,7 @@ impl Session {
     pub fn trace(&self) -> Result<i64, EngineError> {
         match &self.kind {
             Kind::Folder(folder, _) => Ok(folder.manifest().trace),
-            Kind::Source(source, _) => Ok(source.identity()?.trace),
+            Kind::Source(source, _, _) => Ok(source.identity()?.trace),
         }
     }
 
@@ -253,7 +259,7 @@ impl Session {
     pub fn origin(&self) -> Ns {
         match &self.kind {
             Kind::Folder(folder, _) => Ns(folder.manifest().origin_ns),
-            Kind::Source(_, accounted) => accounted.ingested.origin.unwrap_or_default(),
+            Kind::Source(_, accounted, _) => accounted.ingested.origin.unwrap_or_default(),
         }
     }
 
@@ -270,7 +276,7 @@ impl Session {
         };
         match &self.kind {
             Kind::Folder(folder, _) => folder.events(&mut hand_on)?,
-            Kind::Source(source, accounted) => {
+            Kind::Source(source, accounted, _) => {
                 let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
                 let mut names = Vec::new();
                 ingest::run(source.open().map_err(failed)?, accounted.sorted_all, Limits::default(), |batch| {
@@ -286,18 +292,10 @@ impl Session {
     ///
     /// # Errors
     /// The trace cannot be read.
-    pub fn stacks(&self) -> Result<Stacks, EngineError> {
+    pub fn stacks(&self) -> Result<Arc<Stacks>, EngineError> {
         match &self.kind {
-            Kind::Folder(folder, _) => Ok(folder.stacks()?),
-            Kind::Source(source, accounted) => {
-                let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
-                let mut stacks = Stacks::default();
-                ingest::run(source.open().map_err(failed)?, accounted.sorted_all, Limits::default(), |batch| {
-                    stacks.chains.extend(batch.stacks.iter().cloned());
-                    stacks.names.extend(batch.names.iter().cloned());
-                });
-                Ok(stacks)
-            }
+            Kind::Folder(folder, _) => Ok(Arc::new(folder.stacks()?)),
+            Kind::Source(_, _, stacks) => Ok(Arc::clone(stacks)),
         }
     }
 
@@ -355,14 +353,14 @@ impl Session {
                 out.all(&self.analysed(def, None)?.rows);
             }
             (Kind::Folder(folder, _), false) => self.of_folder(folder, def, &mut out)?,
-            (Kind::Source(source, _), true) => self.of_states(source.as_ref(), def, span, &mut out)?,
-            (Kind::Source(source, _), false)
+            (Kind::Source(source, _, _), true) => self.of_states(source.as_ref(), def, span, &mut out)?,
+            (Kind::Source(source, _, _), false)
                 if def.name == tables::INFERRED_STATE.name && self.options.infer == Infer::No =>
             {
                 let apart = PassOptions { infer: Infer::Apart, ..self.options.clone() };
                 account::inferred_state(&account(source.as_ref(), &apart)?.totals.inferred, &mut out);
             }
-            (Kind::Source(_, accounted), false) if is_of_totals(def) => {
+            (Kind::Source(_, accounted, _), false) if is_of_totals(def) => {
                 of_totals(def, &accounted.totals, &accounted.machine, &mut out)?;
             }
             (Kind::Source(..), false) => out.all(&self.analysed(def, None)?.rows),

@@ -438,12 +438,16 @@ pub enum FrameStretch {
 }
 
 /// Kinds of interrupt handler.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum IrqKind {
     /// A device's or the timer's interrupt.
     Hard,
     /// A softirq vector.
     Soft,
+    /// A timer that ran out; its name is the function that it calls, where told. It has no number.
+    Timer,
+    /// What another CPU sent; its name is why, where told. It has no number.
+    Ipi,
 }
 
 /// The machine's clocks.

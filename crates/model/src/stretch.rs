@@ -1,6 +1,6 @@
 //! What threads and CPUs did: finished stretches of time, each in one state.
 
-use crate::{CpuId, Event, Mark, NameId, Ns, Span, ThreadKey, Tid, What};
+use crate::{CpuId, Event, IrqKind, Mark, NameId, Ns, Span, ThreadKey, Tid, What};
 use serde::{Deserialize, Serialize};
 
 /// What a thread does. The definitions are those of ACCOUNTING.md.
@@ -290,7 +290,7 @@ pub struct PowerChange {
     pub to: Power,
 }
 
-/// What the power management tells of a CPU.
+/// What the power management tells of a CPU, and what takes it out of its idle state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Power {
     /// It left its idle state.
@@ -299,6 +299,19 @@ pub enum Power {
     Idle(u32),
     /// Its frequency, kHz.
     Frequency(u32),
+    /// An interrupt began while it ran no thread, or nobody tells that it did.
+    Interrupt(Interrupt),
+}
+
+/// An interrupt, by its kind, number and name as in [`What::Irq`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Interrupt {
+    /// Which kind.
+    pub kind: IrqKind,
+    /// Interrupt number or softirq vector.
+    pub number: i32,
+    /// What it is called.
+    pub name: NameId,
 }
 
 impl PowerChange {
@@ -308,6 +321,9 @@ impl PowerChange {
         let (cpu, to) = match event.what {
             What::Idle { state } => (event.cpu, u32::try_from(state).map_or(Power::Awake, Power::Idle)),
             What::Frequency { of, khz } => (of, Power::Frequency(khz)),
+            What::Irq { kind, number, begins: true, name } if event.current.0 <= 0 => {
+                (event.cpu, Power::Interrupt(Interrupt { kind, number, name }))
+            }
             _ => return None,
         };
         Some(Self { at: event.at.max(Ns::ZERO), cpu, to })

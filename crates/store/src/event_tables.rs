@@ -160,8 +160,8 @@ event_tables! {
         int("freq_khz", "kHz", "Its frequency.") => Store::Key,
     ];
     Irq, IRQ, "irq", "An interrupt handler began or ended.", [
-        text("kind", "hard or soft.") => Store::Word(w::irq_kind_word),
-        int("number", "", "Interrupt number or softirq vector.") => Store::Int,
+        text("kind", "hard, soft, timer or ipi.") => Store::Word(w::irq_kind_word),
+        int("number", "", "Interrupt number or softirq vector; −1: it has none.") => Store::Int,
         text("edge", "begin or end.") => Store::Word(edge_word),
         text("name", "The handler's name.").or_null() => Store::Text,
     ];

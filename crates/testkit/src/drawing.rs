@@ -25,6 +25,7 @@
 //! | `exec` | `A=3`: the switch in which A leaves says that it was charged 3 ms in its whole life |
 //! | `mark` | `A(`, `A)`: A marks a stretch, named as A is, that begins or ends here; `A`: a moment; `B(=1`: named as the first letter is |
 //! | `cstate` | `2@1`: CPU 1 enters idle state 2; `-@1`: it leaves it |
+//! | `irq` | `disk@1`: a device's interrupt of this name begins on CPU 1; `soft:3@1` a softirq, `timer:f@1` a timer, `ipi:r@1` |
 //! | `freq` | `=2@1`: the frequency of CPU 1 is 2 GHz from here on |
 //! | `prio` | `A=98`: from here on, switches and wakings tell A's dynamic priority as 98; 120 where no row says so |
 //! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
@@ -49,8 +50,8 @@
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened};
 use model::{
-    Batch, CpuId, Event, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackFrame, StackId, Switch,
-    SwitchOut, Tid, Wake, WakeKind, What,
+    Batch, CpuId, Event, IrqKind, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackFrame, StackId,
+    Switch, SwitchOut, Tid, Wake, WakeKind, What,
 };
 
 /// A trace that was drawn.
@@ -288,6 +289,18 @@ impl Pen {
         self.push(Phase::After, ms(column as i64), cpu(0), limits);
     }
 
+    fn interrupt(&mut self, column: usize, word: &str, on: CpuId) {
+        let (kind, name) = word.split_once(':').unwrap_or(("", word));
+        let (kind, number, name) = match kind {
+            "soft" => (IrqKind::Soft, name.parse().unwrap_or_else(|_| panic!("no softirq: {word}")), ""),
+            "timer" => (IrqKind::Timer, -1, name),
+            "ipi" => (IrqKind::Ipi, -1, name),
+            _ => (IrqKind::Hard, 9, name),
+        };
+        let name = if name.is_empty() { NameId::NONE } else { self.text(name.to_owned()) };
+        self.push(Phase::After, ms(column as i64), on, What::Irq { kind, number, begins: true, name });
+    }
+
     fn happens(&mut self, row: &str, column: usize, word: &str) {
         if row == "allowed" {
             return self.allowed(column, word);
@@ -303,6 +316,9 @@ impl Pen {
         if row == "cstate" {
             let state = if word == "-" { -1 } else { word.parse().unwrap_or_else(|_| panic!("no state: {word}")) };
             return self.push(Phase::After, ms(column as i64), place.unwrap_or(cpu(0)), What::Idle { state });
+        }
+        if row == "irq" {
+            return self.interrupt(column, word, place.unwrap_or(cpu(0)));
         }
         let (word, number) = word.split_once('=').map_or((word, 0), |(w, n)| (w, n.parse().unwrap()));
         let amount = ms(number);

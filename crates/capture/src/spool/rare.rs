@@ -95,6 +95,7 @@ impl Telling {
                     Some(text) => self.names.id(text),
                     None => NameId::NONE,
                 },
+                model::IrqKind::Timer | model::IrqKind::Ipi => NameId::NONE,
             };
         }
     }

@@ -143,6 +143,11 @@ enum Kind {
         tid: Field,
         prio: Field,
     },
+    Unnumbered {
+        kind: IrqKind,
+        begins: bool,
+        name: &'static [u8],
+    },
     Irq {
         kind: IrqKind,
         begins: bool,
@@ -188,9 +193,30 @@ impl Kind {
             "irq_handler_exit" => Some(Self::Irq { kind: IrqKind::Hard, begins: false, number: f("irq")?, name: None }),
             "softirq_entry" => Some(Self::Irq { kind: IrqKind::Soft, begins: true, number: f("vec")?, name: None }),
             "softirq_exit" => Some(Self::Irq { kind: IrqKind::Soft, begins: false, number: f("vec")?, name: None }),
-            _ => None,
+            _ => unnumbered(&format.name).map(|(kind, begins, name)| Self::Unnumbered { kind, begins, name }),
         }
     }
+}
+
+/// What has neither an interrupt number nor a softirq vector.
+pub(crate) const UNNUMBERED: i32 = -1;
+
+/// Interrupts without a number, by their tracepoints' names (include/trace/events/timer.h and ipi.h, and x86's irq_vectors.h): the
+/// kind, whether it begins, and what it is called. A timer is called as its function, which a record has as an address only.
+pub(crate) fn unnumbered(event: &str) -> Option<(IrqKind, bool, &'static [u8])> {
+    let (event, begins) = match event.strip_suffix("_entry") {
+        Some(event) => (event, true),
+        None => (event.strip_suffix("_exit")?, false),
+    };
+    let (kind, name): (_, &[u8]) = match event {
+        "hrtimer_expire" | "timer_expire" | "local_timer" => (IrqKind::Timer, b""),
+        "ipi" => (IrqKind::Ipi, b""),
+        "reschedule" => (IrqKind::Ipi, b"reschedule"),
+        "call_function" | "call_function_single" => (IrqKind::Ipi, b"call_function"),
+        "irq_work" => (IrqKind::Ipi, b"irq_work"),
+        _ => return None,
+    };
+    Some((kind, begins, if begins { name } else { b"" }))
 }
 
 /// Bits of `common_flags` (`enum trace_flag_type` of the kernel): in a hardware interrupt, in one that cannot be masked. Not
@@ -311,6 +337,9 @@ impl Decoder {
             Kind::Exit { tid: who } => What::Exit { tid: tid(*who)?, pid: Pid::UNKNOWN },
             Kind::Priority { tid: who, prio } => {
                 What::Priority { tid: tid(*who)?, prio: int(*prio)? as i16, policy: -1, nice: i8::MIN }
+            }
+            Kind::Unnumbered { kind, begins, name } => {
+                What::Irq { kind: *kind, number: UNNUMBERED, begins: *begins, name: names.id(name, out) }
             }
             Kind::Irq { kind, begins, number, name } => What::Irq {
                 kind: *kind,

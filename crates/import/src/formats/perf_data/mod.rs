@@ -13,14 +13,17 @@
 //!   mod     open: what stands before the events      header    magic, attributes, where the sections lie
 //!   frames  bytes → records (also compressed ones)   features  the header's facts about the machine
 //!   stream  records → events, rounds, losses         tracing   the tracepoints' descriptions
-//!   sample  where a record's fields lie
+//!   sample  where a record's fields lie              stacks    callchains, by number
+//!   mappings  what lay at their addresses
 //! ```
 
 mod features;
 mod frames;
 mod header;
 pub(crate) mod losses;
+mod mappings;
 mod sample;
+mod stacks;
 mod stream;
 mod tracing;
 
@@ -115,7 +118,7 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
     }
     let formats = tracing::formats(&header.tracing)?;
     let facts = facts(&header, &formats, of_cpus);
-    let stream = PerfStream::new(frames, &header, &formats)?;
+    let stream = PerfStream::new(frames, header, &formats)?;
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
 
