@@ -89,7 +89,7 @@ pub(crate) struct PowerRow {
     cpu: u32,
     /// From 1 on.
     kind: u32,
-    /// The state's number, or kHz.
+    /// The state's number, kHz, or 1 where it is parked.
     value: u64,
 }
 
@@ -108,6 +108,7 @@ impl PowerRow {
             Power::Awake => (1, 0),
             Power::Idle(state) => (2, state),
             Power::Frequency(khz) => (3, khz),
+            Power::Parked(parked) => (4, parked.into()),
         };
         Self { at: change.at.0, cpu: change.cpu.0, kind, value: value.into() }
     }
@@ -117,7 +118,8 @@ impl PowerRow {
         let to = match self.kind {
             1 => Power::Awake,
             2 => Power::Idle(value),
-            _ => Power::Frequency(value),
+            3 => Power::Frequency(value),
+            _ => Power::Parked(value != 0),
         };
         PowerChange { at: Ns(self.at), cpu: CpuId(self.cpu), to }
     }

@@ -209,7 +209,7 @@ pub struct Marked {
     pub mark: Mark,
 }
 
-/// A CPU's idle state or frequency is this from now on.
+/// A CPU's idle state or frequency is this from now on, or whether it is parked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PowerChange {
     /// When.
@@ -229,6 +229,8 @@ pub enum Power {
     Idle(u32),
     /// Its frequency, kHz.
     Frequency(u32),
+    /// It is parked ([`What::Parking`]), or no longer.
+    Parked(bool),
 }
 
 impl PowerChange {
@@ -238,6 +240,7 @@ impl PowerChange {
         let (cpu, to) = match event.what {
             What::Idle { state } => (event.cpu, u32::try_from(state).map_or(Power::Awake, Power::Idle)),
             What::Frequency { of, khz } => (of, Power::Frequency(khz)),
+            What::Parking { of, parked } => (of, Power::Parked(parked)),
             _ => return None,
         };
         Some(Self { at: event.at.max(Ns::ZERO), cpu, to })

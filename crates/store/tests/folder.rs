@@ -46,7 +46,7 @@ fn name(tid: Tid) -> NameId {
 
 fn what(r: &mut Rng, at: Ns) -> What {
     let (tid, pid) = (r.tid(), Pid(r.below(50) as i32 - 1));
-    match r.below(38) {
+    match r.below(39) {
         0 => What::Migrate { tid, from: r.cpu(), to: r.cpu() },
         1 => What::Fork { parent: r.tid(), tid, pid, name: name(tid) },
         2 => What::Exec { tid, pid, file: NameId(3) },
@@ -124,6 +124,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
             cpus: NameId(r.below(4) as u32),
         },
         30 => What::CgroupStat { id: 7, periods: r.ns(), throttled: r.ns(), time: Ns(r.ns()) },
+        32 => What::Parking { of: r.cpu(), parked: r.below(2) == 0 },
         31 => What::Throttle { tid: r.one(&[Tid::IDLE, tid]), begins: r.below(2) == 0 },
         19..24 => What::Wake(Wake {
             tid,

@@ -26,6 +26,7 @@
 //! | `mark` | `A(`, `A)`: A marks a stretch, named as A is, that begins or ends here; `A`: a moment; `B(=1`: named as the first letter is |
 //! | `cstate` | `2@1`: CPU 1 enters idle state 2; `-@1`: it leaves it |
 //! | `freq` | `=2@1`: the frequency of CPU 1 is 2 GHz from here on |
+//! | `parked` | `(@1`, `)@1`: CPU 1 is parked from here on, or no longer |
 //! | `prio` | `A=98`: from here on, switches and wakings tell A's dynamic priority as 98; 120 where no row says so |
 //! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
@@ -286,6 +287,11 @@ impl Pen {
         if row == "cstate" {
             let state = if word == "-" { -1 } else { word.parse().unwrap_or_else(|_| panic!("no state: {word}")) };
             return self.push(Phase::After, ms(column as i64), place.unwrap_or(cpu(0)), What::Idle { state });
+        }
+        if row == "parked" {
+            let of = place.unwrap_or_else(|| panic!("which CPU is parked? {word}"));
+            assert!(matches!(word, "(" | ")"), "parked from here on, or no longer? {word}");
+            return self.push(Phase::After, ms(column as i64), of, What::Parking { of, parked: word == "(" });
         }
         let (word, number) = word.split_once('=').map_or((word, 0), |(w, n)| (w, n.parse().unwrap()));
         let amount = ms(number);

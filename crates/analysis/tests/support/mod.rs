@@ -3,6 +3,7 @@
 
 pub mod allowed;
 pub mod instants;
+pub mod parked;
 pub mod throttled;
 
 use account::{Accountant, Collector, Rules, Totals};
@@ -74,13 +75,14 @@ pub fn random(mode: Mode, seed: u64, steps: usize) -> Analysed {
     analyse(Replay::all(batch).opened(ingest::Facts::default()), machine, rules, part)
 }
 
-/// Idle states and frequencies, told at the times of other events.
+/// Idle states, frequencies and parking, told at the times of other events.
 fn add_power(events: &mut Vec<Event>, rng: &mut Rng) {
     let mut power = |event: &Event| {
         let what = match rng.below(8) {
             0 => What::Idle { state: -1 },
             1 => What::Idle { state: rng.below(3) as i32 },
             2 => What::Frequency { of: CpuId(rng.below(5) as u32), khz: 1000 * rng.below(3) as u32 },
+            3 => What::Parking { of: CpuId(rng.below(5) as u32), parked: rng.one_in(2) },
             _ => return None,
         };
         Some(Event { current: Tid::UNKNOWN, what, ..*event })

@@ -26,7 +26,7 @@ enum Form {
 }
 
 /// What an offer tells, in the order of the page.
-fn facets(offer: &Offer) -> [(&'static str, Tells); 14] {
+fn facets(offer: &Offer) -> [(&'static str, Tells); 15] {
     [
         ("switches", offer.switches),
         ("waking", offer.waking),
@@ -35,6 +35,7 @@ fn facets(offer: &Offer) -> [(&'static str, Tells); 14] {
         ("priority", offer.priority),
         ("idle", offer.idle),
         ("frequency", offer.frequency),
+        ("parking", offer.parking),
         ("interrupts", offer.irq),
         ("charges", offer.charges),
         ("marks", offer.marks),

@@ -334,6 +334,10 @@ impl Read {
                 time: Ns(int("time").unwrap()),
             },
             "corewise_throttle" => What::Throttle { tid: pid(), begins: int("begins") == Some(1) },
+            "corewise_parking" => What::Parking {
+                of: CpuId(u32::try_from(int("cpu_id").unwrap()).unwrap()),
+                parked: int("parked") == Some(1),
+            },
             "corewise_inner" => What::Inner {
                 tid: pid(),
                 inner_tid: tid(int("inner_tid").unwrap()),

@@ -7,6 +7,7 @@
 //! A name may hold anything, ` pid=` too: each pattern is tried where its first word stands, until all that follows fits.
 
 use super::decode::{Names, Place};
+use super::parking::Point as ParkingPoint;
 use super::states::States;
 use crate::text::scan::{find, find_last, integer};
 use model::{Batch, CpuId, IrqKind, NameId, Ns, Pid, Switch, SwitchOut, Tid, Wake, WakeKind, What};
@@ -68,7 +69,10 @@ impl Arguments {
             b"irq_handler_exit" => irq(IrqKind::Hard, false, args, names, out),
             b"softirq_entry" => irq(IrqKind::Soft, true, args, names, out),
             b"softirq_exit" => irq(IrqKind::Soft, false, args, names, out),
-            _ => Some(What::Sample),
+            _ => match std::str::from_utf8(event).ok().and_then(ParkingPoint::named) {
+                Some(point) => point.read(args),
+                None => Some(What::Sample),
+            },
         };
         what.ok_or(Unreadable)
     }

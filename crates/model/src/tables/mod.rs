@@ -9,6 +9,7 @@ mod frames;
 mod marks;
 mod moves;
 mod named;
+mod parking;
 mod power;
 mod regions;
 mod slow_frames;
@@ -20,6 +21,7 @@ pub use frames::{FRAME_SUMS, FRAMES};
 pub use marks::{MARK_STRETCHES, MARKS};
 pub use moves::{IDLE_PERIODS, IDLE_WAKEUPS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
 pub use named::named;
+pub use parking::{FRAMES_PARKED, PARKED_TOGETHER, PARKING};
 pub use power::{FREQUENCY_RESIDENCY, IDLE_RESIDENCY, THREAD_BY_FREQUENCY};
 pub use regions::PARALLEL_REGIONS;
 pub use slow_frames::SLOW_FRAMES;
@@ -236,6 +238,8 @@ pub const ALL: &[&TableDef] = &[
     &IDLE_RESIDENCY,
     &FREQUENCY_RESIDENCY,
     &THREAD_BY_FREQUENCY,
+    &PARKING,
+    &PARKED_TOGETHER,
     &CONCURRENCY_BANDS,
     &SMT_CORES,
     &SMT_UTILISATION,
@@ -248,6 +252,7 @@ pub const ALL: &[&TableDef] = &[
     &SLOW_FRAMES,
     &MARK_STRETCHES,
     &PARALLEL_REGIONS,
+    &FRAMES_PARKED,
     &FRAME_SUMS,
     &FRAMES,
     &LOSS,

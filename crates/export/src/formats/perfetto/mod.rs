@@ -45,6 +45,7 @@
 //! | `corewise_cgroup_limits` | `id`, `path`, `quota` (ns in a period; the largest number: none), `period`, `weight` (0: not told), `cpus` |
 //! | `corewise_cgroup_stat` | `id`, `periods`, `throttled` (periods), `time` |
 //! | `corewise_throttle` | `pid` (0: every change is told from here on), `begins` |
+//! | `corewise_parking` | `cpu_id`, `parked` |
 //! | `corewise_inner` | `pid`, `inner_tid`, `inner_pid` |
 //! | `corewise_steal` | `total` |
 //! | `corewise_clock` | `which` (monotonic, boottime, realtime, tsc, perf), `reading` |
@@ -258,6 +259,9 @@ impl<'a> Pen<'a> {
             }
             What::Throttle { tid, begins } => {
                 note("corewise_throttle", &[("pid", Int(tid.0.into())), ("begins", Int(begins.into()))]);
+            }
+            What::Parking { of, parked } => {
+                note("corewise_parking", &[("cpu_id", Int(of.0.into())), ("parked", Int(parked.into()))]);
             }
             What::Inner { tid, inner_tid, inner_pid } => {
                 let (inner_tid, inner_pid) = (Int(inner_tid.0.into()), Int(inner_pid.0.into()));

@@ -49,6 +49,7 @@ impl Importer for PerfData {
             priority: Tells::If("with switches as tracepoints"),
             idle: Tells::If("-e power:cpu_idle"),
             frequency: Tells::If("-e power:cpu_frequency"),
+            parking: Tells::If("-e cpuhp:*"),
             irq: Tells::If("-e irq:*"),
             charges: Tells::If("-e sched:sched_stat_runtime, as perf sched record does"),
             marks: Tells::No,

@@ -46,6 +46,7 @@ impl Importer for PerfScript {
             priority: Tells::If("with switches as tracepoints"),
             idle: Tells::If("-e power:cpu_idle was recorded"),
             frequency: Tells::If("-e power:cpu_frequency was recorded"),
+            parking: Tells::If("-e cpuhp:* was recorded"),
             irq: Tells::If("-e irq:* was recorded"),
             charges: Tells::If("-e sched:sched_stat_runtime was recorded"),
             marks: Tells::No,

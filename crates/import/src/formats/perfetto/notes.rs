@@ -281,6 +281,10 @@ impl<'a> Note<'a> {
                 time: self.ns("time", Ns::ZERO),
             },
             b"corewise_throttle" => What::Throttle { tid: tid(), begins: self.int("begins") == Some(1) },
+            b"corewise_parking" => What::Parking {
+                of: self.cpu("cpu_id").unwrap_or(CpuId::UNKNOWN),
+                parked: self.int("parked") == Some(1),
+            },
             b"corewise_inner" => {
                 What::Inner { tid: tid(), inner_tid: self.tid("inner_tid"), inner_pid: self.pid("inner_pid") }
             }
