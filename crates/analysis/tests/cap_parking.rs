@@ -43,8 +43,8 @@ const ALLOWED: &str = "16-19";
 /// waits for 16 until three milliseconds before the frame's end.
 fn game() -> String {
     let end: usize = FRAMES.iter().map(|(took, _)| took).sum();
-    let mut cpus = vec![vec!['.'; end + 1]; 24];
-    (cpus[0], cpus[16]) = (vec!['F'; end + 1], vec!['A'; end + 1]);
+    let mut cpus = vec![vec!["."; end + 1]; 24];
+    (cpus[0], cpus[16]) = (vec!["F"; end + 1], vec!["A"; end + 1]);
     let (mut marks, mut parked, mut wakings) = (vec![String::new(); end + 1], vec![String::new(); end + 1], vec![]);
     let mut is_parked = [false; 24];
     let mut at = 0;
@@ -64,18 +64,13 @@ fn game() -> String {
         assert_eq!(is_parked.iter().filter(|p| **p).count(), of);
         let (cpu, runs) = if short { (17, at + 1) } else { (16, at + took - 3) };
         wakings.push((at + 1, cpu));
-        cpus[cpu][runs..runs + 3].fill('B');
+        cpus[cpu][runs..runs + 3].copy_from_slice(&["B", "B", "Bs"]);
         at += took;
         marks[at].push_str(if at == end { "F)" } else { "F),F(" });
     }
     let mut text = String::new();
     for (cpu, cells) in cpus.iter().enumerate() {
-        let _ = writeln!(
-            text,
-            "cpu{cpu} {}{cpu} {}",
-            if cpu < 16 { 'P' } else { 'E' },
-            String::from_iter(cells.iter().flat_map(|c| [*c, ' ']))
-        );
+        let _ = writeln!(text, "cpu{cpu} {}{cpu} {}", if cpu < 16 { 'P' } else { 'E' }, cells.join(" "));
     }
     let row = |cells: &[String]| cells.iter().map(|c| if c.is_empty() { "." } else { c }).collect::<Vec<_>>().join(" ");
     let woken = |at| wakings.iter().find(|(when, _)| *when == at).map_or(".".into(), |(_, cpu)| format!("B@{cpu}"));

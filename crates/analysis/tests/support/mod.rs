@@ -60,6 +60,7 @@ pub fn random(mode: Mode, seed: u64, steps: usize) -> Analysed {
     let mut batch = Random { mode, seed, steps }.batch();
     let mut rng = Rng(seed);
     add_power(&mut batch.events, &mut rng);
+    add_parking(&mut batch.events, &mut Rng(!seed));
     add_marks(&mut batch, &mut rng);
     let has_waking = !rng.one_in(3);
     let rules = Rules { has_waking, has_wakes: has_waking || rng.one_in(2), ..Rules::default() };
@@ -75,19 +76,27 @@ pub fn random(mode: Mode, seed: u64, steps: usize) -> Analysed {
     analyse(Replay::all(batch).opened(ingest::Facts::default()), machine, rules, part)
 }
 
-/// Idle states, frequencies and parking, told at the times of other events.
+/// Idle states and frequencies, told at the times of other events.
 fn add_power(events: &mut Vec<Event>, rng: &mut Rng) {
     let mut power = |event: &Event| {
         let what = match rng.below(8) {
             0 => What::Idle { state: -1 },
             1 => What::Idle { state: rng.below(3) as i32 },
             2 => What::Frequency { of: CpuId(rng.below(5) as u32), khz: 1000 * rng.below(3) as u32 },
-            3 => What::Parking { of: CpuId(rng.below(5) as u32), parked: rng.one_in(2) },
             _ => return None,
         };
         Some(Event { current: Tid::UNKNOWN, what, ..*event })
     };
     *events = events.iter().flat_map(|e| [Some(*e), power(e)]).flatten().collect();
+}
+
+/// Which CPUs are parked, told at the times of other events, of some that nothing else names.
+fn add_parking(events: &mut Vec<Event>, rng: &mut Rng) {
+    let mut parking = |event: &Event| {
+        let what = What::Parking { of: CpuId(rng.below(5) as u32), parked: rng.one_in(2) };
+        rng.one_in(8).then_some(Event { current: Tid::UNKNOWN, what, ..*event })
+    };
+    *events = events.iter().flat_map(|e| [Some(*e), parking(e)]).flatten().collect();
 }
 
 /// Stretches that threads mark, told at the times of other events, by one of two names, of which one has two numbers.

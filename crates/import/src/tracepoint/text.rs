@@ -19,6 +19,8 @@ pub(crate) struct Arguments {
     before_4_14: States,
     /// A number showed that the kernel is older than 4.14.
     old: bool,
+    /// What is told of parking is told to the end.
+    parking: bool,
 }
 
 /// The arguments are not those of this event.
@@ -30,7 +32,12 @@ type Side<'t> = (&'t [u8], Tid, i16);
 
 impl Arguments {
     pub(crate) fn new() -> Self {
-        Self { modern: States::from_print(""), before_4_14: States::before_4_14(), old: false }
+        Self { modern: States::from_print(""), before_4_14: States::before_4_14(), old: false, parking: false }
+    }
+
+    /// Of a recorder that goes on with CPUs that come back: with what they tell of parking.
+    pub(crate) fn with_parking() -> Self {
+        Self { parking: true, ..Self::new() }
     }
 
     /// Looks for a state's number that only kernels before 4.14 have (ACCOUNTING.md), before the first event is read.
@@ -70,8 +77,8 @@ impl Arguments {
             b"softirq_entry" => irq(IrqKind::Soft, true, args, names, out),
             b"softirq_exit" => irq(IrqKind::Soft, false, args, names, out),
             _ => match std::str::from_utf8(event).ok().and_then(ParkingPoint::named) {
-                Some(point) => point.read(args),
-                None => Some(What::Sample),
+                Some(point) if self.parking => point.read(args),
+                _ => Some(What::Sample),
             },
         };
         what.ok_or(Unreadable)

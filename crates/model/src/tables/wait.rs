@@ -90,7 +90,7 @@ pub const READY_BY_THIEF: TableDef = TableDef {
     cols: &[
         THREAD,
         TID,
-        int("thief", "", "The thread (key) that ran there; 0: the CPU was idle; null: nobody can say.")
+        int("thief", "", "The thread (key) that ran there; 0: the CPU was idle, or parked; null: nobody can say.")
             .or_null()
             .of_thread(),
         int("thief_tid", "", "The kernel's number of that thread.").or_null(),

@@ -4,6 +4,7 @@ mod concurrency_bands;
 mod idle;
 mod marks;
 mod migrations;
+mod parking;
 mod placement;
 mod slow_frames;
 mod smt;
@@ -53,6 +54,7 @@ pub const SECTIONS: &[Section] = &[
     switch_causes::SECTION,
     migrations::SECTION,
     idle::SECTION,
+    parking::SECTION,
     marks::SECTION,
     slow_frames::SECTION,
 ];

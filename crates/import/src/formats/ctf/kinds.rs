@@ -3,7 +3,7 @@
 use super::compile::Found;
 use super::program::{Slot, text};
 use super::ust;
-use crate::tracepoint::{Names, ParkingPoint, States, waker};
+use crate::tracepoint::{Names, States, waker};
 use model::{Batch, CpuId, IrqKind, Mark, MarkEdge, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
 
 /// Fields of events and contexts that anything is made of.
@@ -39,14 +39,6 @@ const FIELDS: &[&str] = &[
     "irq",
     "vec",
     "name",
-    "target",
-    "idx",
-    "ret",
-    "affected_cpu",
-    "status",
-    "error",
-    "requested_cpu",
-    "isolated_cpus",
 ];
 /// What stands beside an event's own fields: LTTng's contexts, and what perf writes into each event.
 const BESIDE: &[&str] = &["tid", "pid", "procname", "vtid", "vpid"];
@@ -125,10 +117,6 @@ pub(super) enum Kind {
     Frequency {
         khz: Slot,
         cpu: Slot,
-    },
-    Parking {
-        point: &'static ParkingPoint,
-        fields: [Slot; 4],
     },
     Fork {
         parent: Slot,
@@ -221,11 +209,7 @@ impl Kind {
             "lttng_statedump_process_state" => Some(Self::Named { tid: f("tid")?, pid: f("pid")?, name: f("name") }),
             "perf_comm" => Some(Self::Named { tid: f("tid")?, pid: f("pid")?, name: f("comm") }),
             "perf_fork" => Some(Self::Named { tid: f("tid")?, pid: f("pid")?, name: None }),
-            name => {
-                let point = ParkingPoint::named(name)?;
-                let [cpu, first, second, third] = point.fields.map(f);
-                Some(Self::Parking { point, fields: [cpu?, first?, second?, third?] })
-            }
+            _ => None,
         }
     }
 }
@@ -328,7 +312,6 @@ impl Record<'_> {
             // The kernel's "leaving" is (u32)-1; the CPU meant is the one it is written on.
             Kind::Idle { state } => What::Idle { state: self.value(state) as i32 },
             Kind::Frequency { khz, cpu } => What::Frequency { of: self.cpu(cpu), khz: self.value(khz) as u32 },
-            Kind::Parking { point, fields } => point.what(fields.map(|slot| self.value(slot) as i64)),
             Kind::Fork { parent, tid, pid, comm } => {
                 let (parent, tid) = (self.tid(parent), self.tid(tid));
                 let name = comm.map(|slot| self.comm(tid, slot, names, out)).unwrap_or_default();

@@ -106,7 +106,7 @@ impl Importer for FtraceText {
             return Err(Fatal::new(what, 0));
         }
         let facts = facts::facts(begin, page);
-        let mut arguments = Arguments::new();
+        let mut arguments = Arguments::with_parking();
         arguments.learn(begin);
         let events = Events::new(arguments);
         Ok(Opened { facts, streams: vec![Box::new(TextStream { lines, page, events })] })
