@@ -95,7 +95,7 @@ fn page() -> String {
     let ids: Vec<&str> = offers.iter().map(|(id, _)| *id).collect();
     let _ = writeln!(out, "| | {} |", ids.join(" | "));
     let _ = writeln!(out, "| --- |{}", " --- |".repeat(ids.len()));
-    for at in 0..14 {
+    for at in 0..15 {
         let cells = offers.iter().map(|(_, offer)| match facets(offer)[at].1 {
             Tells::Yes => "yes",
             Tells::If(_) => "if",
