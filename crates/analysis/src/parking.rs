@@ -17,12 +17,14 @@ pub(crate) struct Parking {
     unknown: i64,
     clocks: Clocks,
     since: Ns,
+    /// Since when so many are parked.
+    counted: Ns,
     /// How many were parked until when, without those that more or as many were parked at once after: never longer than there
     /// are CPUs.
     ///
     /// ```text
-    ///   parked  5 ▇▇▇▁▁▁▁▁▁          the most since any time before now is that of the first that ends behind it
-    ///           3 ▇▇▇▁▁▁▇▇▇
+    ///   parked  5 ▇▇▇▁▁▁▁▁▁          the most since any time before now is that of the first that ends behind it,
+    ///           3 ▇▇▇▁▁▁▇▇▇          or of now
     ///           1 ▇▇▇▇▇▇▇▇▇
     ///                ▲5    ▲ now: 3
     /// ```
@@ -47,7 +49,7 @@ impl Parking {
     /// Of so many CPUs of the world nobody has told anything.
     pub(crate) fn new(cpus: usize, now: Ns) -> Self {
         let (told, highs) = (BTreeMap::new(), Vec::new());
-        Self { told, parked: 0, unknown: cpus as i64, clocks: Clocks::default(), since: now, highs }
+        Self { told, parked: 0, unknown: cpus as i64, clocks: Clocks::default(), since: now, counted: now, highs }
     }
 
     /// Whether a CPU is parked; `None`: nobody has told.
@@ -76,12 +78,14 @@ impl Parking {
         self.since = now;
         self.unknown -= i64::from(before.is_none() && of_world);
         let count = self.parked + i64::from(parked) - i64::from(before == Some(true));
-        if count != self.parked {
-            self.highs.push((self.parked, now));
-            self.parked = count;
-            let lower = self.highs.iter().rev().take_while(|(high, _)| *high <= count).count();
+        // What lasted no time was never so.
+        if count != self.parked && self.counted < now {
+            let lower = self.highs.iter().rev().take_while(|(high, _)| *high <= self.parked).count();
             self.highs.truncate(self.highs.len() - lower);
+            self.highs.push((self.parked, now));
+            self.counted = now;
         }
+        self.parked = count;
     }
 
     /// What the clocks show.
@@ -92,7 +96,8 @@ impl Parking {
 
     /// The most that were parked at once since a time, which is not over.
     pub(crate) fn most_since(&self, time: Ns) -> i64 {
-        self.highs.iter().find(|(_, until)| *until > time).map_or(self.parked, |(high, _)| *high)
+        let before = self.highs.iter().find(|(_, until)| *until > time);
+        before.map_or(self.parked, |(high, _)| self.parked.max(*high))
     }
 }
 
