@@ -207,7 +207,7 @@ impl Accountant {
                 sink.throttle(Throttle { at: at.max(Ns::ZERO), tid: *tid, begins: *begins });
             }
             What::Loss(loss) => self.losses.push(*loss),
-            What::Idle { .. } | What::Frequency { .. } | What::Irq { .. } => {
+            What::Idle { .. } | What::Frequency { .. } | What::Irq { .. } | What::Parking { .. } => {
                 if let Some(change) = PowerChange::of(event) {
                     sink.power(PowerChange { at: at.max(Ns::ZERO), ..change });
                 }

@@ -89,7 +89,7 @@ pub(crate) struct PowerRow {
     cpu: u32,
     /// From 1 on.
     kind: u32,
-    /// The state's number, or kHz; of an interrupt its number and, in the upper half, its name.
+    /// The state's number, kHz, or 1 where it is parked; of an interrupt its number and, in the upper half, its name.
     value: u64,
 }
 
@@ -111,9 +111,10 @@ impl PowerRow {
             Power::Awake => (1, 0),
             Power::Idle(state) => (2, state.into()),
             Power::Frequency(khz) => (3, khz.into()),
+            Power::Parked(parked) => (4, parked.into()),
             Power::Interrupt(of) => {
                 let kind = INTERRUPTS.iter().position(|kind| *kind == of.kind).map_or(0, |at| at as u32);
-                (4 + kind, u64::from(of.number.cast_unsigned()) | u64::from(of.name.0) << 32)
+                (5 + kind, u64::from(of.number.cast_unsigned()) | u64::from(of.name.0) << 32)
             }
         };
         Self { at: change.at.0, cpu: change.cpu.0, kind, value }
@@ -125,8 +126,9 @@ impl PowerRow {
             1 => Power::Awake,
             2 => Power::Idle(value),
             3 => Power::Frequency(value),
+            4 => Power::Parked(value != 0),
             kind => Power::Interrupt(Interrupt {
-                kind: INTERRUPTS.get(kind as usize - 4).copied().unwrap_or(IrqKind::Hard),
+                kind: INTERRUPTS.get(kind as usize - 5).copied().unwrap_or(IrqKind::Hard),
                 number: value.cast_signed(),
                 name: NameId((self.value >> 32) as u32),
             }),

@@ -19,6 +19,7 @@ mod free;
 mod lengths;
 mod lives;
 mod marked;
+mod parking;
 mod tables;
 mod throttled;
 mod world;
@@ -76,7 +77,7 @@ pub trait Analysis {
         _ = (mark, thread, begins, world);
     }
 
-    /// A CPU's idle state or frequency changes; what it was when the span began is told as changes at its begin.
+    /// A CPU's idle state or frequency changes, or whether it is parked; what it was when the span began is told as changes at its begin.
     fn power(&mut self, change: &PowerChange, begins: Begins, world: &World) {
         _ = (change, begins, world);
     }
@@ -147,6 +148,9 @@ pub const ANALYSES: &[Entry] = &[
     entry::<tables::idle_residency::IdleResidency>(&model::tables::IDLE_RESIDENCY),
     entry::<tables::frequency_residency::FrequencyResidency>(&model::tables::FREQUENCY_RESIDENCY),
     entry::<tables::thread_by_frequency::ThreadByFrequency>(&model::tables::THREAD_BY_FREQUENCY),
+    entry::<tables::parking::Parking>(&model::tables::PARKING),
+    entry::<tables::parked_together::ParkedTogether>(&model::tables::PARKED_TOGETHER),
+    entry::<tables::frames_parked::FramesParked>(&model::tables::FRAMES_PARKED),
     entry::<tables::concurrency_bands::ConcurrencyBands>(&model::tables::CONCURRENCY_BANDS),
     entry::<tables::smt_cores::SmtCores>(&model::tables::SMT_CORES),
     entry::<tables::smt_utilisation::SmtUtilisation>(&model::tables::SMT_UTILISATION),

@@ -15,6 +15,8 @@ mod idle_wakeups;
 mod migrations;
 #[path = "laws/parallel_regions.rs"]
 mod parallel_regions;
+#[path = "laws/parking.rs"]
+mod parking;
 #[path = "laws/placement.rs"]
 mod placement;
 #[path = "laws/power.rs"]
@@ -70,6 +72,7 @@ const LAWS: &[Law] = &[
     idle_wakeups::holds,
     concurrency_bands::holds,
     parallel_regions::holds,
+    parking::holds,
     placement::holds,
     power::holds,
     smt_beside::holds,

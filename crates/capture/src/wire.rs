@@ -32,6 +32,8 @@ pub const ENTERED: u8 = 13;
 pub const RETURNED: u8 = 14;
 pub const HELD: u8 = 20;
 pub const LET_GO: u8 = 21;
+pub const PARKED: u8 = 22;
+pub const UNPARKED: u8 = 23;
 
 /// Reads numbers one after another; zero behind the end, and `whole` then says so.
 pub struct Bytes<'a> {

@@ -190,6 +190,14 @@ pub enum What {
         /// Kilohertz.
         khz: u32,
     },
+    /// A CPU is parked from now on, or no longer: the scheduler puts no threads there but those bound to it. Windows parks cores;
+    /// Linux takes CPUs away by hotplug, some Android kernels by isolation.
+    Parking {
+        /// The CPU meant.
+        of: CpuId,
+        /// Whether it is.
+        parked: bool,
+    },
     /// An interrupt handler began or ended.
     Irq {
         /// Hard, soft or other.

@@ -279,7 +279,7 @@ pub struct Marked {
     pub mark: Mark,
 }
 
-/// A CPU's idle state or frequency is this from now on.
+/// A CPU's idle state or frequency is this from now on, or whether it is parked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PowerChange {
     /// When.
@@ -299,6 +299,8 @@ pub enum Power {
     Idle(u32),
     /// Its frequency, kHz.
     Frequency(u32),
+    /// It is parked ([`What::Parking`]), or no longer.
+    Parked(bool),
     /// An interrupt began while it ran no thread, or nobody tells that it did.
     Interrupt(Interrupt),
 }
@@ -324,6 +326,7 @@ impl PowerChange {
             What::Irq { kind, number, begins: true, name } if event.current.0 <= 0 => {
                 (event.cpu, Power::Interrupt(Interrupt { kind, number, name }))
             }
+            What::Parking { of, parked } => (of, Power::Parked(parked)),
             _ => return None,
         };
         Some(Self { at: event.at.max(Ns::ZERO), cpu, to })

@@ -15,7 +15,7 @@ pub struct Together<'a> {
     pub moves: &'a [Move],
     /// What programs marked.
     pub marks: &'a [Marked],
-    /// CPUs' idle states and frequencies.
+    /// CPUs' idle states and frequencies, and whether they are parked.
     pub power: &'a [PowerChange],
     /// Where threads are allowed from now on.
     pub allowed: &'a [Allowed],

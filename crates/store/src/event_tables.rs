@@ -159,6 +159,10 @@ event_tables! {
         int("of_cpu", "", "The CPU meant.") => Store::Int,
         int("freq_khz", "kHz", "Its frequency.") => Store::Key,
     ];
+    Parking, PARKING, "parking", "A CPU is parked from now on, or no longer.", [
+        int("of_cpu", "", "The CPU meant.") => Store::Int,
+        text("edge", "begin or end.") => Store::Word(edge_word),
+    ];
     Irq, IRQ, "irq", "An interrupt handler began or ended.", [
         text("kind", "hard, soft, timer or ipi.") => Store::Word(w::irq_kind_word),
         int("number", "", "Interrupt number or softirq vector; −1: it has none.") => Store::Int,

@@ -330,6 +330,7 @@ fn rare(kind: usize, c: &Cursor) -> Option<What> {
         k if k == EventKind::Frequency as usize => {
             What::Frequency { of: c.cpu(3)?, khz: u32::try_from(c.long(4)).ok()? }
         }
+        k if k == EventKind::Parking as usize => What::Parking { of: c.cpu(3)?, parked: c.word(4) == 0 },
         k if k == EventKind::Irq as usize => {
             What::Irq { kind: w::irq_kind(c.word(3))?, number: c.int(4), begins: c.word(5) == 0, name: c.name(6) }
         }

@@ -183,6 +183,7 @@ impl EventSheets {
             What::IdealCpu { .. } => return EventKind::IdealCpu,
             What::Idle { .. } => return EventKind::Idle,
             What::Frequency { .. } => return EventKind::Frequency,
+            What::Parking { .. } => return EventKind::Parking,
             What::Irq { .. } => return EventKind::Irq,
             What::Charge { .. } => return EventKind::Charge,
             What::Steal { .. } => return EventKind::Counter,
@@ -430,6 +431,10 @@ fn rare(to: &mut Sheet<File>, e: &Event) {
         What::Frequency { of, khz } => {
             int(to, 3, of.0 as i32);
             long(to, 4, khz.into());
+        }
+        What::Parking { of, parked } => {
+            int(to, 3, of.0 as i32);
+            word(to, 4, u8::from(!parked));
         }
         What::Irq { kind, number, begins, name } => {
             word(to, 3, w::irq_kind_code(kind));

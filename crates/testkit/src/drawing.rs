@@ -27,6 +27,7 @@
 //! | `cstate` | `2@1`: CPU 1 enters idle state 2; `-@1`: it leaves it |
 //! | `irq` | `disk@1`: a device's interrupt of this name begins on CPU 1; `soft:3@1` a softirq, `timer:f@1` a timer, `ipi:r@1` |
 //! | `freq` | `=2@1`: the frequency of CPU 1 is 2 GHz from here on |
+//! | `parked` | `(@1`, `)@1`: CPU 1 is parked from here on, or no longer |
 //! | `prio` | `A=98`: from here on, switches and wakings tell A's dynamic priority as 98; 120 where no row says so |
 //! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
@@ -319,6 +320,11 @@ impl Pen {
         }
         if row == "irq" {
             return self.interrupt(column, word, place.unwrap_or(cpu(0)));
+        }
+        if row == "parked" {
+            let of = place.unwrap_or_else(|| panic!("which CPU is parked? {word}"));
+            assert!(matches!(word, "(" | ")"), "parked from here on, or no longer? {word}");
+            return self.push(Phase::After, ms(column as i64), of, What::Parking { of, parked: word == "(" });
         }
         let (word, number) = word.split_once('=').map_or((word, 0), |(w, n)| (w, n.parse().unwrap()));
         let amount = ms(number);

@@ -155,7 +155,7 @@ impl Analysis for IdleWakeups {
                     cpu.first = Some(of);
                 }
             }
-            Power::Awake | Power::Frequency(_) | Power::Interrupt(_) => {}
+            Power::Awake | Power::Frequency(_) | Power::Interrupt(_) | Power::Parked(_) => {}
         }
     }
 

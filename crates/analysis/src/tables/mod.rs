@@ -2,6 +2,7 @@
 
 pub(crate) mod concurrency;
 pub(crate) mod concurrency_bands;
+pub(crate) mod frames_parked;
 pub(crate) mod frequency_residency;
 pub(crate) mod ideal_cpu;
 pub(crate) mod idle_periods;
@@ -12,6 +13,8 @@ pub(crate) mod marks;
 pub(crate) mod migration_matrix;
 pub(crate) mod migrations;
 pub(crate) mod parallel_regions;
+pub(crate) mod parked_together;
+pub(crate) mod parking;
 pub(crate) mod placement;
 pub(crate) mod priority_classes;
 pub(crate) mod priority_residency;

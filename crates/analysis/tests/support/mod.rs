@@ -3,6 +3,7 @@
 
 pub mod allowed;
 pub mod instants;
+pub mod parked;
 pub mod throttled;
 
 use account::{Accountant, Collector, Rules, Totals};
@@ -60,6 +61,7 @@ pub fn random(mode: Mode, seed: u64, steps: usize) -> Analysed {
     let mut batch = Random { mode, seed, steps }.batch();
     let mut rng = Rng(seed);
     add_power(&mut batch.events, &mut rng);
+    add_parking(&mut batch.events, &mut Rng(!seed));
     add_marks(&mut batch, &mut rng);
     add_settings(&mut batch.events, &mut rng);
     let has_waking = !rng.one_in(3);
@@ -88,6 +90,15 @@ fn add_power(events: &mut Vec<Event>, rng: &mut Rng) {
         Some(Event { current: Tid::UNKNOWN, what, ..*event })
     };
     *events = events.iter().flat_map(|e| [Some(*e), power(e)]).flatten().collect();
+}
+
+/// Which CPUs are parked, told at the times of other events, of some that nothing else names.
+fn add_parking(events: &mut Vec<Event>, rng: &mut Rng) {
+    let mut parking = |event: &Event| {
+        let what = What::Parking { of: CpuId(rng.below(5) as u32), parked: rng.one_in(2) };
+        rng.one_in(8).then_some(Event { current: Tid::UNKNOWN, what, ..*event })
+    };
+    *events = events.iter().flat_map(|e| [Some(*e), parking(e)]).flatten().collect();
 }
 
 /// Stretches that threads mark, told at the times of other events, by one of two names, of which one has two numbers.

@@ -131,6 +131,35 @@ int set_cpus_allowed(u64 *ctx)
 	return send(&r, sizeof(r));
 }
 
+INLINE int on_parking(u32 of, u8 what)
+{
+	struct rare_parking r = {};
+	BEGIN(r, what, current_task());
+	r.of = of;
+	return send(&r, sizeof(r));
+}
+
+/* A step of hotplug: down to a target below from the step that takes the CPU from the scheduler, up to the one that gives it
+ * back, right below the target. Steps that drivers set up on CPUs that stay online lie below that. */
+SEC("tp_btf/cpuhp_enter")
+int cpuhp_enter(u64 *ctx)
+{
+	s32 target = ctx[1], step = ctx[2];
+	if (target < step)
+		return on_parking(ctx[0], PARKED);
+	return target - step == 1 ? on_parking(ctx[0], UNPARKED) : 0;
+}
+
+/* A step down that fails is undone; a CPU that stands above a step when that ends is online. */
+SEC("tp_btf/cpuhp_exit")
+int cpuhp_exit(u64 *ctx)
+{
+	s32 state = ctx[1], step = ctx[2], error = ctx[3];
+	if (error ? state >= step : state <= step)
+		return 0;
+	return on_parking(ctx[0], UNPARKED);
+}
+
 /* Only the v2 hierarchy: there the group attached to is the task's default one. */
 SEC("tp_btf/cgroup_attach_task")
 int cgroup_attach_task(u64 *ctx)

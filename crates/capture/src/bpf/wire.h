@@ -79,6 +79,8 @@ enum rare_type {
 	RETURNED,
 	HELD = 20,
 	LET_GO,
+	PARKED,
+	UNPARKED,
 };
 
 struct block_head {
@@ -162,6 +164,12 @@ struct rare_exit {
 struct rare_call {
 	struct rare head;
 	u32 pid, mark;
+};
+
+/* The CPU that is parked from `head.at` on, or no longer. */
+struct rare_parking {
+	struct rare head;
+	u32 of, pad;
 };
 
 struct rare_rename {

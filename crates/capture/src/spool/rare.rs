@@ -175,6 +175,9 @@ impl Telling {
                 }
             }
             wire::HELD | wire::LET_GO => tell(What::Throttle { tid, begins: head.of == wire::HELD }),
+            wire::PARKED | wire::UNPARKED => {
+                tell(What::Parking { of: CpuId(b.u32()), parked: head.of == wire::PARKED });
+            }
             wire::CURRENT => tell(What::Current { tid }),
             // Its waking went untold; the kernel's note of its queueing comes right after one.
             wire::WOKEN_UNSEEN => tell(What::Wake(Wake {

@@ -344,6 +344,10 @@ impl Read {
                 let cpu = int("cpu").and_then(|c| u32::try_from(c).ok()).map_or(CpuId::UNKNOWN, CpuId);
                 What::IdealCpu { tid: pid(), cpu }
             }
+            "corewise_parking" => What::Parking {
+                of: CpuId(u32::try_from(int("cpu_id").unwrap()).unwrap()),
+                parked: int("parked") == Some(1),
+            },
             "corewise_inner" => What::Inner {
                 tid: pid(),
                 inner_tid: tid(int("inner_tid").unwrap()),

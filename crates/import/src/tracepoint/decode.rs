@@ -1,6 +1,7 @@
 //! From a tracepoint's raw record to what happened.
 
 use super::format::{EventFormat, Field};
+use super::parking::Point as ParkingPoint;
 use super::states::States;
 use ftrace::ByteOrder;
 use model::{Batch, CpuId, IrqKind, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
@@ -127,6 +128,10 @@ enum Kind {
         khz: Field,
         cpu: Field,
     },
+    Parking {
+        point: &'static ParkingPoint,
+        fields: [Field; 4],
+    },
     Fork {
         parent: Field,
         child: Field,
@@ -193,7 +198,13 @@ impl Kind {
             "irq_handler_exit" => Some(Self::Irq { kind: IrqKind::Hard, begins: false, number: f("irq")?, name: None }),
             "softirq_entry" => Some(Self::Irq { kind: IrqKind::Soft, begins: true, number: f("vec")?, name: None }),
             "softirq_exit" => Some(Self::Irq { kind: IrqKind::Soft, begins: false, number: f("vec")?, name: None }),
-            _ => unnumbered(&format.name).map(|(kind, begins, name)| Self::Unnumbered { kind, begins, name }),
+            name => match ParkingPoint::named(name) {
+                Some(point) => {
+                    let [cpu, first, second, third] = point.fields.map(f);
+                    Some(Self::Parking { point, fields: [cpu?, first?, second?, third?] })
+                }
+                None => unnumbered(name).map(|(kind, begins, name)| Self::Unnumbered { kind, begins, name }),
+            },
         }
     }
 }
@@ -323,6 +334,9 @@ impl Decoder {
             // The kernel's "leaving" is (u32)-1; the CPU meant is the one it is written on.
             Kind::Idle { state } => What::Idle { state: int(*state)? as i32 },
             Kind::Frequency { khz, cpu: of } => What::Frequency { of: cpu(*of)?, khz: int(*khz)? as u32 },
+            Kind::Parking { point, fields: [cpu, first, second, third] } => {
+                point.what([int(*cpu)?, int(*first)?, int(*second)?, int(*third)?])
+            }
             Kind::Fork { parent, child, comm: name } => What::Fork {
                 parent: tid(*parent)?,
                 tid: tid(*child)?,

@@ -7,6 +7,7 @@
 //! A name may hold anything, ` pid=` too: each pattern is tried where its first word stands, until all that follows fits.
 
 use super::decode::{Names, Place, UNNUMBERED, unnumbered};
+use super::parking::Point as ParkingPoint;
 use super::states::States;
 use crate::text::scan::{find, find_last, integer};
 use model::{Batch, CpuId, IrqKind, NameId, Ns, Pid, Switch, SwitchOut, Tid, Wake, WakeKind, What};
@@ -18,6 +19,8 @@ pub(crate) struct Arguments {
     before_4_14: States,
     /// A number showed that the kernel is older than 4.14.
     old: bool,
+    /// What is told of parking is told to the end.
+    parking: bool,
 }
 
 /// The arguments are not those of this event.
@@ -29,7 +32,12 @@ type Side<'t> = (&'t [u8], Tid, i16);
 
 impl Arguments {
     pub(crate) fn new() -> Self {
-        Self { modern: States::from_print(""), before_4_14: States::before_4_14(), old: false }
+        Self { modern: States::from_print(""), before_4_14: States::before_4_14(), old: false, parking: false }
+    }
+
+    /// Of a recorder that goes on with CPUs that come back: with what they tell of parking.
+    pub(crate) fn with_parking() -> Self {
+        Self { parking: true, ..Self::new() }
     }
 
     /// Looks for a state's number that only kernels before 4.14 have (ACCOUNTING.md), before the first event is read.
@@ -68,7 +76,10 @@ impl Arguments {
             b"irq_handler_exit" => irq(IrqKind::Hard, false, args, names, out),
             b"softirq_entry" => irq(IrqKind::Soft, true, args, names, out),
             b"softirq_exit" => irq(IrqKind::Soft, false, args, names, out),
-            _ => Some(unnumbered_irq(event, args, names, out).unwrap_or(What::Sample)),
+            _ => match std::str::from_utf8(event).ok().and_then(ParkingPoint::named) {
+                Some(point) if self.parking => point.read(args),
+                _ => Some(unnumbered_irq(event, args, names, out).unwrap_or(What::Sample)),
+            },
         };
         what.ok_or(Unreadable)
     }

@@ -9,6 +9,7 @@ mod frames;
 mod marks;
 mod moves;
 mod named;
+mod parking;
 mod power;
 mod priority;
 mod regions;
@@ -21,6 +22,7 @@ pub use frames::{FRAME_SUMS, FRAMES};
 pub use marks::{MARK_STRETCHES, MARKS};
 pub use moves::{IDLE_PERIODS, IDLE_WAKEUPS, MIGRATION_MATRIX, MIGRATIONS, RUN_LENGTHS, WAKERS};
 pub use named::named;
+pub use parking::{FRAMES_PARKED, PARKED_TOGETHER, PARKING};
 pub use power::{FREQUENCY_RESIDENCY, IDLE_RESIDENCY, THREAD_BY_FREQUENCY};
 pub use priority::{IDEAL_CPU, PRIORITY_CLASSES, PRIORITY_RESIDENCY, THREAD_SCHEDULING};
 pub use regions::PARALLEL_REGIONS;
@@ -241,6 +243,8 @@ pub const ALL: &[&TableDef] = &[
     &IDLE_RESIDENCY,
     &FREQUENCY_RESIDENCY,
     &THREAD_BY_FREQUENCY,
+    &PARKING,
+    &PARKED_TOGETHER,
     &CONCURRENCY_BANDS,
     &SMT_CORES,
     &SMT_UTILISATION,
@@ -253,6 +257,7 @@ pub const ALL: &[&TableDef] = &[
     &SLOW_FRAMES,
     &MARK_STRETCHES,
     &PARALLEL_REGIONS,
+    &FRAMES_PARKED,
     &FRAME_SUMS,
     &FRAMES,
     &LOSS,

@@ -5,6 +5,7 @@ mod idle;
 mod marks;
 mod migrations;
 mod parallel_regions;
+mod parking;
 mod placement;
 mod priorities;
 mod slow_frames;
@@ -55,6 +56,7 @@ pub const SECTIONS: &[Section] = &[
     switch_causes::SECTION,
     migrations::SECTION,
     idle::SECTION,
+    parking::SECTION,
     marks::SECTION,
     parallel_regions::SECTION,
     priorities::SECTION,

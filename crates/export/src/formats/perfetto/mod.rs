@@ -47,6 +47,7 @@
 //! | `corewise_throttle` | `pid` (0: every change is told from here on), `begins` |
 //! | `corewise_sched_attr` | `pid`, `prio` (−32768: not told), `uclamp_min`, `uclamp_max` (−1: not told) |
 //! | `corewise_ideal_cpu` | `pid`, `cpu` (−1: none any more) |
+//! | `corewise_parking` | `cpu_id`, `parked` |
 //! | `corewise_inner` | `pid`, `inner_tid`, `inner_pid` |
 //! | `corewise_steal` | `total` |
 //! | `corewise_clock` | `which` (monotonic, boottime, realtime, tsc, perf), `reading` |
@@ -270,6 +271,9 @@ impl<'a> Pen<'a> {
             What::IdealCpu { tid, cpu } => {
                 let cpu = if cpu == CpuId::UNKNOWN { -1 } else { cpu.0.into() };
                 note("corewise_ideal_cpu", &[("pid", Int(tid.0.into())), ("cpu", Int(cpu))]);
+            }
+            What::Parking { of, parked } => {
+                note("corewise_parking", &[("cpu_id", Int(of.0.into())), ("parked", Int(parked.into()))]);
             }
             What::Inner { tid, inner_tid, inner_pid } => {
                 let (inner_tid, inner_pid) = (Int(inner_tid.0.into()), Int(inner_pid.0.into()));

@@ -52,6 +52,7 @@ impl Importer for PerfData {
             priority: Tells::If("with switches as tracepoints"),
             idle: Tells::If("-e power:cpu_idle"),
             frequency: Tells::If("-e power:cpu_frequency"),
+            parking: Tells::No,
             irq: Tells::If("-e irq:*"),
             charges: Tells::If("-e sched:sched_stat_runtime, as perf sched record does"),
             marks: Tells::No,
@@ -61,6 +62,7 @@ impl Importer for PerfData {
             topology: Tells::If("made by perf record on the machine itself (siblings, hybrid PMUs)"),
             cannot: &[
                 "which CPUs a thread may use",
+                "which CPUs are offline (perf records nothing more of a CPU that was)",
                 "who ran where the kernel delivered no event (broken links are counted)",
                 "how long a thread was ready, in recordings without tracepoints",
             ],

@@ -6,7 +6,7 @@ use super::losses::Losses;
 use super::mappings::Mappings;
 use super::sample::{Layout, Sample, Stamp};
 use super::stacks::Stacks;
-use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, Place};
+use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, ParkingPoint, Place};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
 use rustc_hash::FxHashMap;
@@ -103,7 +103,10 @@ impl<'a> PerfStream<'a> {
         let mut decoder = Decoder::new(header.order);
         let mut has_switch = false;
         for format in formats {
-            decoder.learn(format);
+            // perf records nothing more of a CPU that was offline: it would seem to be so for ever.
+            if ParkingPoint::named(&format.name).is_none() {
+                decoder.learn(format);
+            }
             has_switch |= format.name == "sched_switch"
                 && header.attrs.iter().any(|a| a.is_tracepoint() && a.config == u64::from(format.id));
         }

@@ -288,6 +288,10 @@ impl<'a> Note<'a> {
                 What::SchedAttr { tid: tid(), prio, uclamp_min: clamp("uclamp_min"), uclamp_max: clamp("uclamp_max") }
             }
             b"corewise_ideal_cpu" => What::IdealCpu { tid: tid(), cpu: self.cpu("cpu").unwrap_or(CpuId::UNKNOWN) },
+            b"corewise_parking" => What::Parking {
+                of: self.cpu("cpu_id").unwrap_or(CpuId::UNKNOWN),
+                parked: self.int("parked") == Some(1),
+            },
             b"corewise_inner" => {
                 What::Inner { tid: tid(), inner_tid: self.tid("inner_tid"), inner_pid: self.pid("inner_pid") }
             }
