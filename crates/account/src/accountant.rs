@@ -175,8 +175,10 @@ impl Accountant {
             What::Migrate { tid, to, .. } => {
                 if let Some(at_life) = self.lives.of(*tid) {
                     let life = &mut self.lives[at_life];
-                    if life.doing == Doing::Ready {
-                        sink.moved(Move { at: at.max(Ns::ZERO), thread: life.totals.thread, to: *to });
+                    let at = at.max(Ns::ZERO);
+                    // In the instant in which it became ready, it only tells on which queue that was.
+                    if life.doing == Doing::Ready && life.since.max(Ns::ZERO) < at {
+                        sink.moved(Move { at, thread: life.totals.thread, to: *to });
                     } else {
                         life.queue = Some(*to);
                     }

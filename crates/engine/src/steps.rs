@@ -45,7 +45,8 @@ pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Read, EngineErr
         let read = folder.thread_stretches(None, |threads| {
             for stretch in threads {
                 beside.until(stretch.span.start, &mut collector);
-                beside.lives.insert(stretch.tid, (stretch.thread, stretch.state));
+                let (thread, state, since) = (stretch.thread, stretch.state, stretch.span.start);
+                beside.lives.insert(stretch.tid, Life { thread, state, since });
                 let place = collector.begin_thread();
                 collector.thread(place, stretch);
             }
@@ -77,7 +78,14 @@ fn blocked_at(event: &Event) -> Option<BlockedAt> {
 struct Beside {
     told: Receiver<Vec<Event>>,
     next: std::iter::Peekable<std::vec::IntoIter<Event>>,
-    lives: HashMap<Tid, (ThreadKey, ThreadState)>,
+    lives: HashMap<Tid, Life>,
+}
+
+/// What a thread does, and since when.
+struct Life {
+    thread: ThreadKey,
+    state: ThreadState,
+    since: Ns,
 }
 
 impl Beside {
@@ -102,8 +110,11 @@ impl Beside {
         let at = event.at;
         match event.what {
             What::Migrate { tid, to, .. } => {
-                if let Some((thread, ThreadState::Ready)) = self.lives.get(&tid) {
-                    collector.moved(Move { at: at.max(Ns::ZERO), thread: *thread, to });
+                let at = at.max(Ns::ZERO);
+                if let Some(Life { thread, state: ThreadState::Ready, since }) = self.lives.get(&tid)
+                    && *since < at
+                {
+                    collector.moved(Move { at, thread: *thread, to });
                 }
             }
             What::Affinity { tid, cpus } if tid.0 > 0 => {

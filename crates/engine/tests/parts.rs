@@ -108,7 +108,7 @@ const OF_THREADS: [&str; 9] = [
 const OF_CPUS: [&str; 6] = ["busy_ns", "idle_ns", "unknown_ns", "lossy_ns", "switches", "broken"];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(testkit::drawn(48))]
 
     #[test]
     fn parts_sum_to_the_whole_and_a_folder_tells_the_same(

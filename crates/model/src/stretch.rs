@@ -167,7 +167,7 @@ pub struct CpuStretch {
 }
 
 /// A ready thread was moved to another run queue (`sched_migrate_task`). Its stretch goes on; its `cpu` is the queue on which
-/// it began.
+/// it began: that of a move in the very instant in which it became ready.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Move {
     /// When.
