@@ -176,6 +176,11 @@ pub enum Change {
         /// Where they should be.
         cpus: Vec<CpuId>,
     },
+    /// How much more work a machine is taken to have room for.
+    Headroom {
+        /// So much more than it does, in percent.
+        more_percent: u32,
+    },
     /// CPU time that a hypervisor gives to others.
     HostCpus {
         /// So many physical CPUs should be this machine's own.
@@ -283,6 +288,9 @@ impl Change {
                     "`echo {} > /proc/irq/{irq}/smp_affinity_list` (/proc/interrupts tells the numbers)",
                     list(cpus)
                 )
+            }
+            Self::Headroom { more_percent } => {
+                format!("plan for {more_percent} % more work at most (`corewise table smt_utilisation`)")
             }
             Self::HostCpus { cpus } => {
                 format!(
@@ -395,6 +403,11 @@ impl Change {
             }
             Self::Interrupts { cpus, .. } => {
                 format!("the device's interrupt affinity policy: IrqPolicySpecifiedProcessors, CPUs {}", list(cpus))
+            }
+            Self::Headroom { more_percent } => {
+                format!(
+                    "plan for {more_percent} % more work at most; Task Manager's utilisation counts each logical processor as a core"
+                )
             }
             Self::HostCpus { cpus } => {
                 format!("on the host, reserve {cpus} CPUs for this machine (Set-VMProcessor -Reserve)")
