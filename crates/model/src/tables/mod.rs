@@ -23,7 +23,7 @@ pub use named::named;
 pub use power::{FREQUENCY_RESIDENCY, IDLE_RESIDENCY, THREAD_BY_FREQUENCY};
 pub use regions::PARALLEL_REGIONS;
 pub use slow_frames::SLOW_FRAMES;
-pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION};
+pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SLOWER_CORES, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION};
 
 use crate::table::{Col, Kind, TableDef};
 use columns::{CORE_TYPE, CPU, END, LIFE, LIVES, START, THREAD, TID, count, int, ns, text};
@@ -242,6 +242,7 @@ pub const ALL: &[&TableDef] = &[
     &SMT_THREADS,
     &SMT_BESIDE,
     &PLACEMENT,
+    &SLOWER_CORES,
     &MARKS,
     &CRITICAL_BY_THREAD,
     &CRITICAL_PATH,
