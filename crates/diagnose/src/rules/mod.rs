@@ -3,10 +3,12 @@
 mod capture_lost_events;
 mod critical_thread_on_efficient_core;
 mod frequency_below_nominal_while_busy;
+mod high_priority_woke_to_efficient_core_behind_low;
 mod low_priority_ran_while_high_was_ready;
 mod migration_between_core_types;
 mod nice_without_effect;
 mod oversubscribed;
+mod pinned_away_from_idle_faster_core;
 mod pinned_to_one_cpu;
 mod preemption_rate;
 mod serialised_on_one_cpu;
@@ -69,6 +71,13 @@ impl Saving {
     }
 }
 
+/// What its estimate rests on.
+fn slower_words(given: &Given<'_>) -> String {
+    let [most, least] = SLOWER_SPEEDS;
+    let speed = given.threshold("slower_speed");
+    format!("without capacities of the kernel, a slower core does {speed} of a faster one's work ({least} to {most})")
+}
+
 /// Whether the machine is known to have several types of core.
 fn has_core_types(given: &Given<'_>) -> Result<bool, EngineError> {
     let mut types = BTreeSet::new();
@@ -104,7 +113,9 @@ pub const RULES: &[&Rule] = &[
     &pinned_to_one_cpu::RULE,
     &throttled_by_quota::RULE,
     &critical_thread_on_efficient_core::RULE,
+    &pinned_away_from_idle_faster_core::RULE,
     &woke_on_busy_sibling::RULE,
+    &high_priority_woke_to_efficient_core_behind_low::RULE,
     &migration_between_core_types::RULE,
     &static_partition_barrier_tail::RULE,
     &oversubscribed::RULE,
