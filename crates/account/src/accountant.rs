@@ -6,9 +6,9 @@ use crate::processor::{Processor, Runs};
 use crate::watch::Watch;
 use crate::{LossIndex, Sink, Totals};
 use model::{
-    Allowed, Batch, CpuId, CpuState, CpuStretch, Event, LossSpan, Marked, Move, NameId, Ns, Pid, PowerChange, Reason,
-    Seen, SeenState, Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Throttle, Tid, Wake, WakeKind,
-    What,
+    Allowed, Batch, CpuId, CpuState, CpuStretch, Event, InferredStretch, LossSpan, Marked, Move, NameId, Ns, Pid,
+    PowerChange, Reason, Seen, SeenState, Setting, Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch,
+    Throttle, Tid, Wake, WakeKind, What,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -34,6 +34,8 @@ pub struct Rules {
     pub infer: bool,
     /// Every switch of every CPU was recorded: who a CPU's first switch takes out was there before.
     pub whole: bool,
+    /// Only of this part of the recording are sums made. Stretches, lives and chains are those of all of it.
+    pub within: Option<Span>,
 }
 
 /// Follows the chains of CPUs and threads. Memory: what there is of CPUs and of threads that live.
@@ -52,6 +54,8 @@ pub struct Accountant {
     events: u64,
     wakes: u64,
     frames: u64,
+    /// What is summed.
+    within: Span,
     /// Where something is to be inferred.
     pub(crate) watch: Option<Watch>,
 }
@@ -62,8 +66,9 @@ impl Accountant {
     pub fn new(rules: Rules) -> Self {
         Self {
             watch: rules.infer.then(Watch::default),
+            within: rules.within.unwrap_or(Span { start: Ns::ZERO, end: Ns::MAX }),
+            lives: Lives::new(rules.within.is_some()),
             rules,
-            lives: Lives::default(),
             told: FxHashMap::default(),
             cpus: BTreeMap::new(),
             processors: Vec::new(),
@@ -116,10 +121,19 @@ impl Accountant {
             }
         }
         let lossy_complete = self.losses.is_empty() || self.rules.losses.is_some();
+        let mut inferred = self.watch.map(Watch::finish).unwrap_or_default();
+        if let Some(within) = self.rules.within {
+            self.losses.retain(|l| l.from < within.end && l.to > within.start);
+            inferred = inferred
+                .into_iter()
+                .filter_map(|s| Some(InferredStretch { span: s.span.overlap(within)?, ..s }))
+                .collect();
+        }
         let mut cpus: Vec<_> = self.processors.into_iter().map(|p| p.totals).collect();
         cpus.sort_unstable_by_key(|c| c.cpu);
         Totals {
-            end,
+            begin: self.within.start,
+            end: end.min(self.within.end).max(self.within.start),
             threads: self.lives.finish(self.names),
             cpus,
             losses: self.losses,
@@ -128,19 +142,22 @@ impl Accountant {
             wakes: self.wakes,
             frames: self.frames,
             lossy_complete,
-            inferred: self.watch.map(Watch::finish).unwrap_or_default(),
+            inferred,
             filled: false,
         }
     }
 
     fn event(&mut self, event: &Event, sink: &mut impl Sink) {
-        self.events += 1;
+        self.events += u64::from(self.rules.within.is_none_or(|part| part.has(event.at)));
         if event.is_sample() {
             self.end = self.end.max(event.at);
             if event.cpu != CpuId::UNKNOWN {
                 let here = self.processor(event.cpu, sink);
                 self.watch_named(event, here);
             }
+        }
+        if let Some(setting) = Setting::of(event) {
+            sink.setting(setting);
         }
         let at = event.at;
         match &event.what {
@@ -190,12 +207,12 @@ impl Accountant {
                 sink.throttle(Throttle { at: at.max(Ns::ZERO), tid: *tid, begins: *begins });
             }
             What::Loss(loss) => self.losses.push(*loss),
-            What::Idle { .. } | What::Frequency { .. } => {
+            What::Idle { .. } | What::Frequency { .. } | What::Irq { .. } | What::Parking { .. } => {
                 if let Some(change) = PowerChange::of(event) {
                     sink.power(PowerChange { at: at.max(Ns::ZERO), ..change });
                 }
             }
-            What::Present(_) => self.frames += 1,
+            What::Present(_) => self.frames += u64::from(self.rules.within.is_none_or(|part| part.has(at))),
             _ => {}
         }
     }
@@ -240,6 +257,7 @@ impl Accountant {
         let at = self.lives.begin(tid, begin.max(Ns::ZERO), sink.begin_thread());
         let (pid, name) = self.told.remove(&tid).unwrap_or((Pid::UNKNOWN, NameId::NONE));
         let life = &mut self.lives[at];
+        life.totals.begin = life.totals.begin.max(self.within.start);
         (life.totals.pid, life.name) = (pid, name);
         life.watched = self.watch.as_ref().is_some_and(|w| w.waits_for(tid));
         at
@@ -284,11 +302,12 @@ impl Accountant {
     /// Ends a thread's open stretch.
     fn thread_until(&mut self, at: usize, now: Ns, sink: &mut impl Sink) {
         self.watch_thread_ends(at);
+        let within = self.within;
         let life = &mut self.lives[at];
         let span = Span::new(life.since.max(Ns::ZERO), now.max(Ns::ZERO));
-        let (began_before, state, time) = (life.since < Ns::ZERO, life.state(), span.len());
+        let (began_before, state) = (life.since < Ns::ZERO, life.state());
         life.since = now;
-        life.totals.end = span.end;
+        life.totals.end = span.end.min(within.end);
         let charge = life.open_charge.take();
         if span.is_empty() {
             return; // the place that was asked for serves the stretch that begins now
@@ -297,9 +316,9 @@ impl Accountant {
         let running_on = if state == ThreadState::Running { life.cpu } else { None };
         let losses = self.rules.losses.as_ref().filter(|_| state != ThreadState::Exited);
         let of_cpu = running_on.filter(|c| *c != CpuId::UNKNOWN);
-        let lossy = losses.map_or(Ns::ZERO, |l| l.overlap(of_cpu, span));
-        let doubted = if self.rules.strict { lossy } else { Ns::ZERO };
-        let charge = charge.filter(|_| running_on.is_some() && !began_before && doubted == Ns::ZERO);
+        let lossy_in = |of| losses.map_or(Ns::ZERO, |l| l.overlap(of_cpu, of));
+        let doubted = self.rules.strict && lossy_in(span) > Ns::ZERO;
+        let charge = charge.filter(|_| running_on.is_some() && !began_before && !doubted);
         let stretch = ThreadStretch {
             span,
             thread: life.totals.thread,
@@ -314,18 +333,22 @@ impl Accountant {
             prio: life.prio,
         };
         sink.thread(place, &stretch);
+        let Some(summed) = span.overlap(within) else { return };
+        let (lossy, time) = (lossy_in(summed), summed.len());
+        let doubted = if self.rules.strict { lossy } else { Ns::ZERO };
         let totals = &mut life.totals;
         totals.lossy = totals.lossy + lossy;
         for (state, time) in [(state, time - doubted), (ThreadState::Unknown, doubted)] {
             totals.states[state as usize] = totals.states[state as usize] + time;
         }
-        if let Some(charge) = charge {
+        // Of a stretch that the part cuts, nobody knows when it was charged.
+        if let Some(charge) = charge.filter(|_| summed == span) {
             totals.exec = totals.exec + charge;
             totals.exec_of = totals.exec_of + time;
         }
         if state == ThreadState::Ready {
             let longest = match losses.filter(|_| doubted > Ns::ZERO) {
-                Some(losses) => losses.longest_without(None, span),
+                Some(losses) => losses.longest_without(None, summed),
                 None => time,
             };
             totals.max_ready = totals.max_ready.max(longest);
@@ -354,9 +377,10 @@ impl Accountant {
         let place = std::mem::replace(&mut processor.place, sink.begin_cpu());
         sink.cpu(place, &stretch);
         let totals = &mut processor.totals;
-        let mut known = span.len();
+        let Some(summed) = span.overlap(self.within) else { return };
+        let mut known = summed.len();
         if let Some(losses) = &self.rules.losses {
-            let lossy = losses.overlap(Some(stretch.cpu), span);
+            let lossy = losses.overlap(Some(stretch.cpu), summed);
             totals.lossy = totals.lossy + lossy;
             if self.rules.strict {
                 known = known - lossy;
@@ -382,7 +406,7 @@ impl Accountant {
 
     fn switch(&mut self, now: Ns, cpu: CpuId, switch: &Switch, sink: &mut impl Sink) {
         let here = self.processor(cpu, sink);
-        let counted = now >= Ns::ZERO;
+        let counted = self.within.has(now);
         let cpu = self.processors[here].totals.cpu;
         let prev = if switch.prev.0 > 0 { Some(self.life(switch.prev, sink)) } else { None };
         let runs = self.processors[here].runs;
@@ -396,7 +420,8 @@ impl Accountant {
         };
         self.watch_cpu_ends(here, now, linked, Some(switch.prev));
         self.cpu_until(here, now, linked, sink);
-        let first = self.processors[here].totals.switches == 0;
+        let first = !self.processors[here].switched;
+        self.processors[here].switched |= now >= Ns::ZERO;
         let totals = &mut self.processors[here].totals;
         totals.followed = true;
         if counted {
@@ -430,11 +455,11 @@ impl Accountant {
     fn switch_nowhere(&mut self, now: Ns, switch: &Switch, sink: &mut impl Sink) {
         if switch.prev.0 > 0 {
             let prev = self.life(switch.prev, sink);
-            self.switch_out(now, CpuId::UNKNOWN, prev, switch, now >= Ns::ZERO, sink);
+            self.switch_out(now, CpuId::UNKNOWN, prev, switch, self.within.has(now), sink);
         }
         if switch.next.0 > 0 {
             let next = self.life(switch.next, sink);
-            self.switch_in(now, CpuId::UNKNOWN, next, switch, now >= Ns::ZERO, sink);
+            self.switch_in(now, CpuId::UNKNOWN, next, switch, self.within.has(now), sink);
         }
     }
 
@@ -518,7 +543,8 @@ impl Accountant {
         if wake.tid.0 <= 0 {
             return;
         }
-        self.wakes += u64::from(wake.kind != WakeKind::WakeupTold);
+        let counted = self.rules.within.is_none_or(|part| part.has(now));
+        self.wakes += u64::from(counted && wake.kind != WakeKind::WakeupTold);
         let changes = match wake.kind {
             WakeKind::Waking | WakeKind::New => true,
             WakeKind::Wakeup => !self.rules.has_waking,

@@ -41,7 +41,7 @@ impl Laws {
             elsewhere = elsewhere.max((places - running).abs());
             charged = charged.max(wide(t.exec) - wide(t.exec_of) - TICK_NS);
         })?;
-        let of_cpus = totals.cpus.iter().map(|c| (sum(&c.states) - wide(totals.end)).abs());
+        let of_cpus = totals.cpus.iter().map(|c| (sum(&c.states) - wide(totals.end - totals.begin)).abs());
         let cpus = of_cpus.max().unwrap_or(0);
         let busy = totals.cpus.iter().map(|c| wide(c.time(CpuState::Busy))).sum::<i128>();
         let law = |what, residual| Law { what, residual_ns: i64::try_from(residual).unwrap_or(i64::MAX), exact: true };

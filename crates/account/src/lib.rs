@@ -38,7 +38,7 @@ pub use tables::{cpus, inferred_state, loss, thread_by_core_type, thread_by_cpu,
 pub use threads::{Filing, Threads};
 pub use totals::{CpuTotals, ThreadTotals, Totals};
 
-use model::{Allowed, BlockedAt, CpuStretch, Marked, Move, PowerChange, ThreadStretch, Throttle};
+use model::{Allowed, BlockedAt, CpuStretch, Marked, Move, PowerChange, Setting, ThreadStretch, Throttle};
 
 /// Takes finished stretches. Stretches begin in the order of time; each is told when it ends, with the place that was asked
 /// for when it began.
@@ -63,6 +63,8 @@ pub trait Sink {
     fn throttle(&mut self, throttle: Throttle);
     /// A thread left its CPU to wait, and where in its code is known; told in the order of time.
     fn blocked_at(&mut self, blocked: BlockedAt);
+    /// How a thread is set to be scheduled from now on; told in the order of time.
+    fn setting(&mut self, setting: Setting);
 }
 
 /// Where only the sums are wanted.
@@ -91,4 +93,6 @@ impl Sink for () {
     fn throttle(&mut self, _: Throttle) {}
     #[inline]
     fn blocked_at(&mut self, _: BlockedAt) {}
+    #[inline]
+    fn setting(&mut self, _: Setting) {}
 }

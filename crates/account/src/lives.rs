@@ -32,6 +32,8 @@ pub(crate) struct Lives {
     free: Vec<u32>,
     by_tid: FxHashMap<Tid, Where>,
     threads: Threads,
+    /// Sums are kept of a part of the recording only: not of lives that were over before it, or begin after it.
+    of_part: bool,
 }
 
 impl Index<usize> for Lives {
@@ -50,6 +52,10 @@ impl IndexMut<usize> for Lives {
 }
 
 impl Lives {
+    pub(crate) fn new(of_part: bool) -> Self {
+        Self { of_part, ..Self::default() }
+    }
+
     /// The place of a number's present life, which is taken back into memory if it rests.
     #[inline]
     pub(crate) fn of(&mut self, tid: Tid) -> Option<usize> {
@@ -90,10 +96,12 @@ impl Lives {
     /// A life is over: its sums leave memory.
     pub(crate) fn end(&mut self, at: usize) {
         let life = &mut self.here[at];
-        // One that was over before the recording began is none of its.
-        if life.since >= Ns::ZERO {
+        // One that was over before the recording, or the part, began is none of its.
+        if life.since >= Ns::ZERO && (!self.of_part || life.totals.did_something()) {
             life.totals.by_cpu.sort_unstable();
             self.threads.end(life);
+        } else {
+            self.threads.forget(life.totals.thread);
         }
         self.leave(at);
     }

@@ -22,6 +22,8 @@ pub(crate) struct Processor {
     pub(crate) totals: CpuTotals,
     pub(crate) runs: Runs,
     pub(crate) since: Ns,
+    /// Whether a switch was recorded on it.
+    pub(crate) switched: bool,
     /// The last event since then, of those before any other, that names whom the CPU's last switch brought in.
     pub(crate) lead: Ns,
     /// Where the open stretch's row lies.
@@ -39,7 +41,7 @@ impl Processor {
             broken: 0,
             followed: false,
         };
-        Self { totals, runs: Runs::Untold, since: Ns::ZERO, lead: Ns::ZERO, place }
+        Self { totals, runs: Runs::Untold, since: Ns::ZERO, switched: false, lead: Ns::ZERO, place }
     }
 
     /// The state of a CPU that runs this one, if that is certain.

@@ -4,8 +4,8 @@ use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Cursor, Row, Rows};
 use bytemuck::{Pod, Zeroable};
 use model::{
-    Allowed, BlockedAt, CpuId, CpuStretch, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power, PowerChange, StackId,
-    ThreadKey, ThreadStretch, Throttle, Tid, Together,
+    Allowed, BlockedAt, CpuId, CpuStretch, Interrupt, IrqKind, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power,
+    PowerChange, SetTo, Setting, StackId, ThreadKey, ThreadStretch, Throttle, Tid, Together,
 };
 use std::io::Result;
 
@@ -89,9 +89,12 @@ pub(crate) struct PowerRow {
     cpu: u32,
     /// From 1 on.
     kind: u32,
-    /// The state's number, or kHz.
+    /// The state's number, kHz, or 1 where it is parked; of an interrupt its number and, in the upper half, its name.
     value: u64,
 }
+
+/// As a row numbers them.
+const INTERRUPTS: [IrqKind; 4] = [IrqKind::Hard, IrqKind::Soft, IrqKind::Timer, IrqKind::Ipi];
 
 impl Row for PowerRow {
     fn is_filled(&self) -> bool {
@@ -106,10 +109,15 @@ impl PowerRow {
     pub(crate) fn of(change: &PowerChange) -> Self {
         let (kind, value) = match change.to {
             Power::Awake => (1, 0),
-            Power::Idle(state) => (2, state),
-            Power::Frequency(khz) => (3, khz),
+            Power::Idle(state) => (2, state.into()),
+            Power::Frequency(khz) => (3, khz.into()),
+            Power::Parked(parked) => (4, parked.into()),
+            Power::Interrupt(of) => {
+                let kind = INTERRUPTS.iter().position(|kind| *kind == of.kind).map_or(0, |at| at as u32);
+                (5 + kind, u64::from(of.number.cast_unsigned()) | u64::from(of.name.0) << 32)
+            }
         };
-        Self { at: change.at.0, cpu: change.cpu.0, kind, value: value.into() }
+        Self { at: change.at.0, cpu: change.cpu.0, kind, value }
     }
 
     pub(crate) fn change(&self) -> PowerChange {
@@ -117,7 +125,13 @@ impl PowerRow {
         let to = match self.kind {
             1 => Power::Awake,
             2 => Power::Idle(value),
-            _ => Power::Frequency(value),
+            3 => Power::Frequency(value),
+            4 => Power::Parked(value != 0),
+            kind => Power::Interrupt(Interrupt {
+                kind: INTERRUPTS.get(kind as usize - 5).copied().unwrap_or(IrqKind::Hard),
+                number: value.cast_signed(),
+                name: NameId((self.value >> 32) as u32),
+            }),
         };
         PowerChange { at: Ns(self.at), cpu: CpuId(self.cpu), to }
     }
@@ -208,6 +222,57 @@ impl BlockedRow {
     }
 }
 
+/// A [`Setting`] in 32 bytes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct SettingRow {
+    at: i64,
+    /// Of a cgroup.
+    id: u64,
+    tid: i32,
+    /// From 1 on.
+    kind: u32,
+    /// The rest, as each kind has it.
+    values: [i32; 2],
+}
+
+impl Row for SettingRow {
+    fn is_filled(&self) -> bool {
+        self.kind != 0
+    }
+    fn is_first(&self) -> bool {
+        false
+    }
+}
+
+impl SettingRow {
+    pub(crate) fn of(s: &Setting) -> Self {
+        let (kind, id, values) = match s.to {
+            SetTo::Policy { policy, nice } => (1, 0, [policy.into(), nice.into()]),
+            SetTo::Attr { prio, uclamp_min, uclamp_max } => {
+                (2, 0, [prio.into(), i32::from(uclamp_max) << 16 | i32::from(uclamp_min.cast_unsigned())])
+            }
+            SetTo::Cgroup { id, path } => (3, id, [path.0.cast_signed(), 0]),
+            SetTo::Weight { id, path, weight } => (4, id, [path.0.cast_signed(), weight.into()]),
+            SetTo::IdealCpu(cpu) => (5, 0, [cpu.0.cast_signed(), 0]),
+        };
+        Self { at: s.at.0, id, tid: s.tid.0, kind, values }
+    }
+
+    pub(crate) fn setting(&self) -> Setting {
+        let (id, [first, second]) = (self.id, self.values);
+        // Each as wide as it was when it was put in.
+        let to = match self.kind {
+            1 => SetTo::Policy { policy: first as i8, nice: second as i8 },
+            2 => SetTo::Attr { prio: first as i16, uclamp_min: second as i16, uclamp_max: (second >> 16) as i16 },
+            3 => SetTo::Cgroup { id, path: NameId(first.cast_unsigned()) },
+            4 => SetTo::Weight { id, path: NameId(first.cast_unsigned()), weight: second as u16 },
+            _ => SetTo::IdealCpu(CpuId(first.cast_unsigned())),
+        };
+        Setting { at: Ns(self.at), tid: Tid(self.tid), to }
+    }
+}
+
 /// Something that begins at a time.
 pub(crate) trait Timed {
     fn begin(&self) -> Ns;
@@ -256,6 +321,12 @@ impl Timed for Throttle {
 }
 
 impl Timed for BlockedAt {
+    fn begin(&self) -> Ns {
+        self.at
+    }
+}
+
+impl Timed for Setting {
     fn begin(&self) -> Ns {
         self.at
     }
@@ -342,6 +413,7 @@ pub(crate) struct Kinds<'a> {
     pub(crate) allowed: Steps<'a, Allowed>,
     pub(crate) throttles: Steps<'a, Throttle>,
     pub(crate) blocked: Steps<'a, BlockedAt>,
+    pub(crate) settings: Steps<'a, Setting>,
 }
 
 impl Kinds<'_> {
@@ -359,9 +431,10 @@ impl Kinds<'_> {
                 self.allowed.before(until)?,
                 self.throttles.before(until)?,
                 self.blocked.before(until)?,
+                self.settings.before(until)?,
             ];
-            let [threads, cpus, moves, marks, power, allowed, throttles, blocked] = counts;
-            if counts != [0; 8] {
+            let [threads, cpus, moves, marks, power, allowed, throttles, blocked, settings] = counts;
+            if counts != [0; 9] {
                 each(&Together {
                     threads: &self.threads.waiting[..threads],
                     cpus: &self.cpus.waiting[..cpus],
@@ -371,6 +444,7 @@ impl Kinds<'_> {
                     allowed: &self.allowed.waiting[..allowed],
                     throttles: &self.throttles.waiting[..throttles],
                     blocked: &self.blocked.waiting[..blocked],
+                    settings: &self.settings.waiting[..settings],
                 });
                 self.threads.waiting.drain(..threads);
                 self.cpus.waiting.drain(..cpus);
@@ -380,6 +454,7 @@ impl Kinds<'_> {
                 self.allowed.waiting.drain(..allowed);
                 self.throttles.waiting.drain(..throttles);
                 self.blocked.waiting.drain(..blocked);
+                self.settings.waiting.drain(..settings);
             }
             if until == Ns::MAX {
                 return Ok(());

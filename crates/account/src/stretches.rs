@@ -2,11 +2,11 @@
 
 use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Row, Rows};
-use crate::steps::{AllowedRow, BlockedRow, Kinds, MarkRow, MoveRow, PowerRow, Steps, ThrottleRow};
+use crate::steps::{AllowedRow, BlockedRow, Kinds, MarkRow, MoveRow, PowerRow, SettingRow, Steps, ThrottleRow};
 use crate::{InferredIndex, LossIndex, Sink};
 use bytemuck::{Pod, Zeroable};
 use model::{
-    Allowed, BlockedAt, CpuId, CpuState, CpuStretch, Marked, Move, Ns, PowerChange, Reason, Span, ThreadKey,
+    Allowed, BlockedAt, CpuId, CpuState, CpuStretch, Marked, Move, Ns, PowerChange, Reason, Setting, Span, ThreadKey,
     ThreadState, ThreadStretch, Throttle, Tid, Together,
 };
 use std::ops::ControlFlow;
@@ -21,6 +21,7 @@ pub struct Collector {
     allowed: Rows<AllowedRow>,
     throttles: Rows<ThrottleRow>,
     blocked: Rows<BlockedRow>,
+    settings: Rows<SettingRow>,
 }
 
 /// All stretches of a recording, in order of start.
@@ -33,6 +34,7 @@ pub struct Stretches {
     allowed: Rows<AllowedRow>,
     throttles: Rows<ThrottleRow>,
     blocked: Rows<BlockedRow>,
+    settings: Rows<SettingRow>,
     knife: Knife,
 }
 
@@ -47,6 +49,7 @@ impl Default for Collector {
             allowed: Rows::new(),
             throttles: Rows::new(),
             blocked: Rows::new(),
+            settings: Rows::new(),
         }
     }
 }
@@ -64,6 +67,7 @@ impl Collector {
             allowed: self.allowed,
             throttles: self.throttles,
             blocked: self.blocked,
+            settings: self.settings,
             knife: Knife::default(),
         }
     }
@@ -116,6 +120,11 @@ impl Sink for Collector {
         let place = self.blocked.reserve();
         self.blocked.fill(place, BlockedRow::of(&blocked));
     }
+    #[inline]
+    fn setting(&mut self, setting: Setting) {
+        let place = self.settings.reserve();
+        self.settings.fill(place, SettingRow::of(&setting));
+    }
 }
 
 impl Stretches {
@@ -158,6 +167,7 @@ impl Stretches {
             allowed: Steps::whole(&mut self.allowed, AllowedRow::allowed),
             throttles: Steps::whole(&mut self.throttles, ThrottleRow::throttle),
             blocked: Steps::whole(&mut self.blocked, BlockedRow::blocked),
+            settings: Steps::whole(&mut self.settings, SettingRow::setting),
         };
         kinds.together(each)
     }

@@ -197,6 +197,11 @@ impl Threads {
         self.keep(life, place_of(life.totals.thread));
     }
 
+    /// Nothing is to be told of a life, which may have rested.
+    pub(crate) fn forget(&mut self, thread: ThreadKey) {
+        self.rows.fill(place_of(thread), LifeRow::zeroed());
+    }
+
     /// A life that rests.
     pub(crate) fn resting(&mut self, thread: ThreadKey) -> Life {
         let mut row = [LifeRow::zeroed()];

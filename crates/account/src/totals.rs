@@ -79,6 +79,13 @@ impl ThreadTotals {
         self.states[state as usize]
     }
 
+    /// Whether there is more to tell of it than that its life is over, or has not begun.
+    pub(crate) fn did_something(&self) -> bool {
+        let counts = [self.involuntary, self.voluntary, self.migrations, self.unwoken];
+        let lived = |state| state != ThreadState::Exited && self.time(state) > Ns::ZERO;
+        ThreadState::ALL.into_iter().any(lived) || counts.iter().any(|n| *n > 0)
+    }
+
     /// Unknown time was running, on a CPU.
     pub(crate) fn fill(&mut self, cpu: CpuId, time: Ns) {
         moved(&mut self.states, ThreadState::Unknown as usize, ThreadState::Running as usize, time);
@@ -120,7 +127,9 @@ impl CpuTotals {
 /// The sums of a recording.
 #[derive(Debug, Default)]
 pub struct Totals {
-    /// From 0 to its last sample.
+    /// From where they count: 0, or where the part begins of which alone they are ([`crate::Rules::within`]).
+    pub begin: Ns,
+    /// To the recording's last sample, or the part's end.
     pub end: Ns,
     /// By key.
     pub threads: Threads,
@@ -167,7 +176,7 @@ impl Totals {
     /// Time of all CPUs.
     #[must_use]
     pub fn cpu_time_in_all(&self) -> Ns {
-        Ns(self.end.0.saturating_mul(self.cpus.len() as i64))
+        Ns((self.end - self.begin).0.saturating_mul(self.cpus.len() as i64))
     }
 
     /// The sums with what was inferred in place of the unknown time that it fills.

@@ -22,6 +22,7 @@ fn cases() {
             strict: drawn.says("strict"),
             infer: drawn.says("inferred"),
             whole: drawn.facts.whole_machine,
+            within: None,
         };
         told(&support::account(|| drawn.opened(), rules, false))
     });

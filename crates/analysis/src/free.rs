@@ -1,8 +1,8 @@
 //! What was free while a thread was ready, without looking at the thread meanwhile.
 //!
 //! Of each class of cores and set of CPUs, a clock tells for how long a thread that is allowed on those, and on the queue of a
-//! CPU of that class, finds nothing free, a CPU of another class, one of the same, only those where it is not allowed, or
-//! nobody can say. A ready thread's share is the difference of what it shows at the thread's begin and at its end. Whether the
+//! CPU of that class, finds nothing free, a CPU of another class, one of the same, only parked ones, only those where it is not
+//! allowed, or nobody can say. A ready thread's share is the difference of what it shows at the thread's begin and at its end. Whether the
 //! very CPU on whose queue it is was idle is told by that CPU's own clocks.
 //!
 //! ```text
@@ -21,6 +21,7 @@ use std::ops::{Add, Sub};
 enum Finds {
     Nothing,
     NotAllowed,
+    Parked,
     Other,
     Same,
     Unknown,
@@ -31,7 +32,7 @@ struct Clock {
     finds: Finds,
     since: Ns,
     /// For how long it found what until `since`.
-    found: [Ns; 5],
+    found: [Ns; 6],
 }
 
 /// For how long a CPU was unknown while another of its class and of some set was idle: it may have been idle or not, whatever
@@ -43,9 +44,30 @@ struct Doubt {
     same_since: Ns,
 }
 
+/// What a CPU is to those who wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Is {
+    Busy,
+    Idle,
+    /// It runs no thread, as far as is known, but may not be used.
+    Parked,
+    Unknown,
+}
+
+impl Is {
+    pub(crate) fn of(state: CpuState, parked: Option<bool>) -> Self {
+        match (state, parked) {
+            (CpuState::Busy, _) => Self::Busy,
+            (_, Some(true)) => Self::Parked,
+            (CpuState::Idle, _) => Self::Idle,
+            (CpuState::Unknown, _) => Self::Unknown,
+        }
+    }
+}
+
 struct Cpu {
     class: u32,
-    state: CpuState,
+    is: Is,
     since: Ns,
     /// How long it was idle until `since`.
     idle: Ns,
@@ -55,6 +77,7 @@ struct Cpu {
 /// The CPUs that run no thread, by their places in [`World::cpus`].
 struct Now {
     idle: Bits,
+    parked: Bits,
     unknown: Bits,
     /// Of each class.
     classes: Vec<Bits>,
@@ -81,8 +104,10 @@ pub(crate) struct Queue {
 pub(crate) struct Found {
     /// Every CPU ran a thread.
     pub(crate) nothing: Ns,
-    /// None where it is allowed was idle, one of the rest was.
+    /// None where it is allowed was idle or parked, one of the rest was idle.
     pub(crate) not_allowed: Ns,
+    /// None where it is allowed was idle, but for parked ones.
+    pub(crate) parked: Ns,
     /// None of the same class was idle, one of another was.
     pub(crate) other_class: Ns,
     /// One of the same class was idle, and its own busy.
@@ -98,6 +123,7 @@ impl Found {
         Self {
             nothing: of(self.nothing, other.nothing),
             not_allowed: of(self.not_allowed, other.not_allowed),
+            parked: of(self.parked, other.parked),
             other_class: of(self.other_class, other.other_class),
             same_class: of(self.same_class, other.same_class),
             own: of(self.own, other.own),
@@ -135,21 +161,22 @@ impl Clock {
 }
 
 impl Doubt {
-    fn show(&self, state: CpuState, same: Ns) -> Ns {
-        self.ns + if state == CpuState::Unknown { same - self.same_since } else { Ns::ZERO }
+    fn show(&self, is: Is, same: Ns) -> Ns {
+        self.ns + if is == Is::Unknown { same - self.same_since } else { Ns::ZERO }
     }
 }
 
 impl Cpu {
     fn idle_until(&self, now: Ns) -> Ns {
-        self.idle + if self.state == CpuState::Idle { now - self.since } else { Ns::ZERO }
+        self.idle + if self.is == Is::Idle { now - self.since } else { Ns::ZERO }
     }
 }
 
 impl Now {
-    fn put(&mut self, place: usize, state: CpuState) {
-        self.idle.put(place, state == CpuState::Idle);
-        self.unknown.put(place, state == CpuState::Unknown);
+    fn put(&mut self, place: usize, is: Is) {
+        self.idle.put(place, is == Is::Idle);
+        self.parked.put(place, is == Is::Parked);
+        self.unknown.put(place, is == Is::Unknown);
     }
 
     /// Whether any is idle, or unknown.
@@ -159,10 +186,11 @@ impl Now {
 
     fn finds(&self, set: &Bits, class: u32) -> Finds {
         let of_class = &self.classes[class as usize];
-        let mut seen = [0; 6];
-        let states = self.idle.words().zip(self.unknown.words());
-        for ((set, same), (idle, unknown)) in set.words().zip(of_class.words()).zip(states) {
-            let here = [set & same & idle, set & same & unknown, set & idle, set & unknown, idle, unknown];
+        let mut seen = [0; 7];
+        let states = self.idle.words().zip(self.parked.words()).zip(self.unknown.words());
+        for ((set, same), ((idle, parked), unknown)) in set.words().zip(of_class.words()).zip(states) {
+            let here =
+                [set & same & idle, set & same & unknown, set & idle, set & unknown, set & parked, idle, unknown];
             seen.iter_mut().zip(here).for_each(|(seen, here)| *seen |= here);
         }
         match seen.map(|of| of != 0) {
@@ -170,6 +198,7 @@ impl Now {
             [_, true, ..] => Finds::Unknown,
             [_, _, true, ..] => Finds::Other,
             [_, _, _, true, ..] => Finds::Unknown,
+            [_, _, _, _, true, ..] => Finds::Parked,
             [.., true, _] => Finds::NotAllowed,
             [.., true] => Finds::Unknown,
             _ => Finds::Nothing,
@@ -184,33 +213,33 @@ impl Free {
         let mut numbers: Vec<u32> = world.cpus.iter().map(|c| c.class).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let cpu =
-            |class| Cpu { class, state: CpuState::Unknown, since: world.now, idle: Ns::ZERO, doubts: Clocks::new() };
+        let cpu = |class| Cpu { class, is: Is::Unknown, since: world.now, idle: Ns::ZERO, doubts: Clocks::new() };
         let class_of = |number| numbers.binary_search(&number).unwrap_or(0) as u32;
         let cpus: Vec<Cpu> = world.cpus.iter().map(|c| cpu(class_of(c.class))).collect();
         let of = |class| Bits::of((0..many).filter(|place| cpus[*place].class == class), many);
         let classes = (0..numbers.len() as u32).map(of).collect();
-        let now = Now { idle: Bits::none(many), unknown: Bits::of(0..many, many), classes };
+        let none = || Bits::none(many);
+        let now = Now { idle: none(), parked: none(), unknown: Bits::of(0..many, many), classes };
         Self { now, cpus, clocks: Clocks::new() }
     }
 
     /// A CPU changes.
-    pub(crate) fn change(&mut self, place: usize, state: CpuState, world: &World) {
+    pub(crate) fn change(&mut self, place: usize, is: Is, world: &World) {
         let (cpu, now) = (&mut self.cpus[place], world.now);
-        if cpu.state == state {
+        if cpu.is == is {
             return;
         }
         cpu.idle = cpu.idle_until(now);
-        if cpu.state == CpuState::Unknown || state == CpuState::Unknown {
+        if cpu.is == Is::Unknown || is == Is::Unknown {
             for (set, doubt) in cpu.doubts.iter_mut() {
                 let same = self.clocks.get((set, cpu.class)).map_or(Ns::ZERO, |c| c.show(Finds::Same, now));
-                doubt.ns = doubt.show(cpu.state, same);
+                doubt.ns = doubt.show(cpu.is, same);
                 doubt.same_since = same;
             }
         }
-        (cpu.state, cpu.since) = (state, now);
+        (cpu.is, cpu.since) = (is, now);
         let any = self.now.any();
-        self.now.put(place, state);
+        self.now.put(place, is);
         let any_changes = any != self.now.any();
         for ((set, class), clock) in self.clocks.iter_mut() {
             // Of CPUs where a thread is not allowed it matters only whether there is any.
@@ -226,7 +255,7 @@ impl Free {
         if let Some(place) = queue.place {
             let (class, now) = (self.cpus[place].class, world.now);
             let finds = self.now.finds(&world.set(queue.set).cpus, class);
-            let clock = self.clocks.enter((queue.set, class), || Clock { finds, since: now, found: [Ns::ZERO; 5] });
+            let clock = self.clocks.enter((queue.set, class), || Clock { finds, since: now, found: [Ns::ZERO; 6] });
             let same_since = clock.show(Finds::Same, now);
             self.cpus[place].doubts.enter(queue.set, || Doubt { ns: Ns::ZERO, same_since });
         }
@@ -252,7 +281,7 @@ impl Free {
             return nobody_knows;
         };
         let same = clock.show(Finds::Same, now);
-        let (mut own, mut doubt) = (cpu.idle_until(now), doubt.show(cpu.state, same));
+        let (mut own, mut doubt) = (cpu.idle_until(now), doubt.show(cpu.is, same));
         if !world.set(set).cpus.has(place) {
             // Its queue's CPU is to the thread as any other where it is not allowed.
             (own, doubt) = (Ns::ZERO, Ns::ZERO);
@@ -260,6 +289,7 @@ impl Free {
         Found {
             nothing: clock.show(Finds::Nothing, now),
             not_allowed: clock.show(Finds::NotAllowed, now),
+            parked: clock.show(Finds::Parked, now),
             other_class: clock.show(Finds::Other, now),
             same_class: same - own - doubt,
             own,

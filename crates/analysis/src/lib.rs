@@ -19,6 +19,7 @@ mod free;
 mod lengths;
 mod lives;
 mod marked;
+mod parking;
 mod tables;
 mod throttled;
 mod world;
@@ -30,9 +31,10 @@ pub use world::{CoreNow, CpuNow, World};
 
 use blocked_by::Reasons;
 use model::{
-    Allowed, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Stacks, Table, TableDef,
-    ThreadKey, ThreadState, ThreadStretch, Throttle, Tid, Together,
+    Allowed, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, SetTo, Setting, Span, Stacks, Table,
+    TableDef, ThreadKey, ThreadState, ThreadStretch, Throttle, Tid, Together,
 };
+use rustc_hash::FxHashMap;
 use topology::Machine;
 
 /// What an analysis may know beforehand.
@@ -75,7 +77,7 @@ pub trait Analysis {
         _ = (mark, thread, begins, world);
     }
 
-    /// A CPU's idle state or frequency changes; what it was when the span began is told as changes at its begin.
+    /// A CPU's idle state or frequency changes, or whether it is parked; what it was when the span began is told as changes at its begin.
     fn power(&mut self, change: &PowerChange, begins: Begins, world: &World) {
         _ = (change, begins, world);
     }
@@ -93,6 +95,12 @@ pub trait Analysis {
     /// What a thread waits for, told behind the stretch that begins with it, where a callchain tells.
     fn blocked_by(&mut self, thread: ThreadKey, reason: ReasonId, world: &World) {
         _ = (thread, reason, world);
+    }
+
+    /// A thread is set to be scheduled so from now on ([`ThreadKey::UNKNOWN`]: those of a cgroup are); also before the span, as
+    /// of its begin.
+    fn setting(&mut self, thread: ThreadKey, to: &SetTo, world: &World) {
+        _ = (thread, to, world);
     }
 
     /// Hands on rows that will not change any more, and forgets them: for tables as long as the recording.
@@ -131,12 +139,18 @@ pub const ANALYSES: &[Entry] = &[
     entry::<tables::migration_matrix::MigrationMatrix>(&model::tables::MIGRATION_MATRIX),
     entry::<tables::run_lengths::RunLengths>(&model::tables::RUN_LENGTHS),
     entry::<tables::priority_residency::PriorityResidency>(&model::tables::PRIORITY_RESIDENCY),
+    entry::<tables::priority_classes::PriorityClasses>(&model::tables::PRIORITY_CLASSES),
+    entry::<tables::thread_scheduling::ThreadScheduling>(&model::tables::THREAD_SCHEDULING),
+    entry::<tables::ideal_cpu::IdealCpu>(&model::tables::IDEAL_CPU),
     entry::<tables::wakers::Wakers>(&model::tables::WAKERS),
     entry::<tables::idle_periods::IdlePeriods>(&model::tables::IDLE_PERIODS),
     entry::<tables::idle_wakeups::IdleWakeups>(&model::tables::IDLE_WAKEUPS),
     entry::<tables::idle_residency::IdleResidency>(&model::tables::IDLE_RESIDENCY),
     entry::<tables::frequency_residency::FrequencyResidency>(&model::tables::FREQUENCY_RESIDENCY),
     entry::<tables::thread_by_frequency::ThreadByFrequency>(&model::tables::THREAD_BY_FREQUENCY),
+    entry::<tables::parking::Parking>(&model::tables::PARKING),
+    entry::<tables::parked_together::ParkedTogether>(&model::tables::PARKED_TOGETHER),
+    entry::<tables::frames_parked::FramesParked>(&model::tables::FRAMES_PARKED),
     entry::<tables::concurrency_bands::ConcurrencyBands>(&model::tables::CONCURRENCY_BANDS),
     entry::<tables::smt_cores::SmtCores>(&model::tables::SMT_CORES),
     entry::<tables::smt_utilisation::SmtUtilisation>(&model::tables::SMT_UTILISATION),
@@ -158,6 +172,8 @@ pub struct Running {
     span: Span,
     world: World,
     lives: lives::Lives,
+    /// Settings of numbers whose life is over or has not begun: they are their next one's.
+    untold: FxHashMap<Tid, Vec<SetTo>>,
     analyses: Vec<(&'static TableDef, Box<dyn Analysis>)>,
 }
 
@@ -172,6 +188,7 @@ impl Running {
             span: context.span,
             world,
             lives: lives::Lives::new(),
+            untold: FxHashMap::default(),
             analyses: wanted.map(|e| (e.table, (e.start)(context))).collect(),
         }
     }
@@ -192,6 +209,7 @@ impl Running {
             mut allowed,
             mut throttles,
             mut blocked,
+            mut settings,
         } = *batch;
         loop {
             let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
@@ -202,7 +220,8 @@ impl Running {
             let told = allowed.first().map_or(Ns::MAX, |a| a.at);
             let throttled = throttles.first().map_or(Ns::MAX, |t| t.at);
             let left = blocked.first().map_or(Ns::MAX, |b| b.at);
-            let next = moved.min(marked).min(powered).min(told).min(throttled).min(left);
+            let set = settings.first().map_or(Ns::MAX, |s| s.at);
+            let next = moved.min(marked).min(powered).min(told).min(throttled).min(left).min(set);
             // Who is moved at the instant at which it becomes ready is ready first; who marks, runs first.
             if next < thread && next < cpu {
                 if moved == next {
@@ -225,10 +244,14 @@ impl Running {
                     let Some((first, rest)) = throttles.split_first() else { return };
                     throttles = rest;
                     self.throttle(first);
-                } else {
+                } else if left == next {
                     let Some((first, rest)) = blocked.split_first() else { return };
                     blocked = rest;
                     self.blocked_at(first);
+                } else {
+                    let Some((first, rest)) = settings.split_first() else { return };
+                    settings = rest;
+                    self.setting(first);
                 }
             } else if cpu <= thread {
                 let Some((first, rest)) = cpus.split_first() else { return };
@@ -246,6 +269,11 @@ impl Running {
         let over = self.lives.over(stretch).filter(|o| o.span.start >= self.span.start);
         if let Some(set) = self.world.permissions.begins(stretch) {
             self.allow(stretch.thread, set, stretch.span.start);
+        }
+        if stretch.state != ThreadState::Exited
+            && let Some(settings) = self.untold.remove(&stretch.tid)
+        {
+            settings.iter().for_each(|to| self.set(stretch.thread, to, stretch.span.start));
         }
         if matches!(stretch.state, ThreadState::Running | ThreadState::Exited) {
             // Whoever runs is not held, even where nobody told that it was let go.
@@ -320,6 +348,30 @@ impl Running {
             self.world.now = self.world.now.max(at);
             self.analyses.iter_mut().for_each(|(_, a)| a.allowed(thread, set, &self.world));
             self.world.permissions.put(thread, set);
+        }
+    }
+
+    fn setting(&mut self, setting: &Setting) {
+        if setting.tid == Tid::UNKNOWN {
+            return self.set(ThreadKey::UNKNOWN, &setting.to, setting.at);
+        }
+        match self.lives.alive(setting.tid) {
+            Some(thread) => self.set(thread, &setting.to, setting.at),
+            // Of each kind the last one counts.
+            None => {
+                let kind = std::mem::discriminant(&setting.to);
+                let untold = self.untold.entry(setting.tid).or_default();
+                untold.retain(|to| std::mem::discriminant(to) != kind);
+                untold.push(setting.to);
+            }
+        }
+    }
+
+    /// Also before the span: how threads are set when that begins.
+    fn set(&mut self, thread: ThreadKey, to: &SetTo, at: Ns) {
+        if at < self.span.end {
+            self.world.now = self.world.now.max(at);
+            self.analyses.iter_mut().for_each(|(_, a)| a.setting(thread, to, &self.world));
         }
     }
 

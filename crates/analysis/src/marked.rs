@@ -1,5 +1,6 @@
 //! Which marked stretches are open, and what their threads do meanwhile: for tables of marks.
 
+use crate::parking;
 use crate::{Begins, World};
 use model::{MarkEdge, Marked, NameId, Ns, Pid, ThreadKey, ThreadState, ThreadStretch, Value};
 use rustc_hash::FxHashMap;
@@ -32,6 +33,9 @@ struct Open {
     name: NameId,
     at: Ns,
     clocks: Clocks,
+    parking: parking::Clocks,
+    /// Whether it began within the span.
+    begun: bool,
 }
 
 /// A marked stretch that is over, or that the span cuts.
@@ -45,6 +49,10 @@ pub(crate) struct Stretch {
     pub(crate) ended: bool,
     /// What its thread did from start to end.
     pub(crate) clocks: Clocks,
+    /// For how long CPUs were parked meanwhile.
+    pub(crate) parking: parking::Clocks,
+    /// Whether it began and ended within the span.
+    pub(crate) whole: bool,
 }
 
 /// The stretches that are open, and every thread's clocks.
@@ -59,10 +67,13 @@ impl Tracks {
         self.lives.get(&thread).map_or(Clocks::default(), |life| life.read(now))
     }
 
-    fn end(&self, (thread, pid, _): Track, open: &Open, end: Ns, ended: bool) -> Stretch {
+    fn end(&self, (thread, pid, _): Track, open: &Open, world: &World, ended: bool) -> Stretch {
+        let end = world.now;
         let mut clocks = self.clocks(thread, end);
         clocks.iter_mut().zip(open.clocks).for_each(|(clock, begin)| *clock = *clock - begin);
-        Stretch { thread, pid, name: open.name, start: open.at, end, ended, clocks }
+        let parking = world.parking.read(end).since(open.parking);
+        let whole = ended && open.begun;
+        Stretch { thread, pid, name: open.name, start: open.at, end, ended, clocks, parking, whole }
     }
 
     /// A thread's stretch begins.
@@ -90,14 +101,16 @@ impl Tracks {
         let track = (thread, mark.pid, mark.track);
         match mark.edge {
             MarkEdge::Begin => {
-                let open = Open { name: mark.name, at: world.now, clocks: self.clocks(thread, world.now) };
+                let clocks = self.clocks(thread, world.now);
+                let (parking, begun) = (world.parking.read(world.now), begins == Begins::Here);
+                let open = Open { name: mark.name, at: world.now, clocks, parking, begun };
                 self.open.entry(track).or_default().push(open);
                 None
             }
             MarkEdge::End => {
                 let open = self.open.get_mut(&track)?.pop()?;
                 // What ended before the span is no part of it.
-                (begins == Begins::Here).then(|| self.end(track, &open, world.now, true))
+                (begins == Begins::Here).then(|| self.end(track, &open, world, true))
             }
             MarkEdge::Instant => None,
         }
@@ -107,7 +120,7 @@ impl Tracks {
     pub(crate) fn rest(&mut self, world: &World) -> Vec<Stretch> {
         let open = std::mem::take(&mut self.open);
         let all = open.iter().flat_map(|(track, open)| open.iter().map(|open| (*track, open)));
-        all.map(|(track, open)| self.end(track, open, world.now, false)).collect()
+        all.map(|(track, open)| self.end(track, open, world, false)).collect()
     }
 }
 

@@ -4,6 +4,7 @@ use crate::Context;
 use crate::allowed::{CpuSet, Permissions, SetId};
 use crate::blocked_by::{ReasonId, Reasons};
 use crate::clocks::Bits;
+use crate::parking::Parking;
 use crate::throttled::Throttled;
 use model::{
     CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, PowerChange, ThreadKey, ThreadState, ThreadStretch,
@@ -36,6 +37,8 @@ pub struct CpuNow {
     pub idle_state: Option<u32>,
     /// Its frequency, kHz, where told.
     pub khz: Option<u32>,
+    /// Whether it is parked, where told.
+    pub parked: Option<bool>,
 }
 
 /// What a physical core does: the sum over its CPUs.
@@ -62,6 +65,7 @@ pub struct World {
     names: Vec<Box<str>>,
     /// Place of a CPU number in `cpus`; `usize::MAX`: none.
     places: Vec<usize>,
+    pub(crate) parking: Parking,
     pub(crate) permissions: Permissions,
     pub(crate) throttled: Throttled,
     pub(crate) reasons: Reasons,
@@ -105,12 +109,14 @@ impl World {
                 since: context.span.start,
                 idle_state: None,
                 khz: None,
+                parked: None,
             });
         }
         let all = CpuSet { cpus: Bits::of(0..cpus.len(), cpus.len()), cores: Bits::of(0..cores.len(), cores.len()) };
         let permissions = Permissions::new(all);
         Self {
             now: context.span.start,
+            parking: Parking::new(cpus.len(), context.span.start),
             cpus,
             cores,
             names: Vec::new(),
@@ -191,12 +197,18 @@ impl World {
     }
 
     pub(crate) fn power(&mut self, change: &PowerChange) {
-        let Some(place) = self.place(change.cpu) else { return };
+        let place = self.place(change.cpu);
+        if let Power::Parked(parked) = change.to {
+            self.parking.change(change.cpu, place.is_some(), parked, self.now);
+        }
+        let Some(place) = place else { return };
         let cpu = &mut self.cpus[place];
         match change.to {
             Power::Awake => cpu.idle_state = None,
             Power::Idle(state) => cpu.idle_state = Some(state),
             Power::Frequency(khz) => cpu.khz = Some(khz),
+            Power::Parked(parked) => cpu.parked = Some(parked),
+            Power::Interrupt(_) => {}
         }
     }
 

@@ -1,4 +1,4 @@
-//! Capabilities 23 and 65: what is told of each thread and priority, of a drawing that has it. Functions and energy (23), ideal
+//! Capabilities 23, 43, 65 and 68: what is told of each thread and priority, and of what ends idle, of a drawing that has it. Functions and energy (23), ideal
 //! processors (64) and parked CPUs (65) are in no trace that is read so far.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -42,4 +42,38 @@ fn cap_65_time_by_priority_and_behind_whom() {
     );
     let thieves = ["tid", "thief_tid", "thief_prio"].map(|col| a.ints("ready_by_thief", col));
     assert_eq!((thieves, ms("ready_by_thief", "ready_ns")), ([vec![2], vec![1], vec![98]], vec![4]));
+}
+
+/// A sleeps on cpu0, and a timer wakes it twice, after 2 ms each time; once B on cpu1 does, after 3 ms, and sends an interrupt. At
+/// the end cpu0 is idle for 1 ms that the recording cuts.
+#[test]
+fn cap_43_and_68_wakeups_by_cause_and_by_thread() {
+    let text = "cpu0    A . .           A . .           A . . .             A .
+                cpu1    B B B           B B B           B B B B             B B
+                cstate  . 1@0 .         . 1@0 .         . 1@0 . .           . 1@0
+                irq     . . timer:f@0   . . timer:f@0   . . . ipi:resched@0 . .
+                waking  . . A<.@0       . . A<.@0       . . . A<B@0         . .";
+    let a = drawn(text, Machine::default(), |whole| whole);
+    let table = &a.tables["idle_wakeups"];
+    let rows: Vec<_> = (0..table.rows.len())
+        .map(|row| {
+            let text = |col| table.text(row, col).unwrap_or("-");
+            let of = |col| table.int(row, col).unwrap();
+            (
+                text("cause"),
+                text("interrupt"),
+                table.int(row, "waker").is_some(),
+                of("periods"),
+                of("idle_ns") / 1_000_000,
+            )
+        })
+        .collect();
+    let expected =
+        [("thread", "ipi resched", true, 1, 3), ("interrupt", "timer f", false, 2, 4), ("cut", "-", false, 1, 1)];
+    assert_eq!(rows, expected);
+    // They sum to the exits from idle, and its time.
+    let sum = |table: &str, col: &str| a.ints(table, col).iter().sum::<i64>();
+    for col in ["periods", "idle_ns"] {
+        assert_eq!(sum("idle_wakeups", col), sum("idle_periods", col), "{col}");
+    }
 }

@@ -5,6 +5,8 @@
 mod concurrency;
 #[path = "laws/concurrency_bands.rs"]
 mod concurrency_bands;
+#[path = "laws/ideal_cpu.rs"]
+mod ideal_cpu;
 #[path = "laws/idle_periods.rs"]
 mod idle_periods;
 #[path = "laws/idle_wakeups.rs"]
@@ -13,10 +15,14 @@ mod idle_wakeups;
 mod migrations;
 #[path = "laws/parallel_regions.rs"]
 mod parallel_regions;
+#[path = "laws/parking.rs"]
+mod parking;
 #[path = "laws/placement.rs"]
 mod placement;
 #[path = "laws/power.rs"]
 mod power;
+#[path = "laws/priority_classes.rs"]
+mod priority_classes;
 #[path = "laws/priority_residency.rs"]
 mod priority_residency;
 #[path = "laws/queues.rs"]
@@ -40,6 +46,8 @@ mod smt_utilisation;
 mod support;
 #[path = "laws/switch_causes.rs"]
 mod switch_causes;
+#[path = "laws/thread_scheduling.rs"]
+mod thread_scheduling;
 #[path = "laws/wakers.rs"]
 mod wakers;
 
@@ -58,11 +66,15 @@ const LAWS: &[Law] = &[
     migrations::holds,
     run_lengths::holds,
     priority_residency::holds,
+    priority_classes::holds,
+    thread_scheduling::holds,
+    ideal_cpu::holds,
     wakers::holds,
     idle_periods::holds,
     idle_wakeups::holds,
     concurrency_bands::holds,
     parallel_regions::holds,
+    parking::holds,
     placement::holds,
     power::holds,
     slower_cores::holds,

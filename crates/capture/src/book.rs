@@ -12,8 +12,12 @@ use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Priority, policy, nice value and mask of a thread.
-type Settings = (i32, i32, i32, Vec<u64>);
+/// Priority, policy, nice value and [`wire::attr`] of a thread, and its mask.
+type Settings = ([i32; 4], Vec<u64>);
+
+fn settings(row: &wire::Row) -> Settings {
+    ([row.prio, row.policy, row.nice, row.attr.cast_signed()], row.mask.clone())
+}
 
 /// Writes records into the spool and follows what they say.
 pub struct Book {
@@ -182,7 +186,7 @@ impl Book {
             if row.tid == row.pid && self.focus.as_ref().is_none_or(|f| f.has(row.pid)) {
                 self.processes.see(row.pid, row.at.0.unsigned_abs(), false);
             }
-            self.settings.insert(row.tid, (row.prio, row.policy, row.nice, row.mask));
+            self.settings.insert(row.tid, settings(&row));
             match &mut self.focus {
                 Some(focus) => {
                     let mut copy = bytes.to_vec();
@@ -198,7 +202,7 @@ impl Book {
     pub fn changes(&mut self, rows: &[u8]) {
         for bytes in rows.chunks_exact(wire::ROW) {
             let Some(row) = wire::row(bytes) else { continue };
-            let new: Settings = (row.prio, row.policy, row.nice, row.mask);
+            let new = settings(&row);
             let old = self.settings.get(&row.tid);
             let head = |of: u8| {
                 let mut record = vec![wire::KIND_RARE, of];
@@ -206,14 +210,14 @@ impl Book {
                 record
             };
             let mut told = Vec::new();
-            if old.is_none_or(|o| (o.0, o.1, o.2) != (new.0, new.1, new.2)) {
+            if old.is_none_or(|o| o.0 != new.0) {
                 let mut record = head(wire::PRIORITY);
-                for number in [new.0, new.1, new.2, 0] {
+                for number in new.0 {
                     record.extend_from_slice(&number.to_ne_bytes());
                 }
                 told.push(record);
             }
-            if old.is_none_or(|o| o.3 != new.3) {
+            if old.is_none_or(|o| o.1 != new.1) {
                 let mut record = head(wire::AFFINITY);
                 record.extend_from_slice(&bytes[wire::ROW_COMM + 16..]);
                 told.push(record);

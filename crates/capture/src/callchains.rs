@@ -11,7 +11,6 @@
 
 use crate::mappings::{self, Mapping};
 use crate::places::{self, KERNEL, Place, UNKNOWN};
-use crate::processes::build_id;
 use crate::spool::frame;
 use crate::wire::{self, Chain};
 use model::{Ns, StackId};
@@ -21,6 +20,7 @@ use std::hash::Hash;
 use std::io::{BufReader, Seek};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use symbols::build_id;
 
 /// What the kernel's map says where another callchain has the place, and where it is full.
 const LOST: [i32; 2] = [-libc::EEXIST, -libc::ENOMEM];
@@ -208,7 +208,7 @@ impl Callchains {
         let (name, inode) = key.clone();
         let inside = PathBuf::from(format!("/proc/{pid}/root{name}"));
         let build_id =
-            [inside.as_path(), Path::new(&name)].into_iter().filter(|path| is(path, inode)).find_map(build_id);
+            [inside.as_path(), Path::new(&name)].into_iter().filter(|path| is(path, inode)).find_map(build_id::of_file);
         self.files.push(Code { name, build_id, inode });
         self.file_numbers.insert(key, self.files.len() - 1);
         self.files.len() - 1

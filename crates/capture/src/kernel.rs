@@ -92,6 +92,14 @@ impl Kernel {
         }
     }
 
+    /// Whether it tells which CPUs go offline and come online.
+    pub fn tells_parking(&self) -> bool {
+        match self {
+            Self::Bpf(t) => t.tells_parking(),
+            Self::Perf(_) => false,
+        }
+    }
+
     /// Hands every record that is there to `take`; `true`: nothing that was there is left.
     pub fn drain(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
         match self {

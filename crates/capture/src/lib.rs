@@ -32,7 +32,6 @@ mod rights;
 mod ring;
 mod samples;
 mod spool;
-mod symbols;
 mod target;
 mod trace_marker;
 mod tracer;

@@ -138,6 +138,7 @@ impl PerfTracer {
             "Recorded by perf events: the kernel's charges (exec_ns) are known from snapshots only.".to_owned(),
             "Changes of priority, affinity and cgroup are seen once a second.".to_owned(),
             "Threads that their cgroup's CPU quota holds are not told from others that are ready.".to_owned(),
+            "Which CPUs go offline and come online is not told.".to_owned(),
         ];
         let (mut points, mut ids) = (HashMap::new(), Vec::new());
         for (of, (system, name, needed, only_irq)) in POINTS.into_iter().enumerate() {

@@ -1,11 +1,11 @@
 //! What lies at the addresses of callchains: `places.json` of a spool.
 
-use crate::processes::build_id;
-use crate::symbols;
+use model::StackFrame;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io::BufRead;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use symbols::{SymbolPath, functions};
 
 /// The address space of the kernel; those of programs have the numbers behind it.
 pub const KERNEL: u32 = 0;
@@ -66,10 +66,10 @@ pub fn load(spool: &Path) -> Result<Vec<Place>, String> {
 pub fn name_kernel(all: &mut [Place], list: impl BufRead) -> std::io::Result<()> {
     let end = all.partition_point(|place| place.space == KERNEL);
     let addresses: Vec<u64> = all[..end].iter().map(|place| place.address).collect();
-    for (place, found) in all.iter_mut().zip(symbols::of_kernel(list, &addresses)?) {
+    for (place, found) in all.iter_mut().zip(functions::of_kernel(list, &addresses)?) {
         if let Some((function, module)) = found {
             place.function = Some(function);
-            place.file = Some(module.unwrap_or_else(|| "[kernel]".to_owned()));
+            place.file = Some(module.unwrap_or_else(|| StackFrame::KERNEL.to_owned()));
         }
     }
     Ok(())
@@ -83,27 +83,23 @@ pub fn name_files(all: &mut [Place], same: &dyn Fn(&str) -> bool) {
             by_file.entry((file.as_str(), place.build_id.as_deref())).or_default().push((byte, at));
         }
     }
+    let path = SymbolPath::of_this_machine();
     let mut named = Vec::new();
     for ((file, id), wanted) in by_file {
-        let path = Path::new(file);
-        // What is no file might never end.
-        if !path.is_file() || !id.map_or_else(|| same(file), |id| build_id(path).as_deref() == Some(id)) {
-            continue;
-        }
         let bytes: Vec<u64> = wanted.iter().map(|(byte, _)| *byte).collect();
-        let found = symbols::of_file(path, id.and_then(apart).as_deref(), &bytes).unwrap_or_default();
+        let found = match id {
+            Some(id) => path.functions(file, id, &bytes),
+            // What is no file might never end.
+            None if Path::new(file).is_file() && same(file) => {
+                functions::of_file(Path::new(file), None, &bytes).unwrap_or_default()
+            }
+            None => continue,
+        };
         named.extend(wanted.iter().zip(found).map(|((_, at), function)| (*at, function)));
     }
     for (at, function) in named {
         all[at].function = function;
     }
-}
-
-/// Distributions keep symbols apart, by build id (GDB's "separate debug files").
-fn apart(build_id: &str) -> Option<PathBuf> {
-    let (first, rest) = build_id.split_at_checked(2)?;
-    let path = PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"));
-    (build_id.bytes().all(|b| b.is_ascii_hexdigit()) && path.is_file()).then_some(path)
 }
 
 #[cfg(test)]
@@ -123,7 +119,9 @@ mod tests {
         let address = files_are_named_by_build_id as *const () as u64;
         let mapping = crate::mappings::at(&mappings, address).unwrap();
         let (path, byte) = (Path::new(&mapping.name), Some(address - mapping.from + mapping.offset));
-        let Some(id) = build_id(path) else { return eprintln!("skipped: this program was linked without a build id") };
+        let Some(id) = symbols::build_id::of_file(path) else {
+            return eprintln!("skipped: this program was linked without a build id");
+        };
         let (zero, none) = (Path::new("/dev/zero"), Path::new("/nowhere"));
         let mut all = [
             place(1, 1, Some(path), Some(&id), byte),

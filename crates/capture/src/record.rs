@@ -170,6 +170,9 @@ impl Recorder {
         if self.tracer.tells_throttles() {
             self.book.write(&[&[frame::THROTTLES], &samples::now().to_ne_bytes()]);
         }
+        if self.tracer.tells_parking() {
+            self.book.write(&[&samples::parking_frame()]);
+        }
         self.snapshot(frame::OPENING)?;
         for frame in self.cgroups.all(samples::now()) {
             self.book.write(&[&frame]);

@@ -1,4 +1,4 @@
-//! What is read once a second: clocks and steal time.
+//! What is read once a second: clocks and steal time; and, at the start, which CPUs are offline.
 
 use crate::perf_clock::PerfClock;
 use crate::spool::frame;
@@ -65,6 +65,24 @@ impl Clocks {
         tell(Clock::Monotonic, &mut || Some(now()));
         payload
     }
+}
+
+/// Which CPUs of the machine are offline, as a frame.
+pub fn parking_frame() -> Vec<u8> {
+    let list = |which: &str| {
+        let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/{which}")).unwrap_or_default();
+        topology::cpulist::parse(text.trim()).unwrap_or_default()
+    };
+    let mut payload = vec![frame::PARKING];
+    payload.extend_from_slice(&now().to_ne_bytes());
+    let online = list("online");
+    // This runs on one: that none is online means that nobody can say.
+    let known = if online.is_empty() { Vec::new() } else { list("present") };
+    for cpu in known {
+        payload.extend_from_slice(&cpu.0.to_ne_bytes());
+        payload.push(u8::from(!online.contains(&cpu)));
+    }
+    payload
 }
 
 /// Steal time of each CPU since boot, ns, by `/proc/stat`.

@@ -18,7 +18,7 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
 const NEEDED: [&str; 4] = ["sched_switch", "sched_waking", "sched_wakeup", "sched_wakeup_new"];
 
 /// Programs at tracepoints that a kernel may lack: program (named as its tracepoint), what is then not recorded.
-const TRACEPOINTS: [(&str, &str); 10] = [
+const TRACEPOINTS: [(&str, &str); 12] = [
     ("sched_migrate_task", "migrations of waiting threads"),
     ("sched_process_fork", "forks"),
     ("sched_process_exec", "execs"),
@@ -28,6 +28,8 @@ const TRACEPOINTS: [(&str, &str); 10] = [
     ("cgroup_attach_task", "moves between cgroups"),
     ("cpu_idle", "idle states"),
     ("cpu_frequency", "frequency changes"),
+    ("cpuhp_enter", "which CPUs go offline"),
+    ("cpuhp_exit", "which CPUs fail to go offline"),
     ("sched_wakeup_new", "new threads"),
 ];
 
@@ -79,6 +81,7 @@ pub struct Tracer {
     /// Changes of priority and affinity must be looked for: no program tells them.
     pub look_for_changes: bool,
     tells_throttles: bool,
+    tells_parking: bool,
     threads: Link,
     /// The maps of callchains, the kernel's and the programs', and how many bytes one has there; `None`: none are kept.
     stacks: Option<[(RawFd, u32); 2]>,
@@ -146,6 +149,7 @@ impl Tracer {
         let (mut links, mut programs, mut threads) = (Vec::new(), Vec::new(), None);
         let (mut hand_over, mut who) = (-1, -1);
         let mut look_for_changes = !has.functions;
+        let mut tells_parking = false;
         for program in object.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
             let fd = program.as_fd().as_raw_fd();
@@ -158,6 +162,7 @@ impl Tracer {
                 _ => match program.attach() {
                     Ok(link) if name == "all_threads" => threads = Some(link),
                     Ok(link) => {
+                        tells_parking |= name == "cpuhp_enter";
                         links.push(link);
                         programs.push(fd);
                     }
@@ -197,6 +202,7 @@ impl Tracer {
             lacks,
             look_for_changes,
             tells_throttles: false,
+            tells_parking,
             threads,
             stacks: stacks.map(|(kernel, user)| [kernel, user].map(|(fd, bytes, _)| (fd, bytes))),
             _links: links,
@@ -209,6 +215,11 @@ impl Tracer {
     /// Whether switches tell which threads a CPU quota holds.
     pub fn tells_throttles(&self) -> bool {
         self.tells_throttles
+    }
+
+    /// Whether CPUs that go offline and come online are told.
+    pub fn tells_parking(&self) -> bool {
+        self.tells_parking
     }
 
     /// Hands every record that is there to `take`; `true`: nothing that was there is left.

@@ -32,6 +32,8 @@ pub const ENTERED: u8 = 13;
 pub const RETURNED: u8 = 14;
 pub const HELD: u8 = 20;
 pub const LET_GO: u8 = 21;
+pub const PARKED: u8 = 22;
+pub const UNPARKED: u8 = 23;
 
 /// Reads numbers one after another; zero behind the end, and `whole` then says so.
 pub struct Bytes<'a> {
@@ -302,6 +304,8 @@ pub struct Row {
     pub exec: Ns,
     pub cgroup: u64,
     pub comm: String,
+    /// See [`attr`].
+    pub attr: u32,
     pub mask: Vec<u64>,
 }
 
@@ -334,9 +338,20 @@ pub fn row(bytes: &[u8]) -> Option<Row> {
         exec: b.ns(),
         cgroup: b.u64(),
         comm: b.text(16),
+        attr: bytes.get(ROW_COMM + 20..).map_or(0, |rest| Bytes::new(rest).u32()),
         mask: mask(&mut b),
     };
     (b.whole && head.kind == KIND_ROW).then_some(row)
+}
+
+/// What a thread is set to beside policy and nice value, where that was read: its own priority, and what it asks of the capacity at
+/// least and at most (−1: not told), as `struct rare_priority` of bpf/wire.h has them.
+pub fn attr(word: u32) -> Option<(i16, i16, i16)> {
+    let bits = |from: u32| (word >> from & 2047) as i16;
+    let prio = word as u8;
+    let clamps = if word >> 30 & 1 == 1 { (bits(8), bits(19)) } else { (-1, -1) };
+    let prio = if prio == u8::MAX { -1 } else { prio.into() };
+    (word >> 31 == 1).then_some((prio, clamps.0, clamps.1))
 }
 
 /// The words of a CPU mask, behind their count.

@@ -68,7 +68,7 @@ impl Global {
     /// The machine file cannot be read.
     pub fn pass_options(&self) -> Result<PassOptions, Failure> {
         let infer = if self.inferred { Infer::Within } else { Infer::No };
-        Ok(PassOptions { strict_loss: self.strict_loss, machine: self.machine()?, infer })
+        Ok(PassOptions { strict_loss: self.strict_loss, machine: self.machine()?, infer, within: None, symbols: None })
     }
 
     /// What the user says of the machine.

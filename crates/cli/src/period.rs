@@ -20,6 +20,20 @@ pub struct Period {
 }
 
 impl Period {
+    /// How it was asked for, as a shell takes it.
+    pub fn words(&self) -> Option<String> {
+        let seconds = |at: model::Ns| format!("{}s", at.0 as f64 / 1e9);
+        match (&self.mark, self.frame, self.range) {
+            (Some(mark), ..) => Some(format!("--mark '{}'", mark.replace('\'', "'\\''"))),
+            (None, Some(frame), _) => Some(format!("--frame {frame}")),
+            (None, None, Some(Span { start, end })) => {
+                let end = if end == model::Ns::MAX { String::new() } else { seconds(end) };
+                Some(format!("--range {}..{end}", seconds(start)))
+            }
+            (None, None, None) => None,
+        }
+    }
+
     /// When it was; all of the recording, where nothing was said.
     ///
     /// # Errors

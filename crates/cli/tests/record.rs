@@ -205,6 +205,14 @@ fn an_idle_cpu_is_not_free_for_threads_that_are_pinned_elsewhere() {
     assert!(sum("free_not_allowed_ns") >= idle - unknown, "{idle} ns idle: {waits:?}");
     let span = check(&dir)["span_ns"].as_i64().unwrap();
     assert!(unknown < span, "in {span} ns nothing was told of {waits:?}");
+    // Nobody takes CPUs away or gives them back meanwhile: each is what it was when the recording began, told from there on.
+    let whole = |r: &Value| [&r["parked_ns"], &r["unparked_ns"]].iter().any(|ns| ns.as_i64() == Some(span));
+    let (parking, said) = (table("parking"), good(["report", &dir]));
+    assert_eq!(
+        parking.iter().all(whole),
+        !said.contains("Which CPUs go offline and come online is not told"),
+        "{parking:?}"
+    );
 }
 
 #[test]

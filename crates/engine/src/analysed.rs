@@ -59,7 +59,7 @@ impl Session {
     /// another table.
     pub(crate) fn is_stored(&self, def: &TableDef) -> bool {
         match self.kind() {
-            Kind::Folder(folder, None) if self.options().machine.is_none() => folder.has(def),
+            Kind::Folder(folder, None) if self.options().machine.is_none() && self.part.is_none() => folder.has(def),
             _ => false,
         }
     }
@@ -68,14 +68,9 @@ impl Session {
     pub(crate) fn analysed(&self, def: &TableDef, span: Option<Span>) -> Result<Arc<Table>, EngineError> {
         // Those as long as the recording are never held.
         let held = analysis::ANALYSES.iter().map(|a| a.table).filter(|def| Self::is_of_part(def));
-        let every = || held.clone().map(|def| def.name).collect::<Vec<_>>();
-        if !is_analysis(def) {
-            return Err(EngineError::Other(format!(
-                "{} holds sums of the whole recording; of a part there are thread_state, cpu_state, critical_path, critical_by_thread, {}",
-                def.name,
-                every().join(", ")
-            )));
-        }
+        let every = || held.map(|def| def.name).collect::<Vec<_>>();
+        // Its own part is all that it has.
+        let span = span.filter(|s| self.part() != Some(*s));
         if let (None, Some(made)) = (span, self.made.table(def.name)) {
             return Ok(made);
         }
@@ -99,7 +94,8 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub fn prepare(&self, names: &[&str]) -> Result<(), EngineError> {
-        let lacking = |name: &&&str| self.definition(name).is_ok_and(|def| is_analysis(def) && !self.is_at_hand(def));
+        let lacking =
+            |name: &&&str| self.definition(name).is_ok_and(|def| Self::is_of_part(def) && !self.is_at_hand(def));
         let lacking: Vec<&str> = names.iter().filter(lacking).copied().collect();
         if lacking.is_empty() { Ok(()) } else { self.make(&lacking) }
     }
@@ -115,7 +111,7 @@ impl Session {
 
     /// Keeps tables in the folder for the next time, where it can be written and they are as the folder tells of the machine.
     fn keep(&self, made: &[Table]) {
-        if let (Kind::Folder(folder, None), None) = (self.kind(), &self.options().machine) {
+        if let (Kind::Folder(folder, None), None, None) = (self.kind(), &self.options().machine, &self.part) {
             // A folder that cannot be written is as good, only slower.
             made.iter().for_each(|table| drop(folder.write_table(table)));
         }
@@ -145,12 +141,12 @@ impl Session {
     ) -> Result<Vec<Table>, EngineError> {
         let (read, followed, end, ready_known) = match self.kind() {
             Kind::Folder(folder, filled) => {
-                let cpus = self.table(tables::CPUS.name)?;
+                let cpus = self.table_of_whole(&tables::CPUS)?;
                 let knife = filled.as_ref().map(|f| f.knife.clone()).unwrap_or_default();
                 let end = Ns(folder.manifest().end_ns);
                 (of_folder(folder, knife)?, followed_of(&cpus), end, self.summary().ready_known)
             }
-            Kind::Source(source, _) => {
+            Kind::Source(source, _, _) => {
                 let mut names = Vec::new();
                 let begin = |_: &_| Collector::default();
                 let (accounted, collector) = account_with(source.as_ref(), self.options(), begin, |_, batch| {
@@ -162,12 +158,12 @@ impl Session {
             }
         };
         let whole = Span::new(Ns::ZERO, end);
-        let span = span.map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
+        let span = span.or(self.part()).map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
         let context = analysis::Context { machine: self.machine(), span, followed: &followed, ready_known };
         let Read { mut stretches, names: told } = read;
         let mut analyses = Running::start(names, &context, told);
         if names.contains(&tables::SWITCH_CAUSES.name) {
-            analyses.callchains(&self.stacks()?);
+            analyses.callchains(self.stacks()?.as_ref());
         }
         stretches
             .steps(|steps| {

@@ -18,7 +18,7 @@ impl Session {
         span: Option<Span>,
         out: &mut Batches<'_>,
     ) -> Result<(), EngineError> {
-        if self.summary().frames == 0 {
+        if self.whole.frames == 0 {
             return Ok(());
         }
         let within = |of: Span| span.is_none_or(|s| of.start < s.end && of.end > s.start);
@@ -45,7 +45,7 @@ impl Session {
     /// The trace cannot be read, or the number is that of no frame, or of frames of several logs: which there are is told.
     pub fn frame_span(&self, row: i64) -> Result<Span, EngineError> {
         let (mut found, mut last) = (Vec::new(), -1);
-        if self.summary().frames > 0 {
+        if self.whole.frames > 0 {
             self.frames(&mut |frame| {
                 last = last.max(frame.present.frame);
                 if frame.present.frame == row && found.len() < 2 {

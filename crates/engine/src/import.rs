@@ -3,8 +3,8 @@
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
 use account::{Collector, InferredIndex, Sink, Stretches, Totals};
 use model::{
-    Allowed, Batch, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Span, Table, TableDef,
-    ThreadStretch, Throttle, tables,
+    Allowed, Batch, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Setting, Span, Stacks, Table,
+    TableDef, ThreadStretch, Throttle, tables,
 };
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
@@ -43,11 +43,15 @@ pub fn import(
     // The checksum reads all of the file; beside the import, which does too, that costs a core little.
     std::thread::scope(|scope| {
         let identity = scope.spawn(|| source.identity());
-        let (accounted, writing) = read(source, target, options, progress)?;
+        let (mut accounted, mut writing) = read(source, target, options, progress)?;
         progress(Progress { events: accounted.totals.events, stretches: true });
         let mut writer = writing.writer.ok_or_else(|| EngineError::Other("the folder was not begun".into()))??;
+        let told = writing.stacks.names.len();
+        accounted.facts.lacks.extend(name_frames(&mut writing.stacks, options));
+        writer.names(&writing.stacks.names[told..])?;
+        writer.stacks(&writing.stacks.chains)?;
         let mut stretches = stretches(writing.collector, &accounted, options);
-        let tables = stage_two(&mut stretches, &accounted, writing.names, &mut writer)?;
+        let tables = stage_two(&mut stretches, &accounted, writing.stacks.names, &mut writer)?;
         for table in &tables {
             writer.table(table)?;
         }
@@ -60,12 +64,20 @@ pub fn import(
     })
 }
 
+/// Names the frames of callchains that their source told no function of, from what this machine keeps. Gives what is to be
+/// said of those that stay without.
+pub(crate) fn name_frames(stacks: &mut Stacks, options: &PassOptions) -> Vec<String> {
+    let path = options.symbols.clone().unwrap_or_else(symbols::SymbolPath::of_this_machine);
+    symbols::name(stacks, &path).sentences()
+}
+
 /// The sink of an import: stretches wait for stage two, events go to the folder as they come.
 struct Writing {
     collector: Collector,
     writer: Option<Result<FolderWriter, store::Error>>,
     events: u64,
-    names: Vec<Box<str>>,
+    /// Written at the end, when all can be named together.
+    stacks: Stacks,
 }
 
 impl Sink for Writing {
@@ -109,6 +121,10 @@ impl Sink for Writing {
     fn blocked_at(&mut self, blocked: BlockedAt) {
         self.collector.blocked_at(blocked);
     }
+    #[inline]
+    fn setting(&mut self, setting: Setting) {
+        self.collector.setting(setting);
+    }
 }
 
 fn read(
@@ -124,16 +140,13 @@ fn read(
             Target::New(path) => FolderWriter::create(path, Making { machine: &machine, sources: source.parts() }),
             Target::InPlace(path) => FolderWriter::create_in_place(path, Making { machine: &machine, sources: 0 }),
         };
-        Writing { collector: Collector::default(), writer: Some(writer), events: 0, names: Vec::new() }
+        Writing { collector: Collector::default(), writer: Some(writer), events: 0, stacks: Stacks::default() }
     };
     let each = |writing: &mut Writing, batch: &Batch| {
         writing.events += batch.events.len() as u64;
-        writing.names.extend(batch.names.iter().cloned());
+        writing.stacks.add(batch);
         if let Some(Ok(writer)) = &mut writing.writer {
-            let written = writer
-                .names(&batch.names)
-                .and_then(|()| writer.stacks(&batch.stacks))
-                .and_then(|()| writer.events(&batch.events));
+            let written = writer.names(&batch.names).and_then(|()| writer.events(&batch.events));
             if let Err(error) = written {
                 writing.writer = Some(Err(error));
             }

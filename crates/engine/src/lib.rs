@@ -11,6 +11,7 @@ mod import;
 mod machine;
 mod marked;
 mod names;
+mod part;
 mod pass;
 mod paths;
 mod process;
@@ -36,5 +37,7 @@ pub use slow_frames::Slow;
 pub use source::{FileSource, FolderSource, Identity, JoinedSource, Part, Source, formats, open_source};
 pub use store::{Format, SourceFile, TableWriter, trace_id_of_recording};
 pub use summary::{LawRow, Summary, TroubleRow};
+/// Where names of functions are looked for.
+pub use symbols::SymbolPath;
 /// The machine: read from the one that runs, from what the user names, and drawn.
 pub use topology::{BadMachine, Machine, draw, live};

@@ -19,7 +19,7 @@ impl Names {
     fn of(session: &Session) -> Result<Self, EngineError> {
         let [thread, name] = ["thread", "name"].map(|col| tables::THREADS.col(col).unwrap_or(usize::MAX));
         let (mut lives, mut texts, mut known) = (Vec::new(), Vec::new(), HashMap::<Arc<str>, u32>::new());
-        session.rows(tables::THREADS.name, &mut |rows| {
+        session.rows_of(tables::THREADS.name, None, &mut |rows| {
             for row in rows {
                 let (Some(Value::Int(key)), Some(Value::Text(name))) = (row.get(thread), row.get(name)) else {
                     continue;

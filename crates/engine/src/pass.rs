@@ -3,7 +3,8 @@
 use crate::{EngineError, Source};
 use account::{Accountant, Laws, LossIndex, Rules, Sink, Totals};
 use ingest::{Facts, Ingested, Limits, Ordered};
-use model::{Batch, WakeKind, What};
+use model::{Batch, Span, WakeKind, What};
+use symbols::SymbolPath;
 use topology::Machine;
 
 /// How to account.
@@ -15,6 +16,10 @@ pub struct PassOptions {
     pub machine: Option<Machine>,
     /// What to do about time that no chain tells.
     pub infer: Infer,
+    /// Only of this part of the recording sums are made ([`account::Rules::within`]).
+    pub within: Option<Span>,
+    /// Where the names of functions are looked for that the source does not tell; else where this machine keeps them.
+    pub symbols: Option<SymbolPath>,
 }
 
 /// What to do about time that is unknown, but of which other events tell who ran.
@@ -131,7 +136,7 @@ fn first_wakes(source: &dyn Source) -> Result<Wakes, ingest::Fatal> {
     Ok(seen)
 }
 
-fn rules(facts: &Facts, losses: Option<LossIndex>, options: &PassOptions) -> Rules {
+pub(crate) fn rules(facts: &Facts, losses: Option<LossIndex>, options: &PassOptions) -> Rules {
     let has_waking = facts.has_waking.unwrap_or(true);
     Rules {
         has_waking,
@@ -141,6 +146,7 @@ fn rules(facts: &Facts, losses: Option<LossIndex>, options: &PassOptions) -> Rul
         strict: options.strict_loss,
         infer: options.infer != Infer::No,
         whole: facts.whole_machine,
+        within: options.within,
     }
 }
 

@@ -155,7 +155,7 @@ impl Session {
         let hull = Span::new(starts, frames.iter().map(|f| f.span.end).max().unwrap_or_default());
         let Along { lanes, mut stretches, followed } = match self.kind() {
             Kind::Folder(folder, filled) => self.lanes_of_folder(folder, filled.as_deref(), (frames, last, hull))?,
-            Kind::Source(source, _) => self.lanes_of_source(source.as_ref(), frames, last)?,
+            Kind::Source(source, _, _) => self.lanes_of_source(source.as_ref(), frames, last)?,
         };
         let mut told = vec![(ThreadKey::UNKNOWN, Causes::default()); frames.len()];
         let (long, held): (Vec<Lane>, Vec<Lane>) = lanes.into_iter().partition(|lane| lane.is_long);
@@ -198,7 +198,7 @@ impl Session {
         }
         let def = &tables::THREADS;
         let cols = ["thread", "tid", "pid"].map(|col| def.col(col).unwrap_or(usize::MAX));
-        self.rows(def.name, &mut |rows| {
+        self.rows_of(def.name, None, &mut |rows| {
             for row in rows {
                 let [thread, tid, pid] = cols.map(|at| match row.get(at) {
                     Some(Value::Int(v)) => Some(*v),
@@ -268,7 +268,7 @@ impl Session {
             }
         }
         keep_cpus(&mut kept, folder, hull)?;
-        let followed = followed_of(&self.table(tables::CPUS.name)?);
+        let followed = followed_of(&self.table_of_whole(&tables::CPUS)?);
         Ok(Along { lanes, stretches: kept.finish().knife(knife), followed })
     }
 }

@@ -75,7 +75,7 @@ impl Session {
     fn each_thread(&self, each: &mut dyn FnMut(&Thread<'_>)) -> Result<(), EngineError> {
         let def = &tables::THREADS;
         let cols = ["thread", "tid", "pid", "name"].map(|col| def.col(col).unwrap_or(usize::MAX));
-        self.rows(def.name, &mut |rows| {
+        self.rows_of(def.name, None, &mut |rows| {
             for row in rows {
                 let cells = cols.map(|at| row.get(at));
                 let [thread, tid, pid, _] = cells.map(|c| if let Some(Value::Int(v)) = c { Some(*v) } else { None });

@@ -3,8 +3,9 @@
 use crate::analysed::{Made, is_analysis};
 use crate::filled::Filled;
 use crate::frames::is_of_frames;
-use crate::import::{OF_TOTALS, of_totals, stretches};
+use crate::import::{OF_TOTALS, name_frames, of_totals, stretches};
 use crate::names::Names;
+use crate::part::Part;
 use crate::retype;
 use crate::rows::Batches;
 use crate::{Accounted, EngineError, Infer, PassOptions, Slow, Source, Summary, account, account_with, open_source};
@@ -14,8 +15,9 @@ use model::{
     CpuStretch, Event, Ns, Rows as _, Span, Stacks, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
     tables,
 };
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use topology::Machine;
 
 /// A trace folder, or a file of another tool that stands in its place.
@@ -25,7 +27,10 @@ pub struct Session {
     kind: Kind,
     facts: Facts,
     machine: Machine,
-    summary: Summary,
+    /// Of all of the recording.
+    pub(crate) whole: Summary,
+    /// What is told, where that is not all of it.
+    pub(crate) part: Option<Box<Part>>,
     pub(crate) made: Made,
     pub(crate) names: OnceLock<Names>,
     /// Whose end the critical path leads to, where it was said.
@@ -36,8 +41,8 @@ pub struct Session {
 pub(crate) enum Kind {
     /// With what was inferred, where that was asked for.
     Folder(Box<store::Folder>, Option<Box<Filled>>),
-    /// Accounted for once; the tables that need stretches read the source again.
-    Source(Box<dyn Source>, Box<Accounted>),
+    /// Accounted for once, with its callchains; the tables that need stretches read the source again.
+    Source(Box<dyn Source>, Box<Accounted>, Arc<Stacks>),
 }
 
 /// Where a large table's rows go, some thousands at a time; `Err` ends the reading.
@@ -64,13 +69,19 @@ impl Session {
     /// # Errors
     /// In a sentence with where and what to do.
     pub fn of_source(source: Box<dyn Source>, options: PassOptions) -> Result<Self, EngineError> {
-        let accounted = account(source.as_ref(), &options)?;
+        let stacks = RefCell::new(Stacks::default());
+        let begin = |_: &Facts| drop(stacks.take());
+        let (mut accounted, ()) =
+            account_with(source.as_ref(), &options, begin, |(), batch| stacks.borrow_mut().add(batch))?;
+        let mut stacks = stacks.into_inner();
+        accounted.facts.lacks.extend(name_frames(&mut stacks, &options));
         Ok(Self {
             path: source.path().to_owned(),
             facts: accounted.facts.clone(),
             machine: accounted.machine.clone(),
-            summary: Summary::of(&accounted),
-            kind: Kind::Source(source, Box::new(accounted)),
+            whole: Summary::of(&accounted),
+            part: None,
+            kind: Kind::Source(source, Box::new(accounted), Arc::new(stacks)),
             options,
             made: Made::default(),
             names: OnceLock::new(),
@@ -108,7 +119,8 @@ impl Session {
             path: path.to_owned(),
             facts: manifest.whole_facts(),
             machine,
-            summary,
+            whole: summary,
+            part: None,
             kind: Kind::Folder(Box::new(folder), filled),
             options,
             made: Made::default(),
@@ -144,10 +156,10 @@ impl Session {
         &self.options
     }
 
-    /// Counts, sums and laws.
+    /// Counts, sums and laws of what is told: the recording, or the part ([`Self::of_part`]).
     #[must_use]
     pub fn summary(&self) -> &Summary {
-        &self.summary
+        self.part.as_ref().map_or(&self.whole, |part| &part.summary)
     }
 
     /// Takes command lines, paths and host names out of what it says of itself; names of threads, processes and marks stay.
@@ -181,6 +193,7 @@ impl Session {
             tables::FRAMES,
             tables::MARK_STRETCHES,
             tables::PARALLEL_REGIONS,
+            tables::THREAD_SCHEDULING,
         ];
         large.iter().any(|d| d.name == def.name)
     }
@@ -214,6 +227,16 @@ impl Session {
         Ok(table)
     }
 
+    /// A small table of all of the recording, also where only a part is told.
+    pub(crate) fn table_of_whole(&self, def: &'static TableDef) -> Result<Table, EngineError> {
+        let mut table = Table::new(def);
+        self.rows_of(def.name, None, &mut |rows| {
+            table.rows.extend_from_slice(rows);
+            Ok(())
+        })?;
+        Ok(table)
+    }
+
     /// The trace's id; of a file that was not imported, all of it is read for that.
     ///
     /// # Errors
@@ -221,7 +244,7 @@ impl Session {
     pub fn trace(&self) -> Result<i64, EngineError> {
         match &self.kind {
             Kind::Folder(folder, _) => Ok(folder.manifest().trace),
-            Kind::Source(source, _) => Ok(source.identity()?.trace),
+            Kind::Source(source, _, _) => Ok(source.identity()?.trace),
         }
     }
 
@@ -236,7 +259,7 @@ impl Session {
     pub fn origin(&self) -> Ns {
         match &self.kind {
             Kind::Folder(folder, _) => Ns(folder.manifest().origin_ns),
-            Kind::Source(_, accounted) => accounted.ingested.origin.unwrap_or_default(),
+            Kind::Source(_, accounted, _) => accounted.ingested.origin.unwrap_or_default(),
         }
     }
 
@@ -253,7 +276,7 @@ impl Session {
         };
         match &self.kind {
             Kind::Folder(folder, _) => folder.events(&mut hand_on)?,
-            Kind::Source(source, accounted) => {
+            Kind::Source(source, accounted, _) => {
                 let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
                 let mut names = Vec::new();
                 ingest::run(source.open().map_err(failed)?, accounted.sorted_all, Limits::default(), |batch| {
@@ -269,35 +292,32 @@ impl Session {
     ///
     /// # Errors
     /// The trace cannot be read.
-    pub fn stacks(&self) -> Result<Stacks, EngineError> {
+    pub fn stacks(&self) -> Result<Arc<Stacks>, EngineError> {
         match &self.kind {
-            Kind::Folder(folder, _) => Ok(folder.stacks()?),
-            Kind::Source(source, accounted) => {
-                let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
-                let mut stacks = Stacks::default();
-                ingest::run(source.open().map_err(failed)?, accounted.sorted_all, Limits::default(), |batch| {
-                    stacks.chains.extend(batch.stacks.iter().cloned());
-                    stacks.names.extend(batch.names.iter().cloned());
-                });
-                Ok(stacks)
-            }
+            Kind::Folder(folder, _) => Ok(Arc::new(folder.stacks()?)),
+            Kind::Source(_, _, stacks) => Ok(Arc::clone(stacks)),
         }
     }
 
-    /// The rows of any table, some thousands at a time.
+    /// The rows of any table, some thousands at a time: of the recording, or of the part of it that is told.
     ///
     /// # Errors
     /// There is none of this name, the trace cannot be read, or `each` refused.
     pub fn rows(&self, name: &str, each: EachRows<'_>) -> Result<(), EngineError> {
-        self.rows_within(name, None, each)
+        self.rows_of(name, self.part(), each)
     }
 
-    /// [`Self::rows`] of a part of the recording: of a large table those that overlap it, of an analysis what it makes of that
-    /// part.
+    /// [`Self::rows`] of a part of the recording: of a large table and of losses those that overlap it, of sums and analyses what
+    /// they are of that part.
     ///
     /// # Errors
-    /// As [`Self::rows`]; the table holds sums that are kept only for the whole recording.
+    /// As [`Self::rows`].
     pub fn rows_within(&self, name: &str, span: Option<Span>, each: EachRows<'_>) -> Result<(), EngineError> {
+        self.rows_of(name, span.or(self.part()), each)
+    }
+
+    /// Of a part, or (`None`) of all of the recording, whichever is told.
+    pub(crate) fn rows_of(&self, name: &str, span: Option<Span>, each: EachRows<'_>) -> Result<(), EngineError> {
         let def = self.definition(name)?;
         let mut out = Batches::new(each);
         match (&self.kind, Self::is_large(def)) {
@@ -305,6 +325,11 @@ impl Session {
             _ if Self::is_of_slow_frames(def) => self.slow_rows(span, &mut out)?,
             _ if is_of_frames(def) => self.frame_rows(def, span, &mut out)?,
             (_, true) if is_analysis(def) => self.drained(def, span, &mut out)?,
+            (_, false) if is_of_spans(def) && span.is_some() => self.overlapping(def, span, &mut out)?,
+            (_, false) if let Some(span) = span.filter(|_| is_of_totals(def)) => match &self.part {
+                Some(part) if part.span == span => of_totals(def, &part.totals, &self.machine, &mut out)?,
+                _ => of_totals(def, &self.sums_within(span)?, &self.machine, &mut out)?,
+            },
             (_, false) if span.is_some() => out.all(&self.analysed(def, span)?.rows),
             (Kind::Folder(folder, Some(filled)), true) if def.name == tables::THREAD_STATE.name => {
                 filled.threads(folder, span, |threads| self.thread_rows(threads, span, &mut out))?;
@@ -328,19 +353,35 @@ impl Session {
                 out.all(&self.analysed(def, None)?.rows);
             }
             (Kind::Folder(folder, _), false) => self.of_folder(folder, def, &mut out)?,
-            (Kind::Source(source, _), true) => self.of_states(source.as_ref(), def, span, &mut out)?,
-            (Kind::Source(source, _), false)
+            (Kind::Source(source, _, _), true) => self.of_states(source.as_ref(), def, span, &mut out)?,
+            (Kind::Source(source, _, _), false)
                 if def.name == tables::INFERRED_STATE.name && self.options.infer == Infer::No =>
             {
                 let apart = PassOptions { infer: Infer::Apart, ..self.options.clone() };
                 account::inferred_state(&account(source.as_ref(), &apart)?.totals.inferred, &mut out);
             }
-            (Kind::Source(_, accounted), false) if is_of_totals(def) => {
+            (Kind::Source(_, accounted, _), false) if is_of_totals(def) => {
                 of_totals(def, &accounted.totals, &accounted.machine, &mut out)?;
             }
             (Kind::Source(..), false) => out.all(&self.analysed(def, None)?.rows),
         }
         out.finish()
+    }
+
+    /// Those of a small table whose rows have a begin and an end.
+    fn overlapping(&self, def: &TableDef, span: Option<Span>, out: &mut Batches<'_>) -> Result<(), EngineError> {
+        let [from, to] = ["start_ns", "end_ns"].map(|col| def.col(col));
+        self.rows_of(def.name, None, &mut |rows| {
+            for row in rows {
+                let [from, to] = [from, to].map(|at| at.and_then(|at| row.get(at)));
+                if let (Some(Value::Int(from)), Some(Value::Int(to))) = (from, to)
+                    && overlaps(Span { start: Ns(*from), end: Ns(*to) }, span)
+                {
+                    out.row(row);
+                }
+            }
+            Ok(())
+        })
     }
 
     /// The rows of a folder, with the types of core that the user told.
@@ -400,6 +441,11 @@ impl Session {
 
 fn is_of_totals(def: &TableDef) -> bool {
     OF_TOTALS.iter().any(|of| of.name == def.name)
+}
+
+/// What holds when something was, not sums.
+fn is_of_spans(def: &TableDef) -> bool {
+    [tables::LOSS.name, tables::INFERRED_STATE.name].contains(&def.name)
 }
 
 fn overlaps(of: Span, span: Option<Span>) -> bool {

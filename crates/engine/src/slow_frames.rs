@@ -42,14 +42,20 @@ impl Session {
         self
     }
 
-    /// Whether a table can have rows here: of a frame log alone those of threads are empty, and without frames those of frames.
+    /// Whether a table can have rows here: of a frame log alone those of threads are empty, without frames those of
+    /// frames, and where it is known that nothing is marked, those of what is.
     #[must_use]
     pub fn may_have_rows(&self, def: &TableDef) -> bool {
-        let summary = self.summary();
+        let summary = self.whole();
         match def {
             _ if is_of_frames(def) => summary.frames > 0,
             _ if summary.is_of_frames() => false,
             _ if Self::is_of_slow_frames(def) => self.slow.marked.is_some() || summary.frames > 0,
+            // They are made of marks.
+            _ if [tables::MARK_STRETCHES.name, tables::PARALLEL_REGIONS.name].contains(&def.name) => {
+                !self.is_at_hand(&tables::MARKS)
+                    || self.table(tables::MARKS.name).map_or(true, |marks| !marks.rows.is_empty())
+            }
             _ => true,
         }
     }

@@ -3,7 +3,8 @@
 use crate::EngineError;
 use account::{Collector, Knife, Sink as _, Stretches};
 use model::{
-    Allowed, BlockedAt, CpuId, Event, Marked, Move, Ns, PowerChange, Table, ThreadKey, ThreadState, Throttle, Tid, What,
+    Allowed, BlockedAt, CpuId, Event, Marked, Move, Ns, PowerChange, Setting, Table, ThreadKey, ThreadState, Throttle,
+    Tid, What,
 };
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -62,6 +63,7 @@ fn is_beside(event: &Event) -> bool {
     matches!(event.what, What::Migrate { .. } | What::Mark(_) | What::Affinity { .. } | What::Throttle { .. })
         || blocked_at(event).is_some()
         || PowerChange::of(event).is_some()
+        || Setting::of(event).is_some()
 }
 
 fn blocked_at(event: &Event) -> Option<BlockedAt> {
@@ -94,6 +96,9 @@ impl Beside {
     }
 
     fn take(&self, event: &Event, collector: &mut Collector) {
+        if let Some(setting) = Setting::of(event) {
+            collector.setting(setting);
+        }
         let at = event.at;
         match event.what {
             What::Migrate { tid, to, .. } => {

@@ -87,29 +87,36 @@ impl Summary {
             count: t.count,
             first_offset: t.first_offset,
         };
-        let sum = |state| totals.cpu_time(state).0;
-        Self {
-            span_ns: totals.end.0,
-            events: totals.events,
-            switches: totals.cpus.iter().map(|c| c.switches).sum(),
-            wakes: totals.wakes,
+        let mut summary = Self {
             frames: totals.frames,
-            threads: totals.threads.len(),
-            cpus: totals.cpus.len() as u64,
-            busy_ns: sum(CpuState::Busy),
-            idle_ns: sum(CpuState::Idle),
-            unknown_ns: sum(CpuState::Unknown),
-            lossy_ns: totals.cpus.iter().map(|c| c.lossy).sum::<Ns>().0,
-            inferred_ns: totals.filled.then(|| totals.cpus.iter().map(|c| c.inferred).sum::<Ns>().0),
-            broken: totals.broken(),
-            unwoken: totals.unwoken(),
-            losses: totals.losses.len() as u64,
-            lost_events: totals.losses.iter().map(|l| l.events.max(0)).fold(0, i64::saturating_add),
             ready_known: totals.ready_known,
-            laws: accounted.laws.0.iter().map(LawRow::from).collect(),
             troubles: accounted.ingested.troubles.0.iter().map(trouble).collect(),
             stopped: accounted.ingested.stopped.as_ref().map(ToString::to_string),
-        }
+            ..Self::default()
+        };
+        summary.sums(totals, &accounted.laws);
+        summary
+    }
+
+    /// Takes over what sums and laws tell.
+    pub(crate) fn sums(&mut self, totals: &account::Totals, laws: &account::Laws) {
+        let sum = |state| totals.cpu_time(state).0;
+        self.span_ns = (totals.end - totals.begin).0;
+        self.events = totals.events;
+        self.switches = totals.cpus.iter().map(|c| c.switches).sum();
+        self.wakes = totals.wakes;
+        self.threads = totals.threads.len();
+        self.cpus = totals.cpus.len() as u64;
+        self.busy_ns = sum(CpuState::Busy);
+        self.idle_ns = sum(CpuState::Idle);
+        self.unknown_ns = sum(CpuState::Unknown);
+        self.lossy_ns = totals.cpus.iter().map(|c| c.lossy).sum::<Ns>().0;
+        self.inferred_ns = totals.filled.then(|| totals.cpus.iter().map(|c| c.inferred).sum::<Ns>().0);
+        self.broken = totals.broken();
+        self.unwoken = totals.unwoken();
+        self.losses = totals.losses.len() as u64;
+        self.lost_events = totals.losses.iter().map(|l| l.events.max(0)).fold(0, i64::saturating_add);
+        self.laws = laws.0.iter().map(LawRow::from).collect();
     }
 
     /// Whether this is of frame logs alone, which tell nothing of threads and CPUs.

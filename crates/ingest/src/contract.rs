@@ -95,6 +95,8 @@ pub struct Offer {
     pub idle: Tells,
     /// Frequencies.
     pub frequency: Tells,
+    /// Which CPUs are parked, or taken from the scheduler, from when to when.
+    pub parking: Tells,
     /// Interrupts.
     pub irq: Tells,
     /// What the kernel charged for running.

@@ -1,6 +1,6 @@
 //! Callchains: where in its code a thread was when it was switched out.
 
-use crate::{NameId, Ns, Tid};
+use crate::{Batch, NameId, Ns, Tid};
 use serde::{Deserialize, Serialize};
 
 /// A callchain of this stream; 0 is "none". Ids count from 1 in the order of [`crate::Batch::stacks`].
@@ -24,13 +24,20 @@ pub struct StackFrame {
     pub file: NameId,
     /// The file's GNU build id, in hexadecimal.
     pub build_id: NameId,
-    /// The byte of the file that lay there; `u64::MAX` where it is not known.
+    /// The byte of the file that lay there; of the kernel, bytes from the begin of its code (`_text`), and of a module from
+    /// where it was loaded. `u64::MAX` where it is not known.
     pub offset: u64,
 }
 
 impl StackFrame {
     /// `PERF_CONTEXT_MAX` (include/uapi/linux/perf_event.h).
     pub const CONTEXTS: u64 = -4095_i64 as u64;
+
+    /// `PERF_CONTEXT_USER`: what follows is the program's. Without frame pointers some of it may be no addresses at all.
+    pub const OF_PROGRAM: u64 = -512_i64 as u64;
+
+    /// What the kernel itself is called where files are.
+    pub const KERNEL: &str = "[kernel]";
 
     /// A frame of which only the address is known.
     #[must_use]
@@ -55,6 +62,12 @@ pub struct Stacks {
 }
 
 impl Stacks {
+    /// Those of a stream's next batch.
+    pub fn add(&mut self, batch: &Batch) {
+        self.chains.extend(batch.stacks.iter().cloned());
+        self.names.extend(batch.names.iter().cloned());
+    }
+
     /// A text, where it is known.
     #[must_use]
     pub fn name(&self, id: NameId) -> Option<&str> {

@@ -144,6 +144,24 @@ pub enum What {
         /// For how long it was, over all CPUs.
         time: Ns,
     },
+    /// What a thread is set to beside policy and nice value.
+    SchedAttr {
+        /// The thread.
+        tid: Tid,
+        /// Its own priority, without what a lock's waiters lend it, on the scale of [`What::Priority`]; `i16::MIN` where not told.
+        prio: i16,
+        /// How much of the largest core's capacity it asks for at least, of 1024; −1 where not told.
+        uclamp_min: i16,
+        /// At most.
+        uclamp_max: i16,
+    },
+    /// A thread would best run on this CPU from now on: a hint, no mask.
+    IdealCpu {
+        /// The thread.
+        tid: Tid,
+        /// [`CpuId::UNKNOWN`]: none any more.
+        cpu: CpuId,
+    },
     /// A row of a snapshot of all threads: what the recorder saw, at the event's own time.
     Seen(Seen),
     /// A thread's number in its own (innermost) pid namespace, where that differs from the recorder's.
@@ -171,6 +189,14 @@ pub enum What {
         of: CpuId,
         /// Kilohertz.
         khz: u32,
+    },
+    /// A CPU is parked from now on, or no longer: the scheduler puts no threads there but those bound to it. Windows parks cores;
+    /// Linux takes CPUs away by hotplug, some Android kernels by isolation.
+    Parking {
+        /// The CPU meant.
+        of: CpuId,
+        /// Whether it is.
+        parked: bool,
     },
     /// An interrupt handler began or ended.
     Irq {
@@ -420,12 +446,16 @@ pub enum FrameStretch {
 }
 
 /// Kinds of interrupt handler.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum IrqKind {
     /// A device's or the timer's interrupt.
     Hard,
     /// A softirq vector.
     Soft,
+    /// A timer that ran out; its name is the function that it calls, where told. It has no number.
+    Timer,
+    /// What another CPU sent; its name is why, where told. It has no number.
+    Ipi,
 }
 
 /// The machine's clocks.

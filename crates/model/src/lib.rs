@@ -26,8 +26,8 @@ pub use event::{
 };
 pub use present::{FramePart, FrameTime, Present};
 pub use stretch::{
-    Allowed, Basis, CpuState, CpuStretch, InferredStretch, Marked, Move, Power, PowerChange, Reason, ThreadState,
-    ThreadStretch, Throttle,
+    Allowed, Basis, CpuState, CpuStretch, InferredStretch, Interrupt, Marked, Move, Power, PowerChange, Reason, SetTo,
+    Setting, ThreadState, ThreadStretch, Throttle,
 };
 pub use table::{Col, Kind, Row, Rows, Table, TableDef, Value};
 pub use together::Together;

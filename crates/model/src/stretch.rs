@@ -1,6 +1,6 @@
 //! What threads and CPUs did: finished stretches of time, each in one state.
 
-use crate::{CpuId, Event, Mark, NameId, Ns, Span, ThreadKey, Tid, What};
+use crate::{CpuId, Event, IrqKind, Mark, NameId, Ns, Span, ThreadKey, Tid, What};
 use serde::{Deserialize, Serialize};
 
 /// What a thread does. The definitions are those of ACCOUNTING.md.
@@ -200,6 +200,76 @@ pub struct Throttle {
     pub begins: bool,
 }
 
+/// How a thread, or all threads of a cgroup, are set to be scheduled from now on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Setting {
+    /// When.
+    pub at: Ns,
+    /// Who; of a number whose life is over, its next one. [`Tid::UNKNOWN`]: a whole cgroup.
+    pub tid: Tid,
+    /// What is set.
+    pub to: SetTo,
+}
+
+/// What is set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum SetTo {
+    /// Policy and nice value, as in [`What::Priority`].
+    Policy {
+        /// `SCHED_*` number; −1 where not told.
+        policy: i8,
+        /// −20 to 19; `i8::MIN` where not told.
+        nice: i8,
+    },
+    /// As in [`What::SchedAttr`].
+    Attr {
+        /// `i16::MIN` where not told.
+        prio: i16,
+        /// −1 where not told.
+        uclamp_min: i16,
+        /// −1 where not told.
+        uclamp_max: i16,
+    },
+    /// The cgroup that it is in.
+    Cgroup {
+        /// Its id.
+        id: u64,
+        /// Its path, where told.
+        path: NameId,
+    },
+    /// What a cgroup's share is beside its siblings.
+    Weight {
+        /// The cgroup's id.
+        id: u64,
+        /// Its path, where told.
+        path: NameId,
+        /// 100 by default; 0 where not told.
+        weight: u16,
+    },
+    /// The CPU where it would best run; [`CpuId::UNKNOWN`]: none.
+    IdealCpu(CpuId),
+}
+
+impl Setting {
+    /// What an event tells of settings, if it does. What was told before the recording began holds from its begin.
+    #[must_use]
+    pub fn of(event: &Event) -> Option<Self> {
+        let (tid, to) = match event.what {
+            What::Priority { policy: -1, nice: i8::MIN, .. } => return None,
+            What::Priority { tid, policy, nice, .. } => (tid, SetTo::Policy { policy, nice }),
+            What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
+                (tid, SetTo::Attr { prio, uclamp_min, uclamp_max })
+            }
+            What::Cgroup { tid, id, path } => (tid, SetTo::Cgroup { id, path }),
+            What::CgroupLimits { id, path, weight, .. } => (Tid::UNKNOWN, SetTo::Weight { id, path, weight }),
+            What::IdealCpu { tid, cpu } => (tid, SetTo::IdealCpu(cpu)),
+            _ => return None,
+        };
+        let of_a_thread = tid.0 > 0 || matches!(to, SetTo::Weight { .. });
+        of_a_thread.then_some(Self { at: event.at.max(Ns::ZERO), tid, to })
+    }
+}
+
 /// What a program marked.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Marked {
@@ -209,7 +279,7 @@ pub struct Marked {
     pub mark: Mark,
 }
 
-/// A CPU's idle state or frequency is this from now on.
+/// A CPU's idle state or frequency is this from now on, or whether it is parked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PowerChange {
     /// When.
@@ -220,7 +290,7 @@ pub struct PowerChange {
     pub to: Power,
 }
 
-/// What the power management tells of a CPU.
+/// What the power management tells of a CPU, and what takes it out of its idle state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Power {
     /// It left its idle state.
@@ -229,6 +299,21 @@ pub enum Power {
     Idle(u32),
     /// Its frequency, kHz.
     Frequency(u32),
+    /// It is parked ([`What::Parking`]), or no longer.
+    Parked(bool),
+    /// An interrupt began while it ran no thread, or nobody tells that it did.
+    Interrupt(Interrupt),
+}
+
+/// An interrupt, by its kind, number and name as in [`What::Irq`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Interrupt {
+    /// Which kind.
+    pub kind: IrqKind,
+    /// Interrupt number or softirq vector.
+    pub number: i32,
+    /// What it is called.
+    pub name: NameId,
 }
 
 impl PowerChange {
@@ -238,6 +323,10 @@ impl PowerChange {
         let (cpu, to) = match event.what {
             What::Idle { state } => (event.cpu, u32::try_from(state).map_or(Power::Awake, Power::Idle)),
             What::Frequency { of, khz } => (of, Power::Frequency(khz)),
+            What::Irq { kind, number, begins: true, name } if event.current.0 <= 0 => {
+                (event.cpu, Power::Interrupt(Interrupt { kind, number, name }))
+            }
+            What::Parking { of, parked } => (of, Power::Parked(parked)),
             _ => return None,
         };
         Some(Self { at: event.at.max(Ns::ZERO), cpu, to })

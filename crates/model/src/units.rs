@@ -66,6 +66,12 @@ impl Span {
         self.end <= self.start
     }
 
+    /// Whether an instant lies in it; its end does not.
+    #[must_use]
+    pub fn has(self, at: Ns) -> bool {
+        self.start <= at && at < self.end
+    }
+
     /// The part of it that lies in `other` too, if any.
     #[must_use]
     pub fn overlap(self, other: Self) -> Option<Self> {

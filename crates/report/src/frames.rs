@@ -80,7 +80,7 @@ pub fn write(page: &mut Page, session: &Session, options: &Options) -> Result<()
     let mut sums = session.table(tables::FRAME_SUMS.name)?;
     if let Some(process) = &options.process {
         sums.rows.retain(|row| is_of(process, sums.def, row));
-        if sums.rows.is_empty() && session.summary().is_of_frames() {
+        if sums.rows.is_empty() && session.whole().is_of_frames() {
             let path = session.path().display();
             return Err(EngineError::Other(format!(
                 "{path}: no frame is of a process called {process}; `corewise report {path}` shows all frames"

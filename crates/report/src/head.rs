@@ -4,15 +4,18 @@ use crate::page::Page;
 use crate::words::{TIE, bytes, grouped, percent, plain, plural, time};
 use crate::{Options, frames};
 use engine::{Session, Summary};
-use model::tables;
+use model::{Ns, Span, tables};
 
 /// The first lines.
-pub fn write(page: &mut Page, session: &Session) {
+pub fn write(page: &mut Page, session: &Session, options: &Options) {
     let s = session.summary();
-    if s.is_of_frames() {
+    if session.whole().is_of_frames() {
         frames::head(page, session);
     } else {
         what_was_recorded(page, session);
+    }
+    if let Some(part) = session.part() {
+        page.words(&period(session, part, options));
     }
     if let Some(stopped) = &s.stopped {
         page.warn(&format!("reading stopped early: {}; everything before that is counted", plain(stopped)));
@@ -20,7 +23,7 @@ pub fn write(page: &mut Page, session: &Session) {
     for t in s.troubles.iter().filter(|t| t.lost) {
         page.warn(&format!("lost in reading: {} (x {}, first at byte {})", t.what, t.count, t.first_offset));
     }
-    if !s.is_of_frames() {
+    if !session.whole().is_of_frames() {
         page.words(&cost(session));
         page.words(&laws(s));
     }
@@ -43,6 +46,18 @@ fn what_was_recorded(page: &mut Page, session: &Session) {
         losses(s),
     ));
     page.words(&source(session));
+}
+
+/// Which part is told, and what is told of all nevertheless.
+fn period(session: &Session, part: Span, options: &Options) -> String {
+    let seconds = |at: Ns| format!("{:.6}{TIE}s", at.0 as f64 / 1e9);
+    let asked = options.period.as_ref().map_or(String::new(), |asked| format!(" ({})", plain(asked)));
+    format!(
+        "period: {} to {} of {}{asked}; what recording cost, what was odd and what cannot be told are of all of it",
+        seconds(part.start),
+        seconds(part.end),
+        time(session.whole().span_ns)
+    )
 }
 
 fn losses(s: &Summary) -> String {
@@ -88,7 +103,7 @@ fn source(session: &Session) -> String {
 
 /// What recording cost; before any finding, since it is in all of them.
 fn cost(session: &Session) -> String {
-    let s = session.summary();
+    let s = session.whole();
     let Some(cost) = session.facts().cost else {
         return "own cost: this source does not tell what recording it cost".to_owned();
     };
@@ -131,7 +146,7 @@ fn laws(s: &Summary) -> String {
 pub fn write_limits(page: &mut Page, session: &Session) {
     let (facts, s) = (session.facts(), session.summary());
     let mut limits: Vec<String> = facts.lacks.iter().map(|l| plain(l)).collect();
-    if !s.ready_known && !s.is_of_frames() && !limits.iter().any(|l| l.contains("ready time")) {
+    if !s.ready_known && !session.whole().is_of_frames() && !limits.iter().any(|l| l.contains("ready time")) {
         limits.push("It has no wakings, so ready time is not known.".to_owned());
     }
     if s.broken > 0 {
@@ -172,35 +187,41 @@ fn is_setting(name: &str) -> bool {
 /// What to ask next.
 pub fn write_next(page: &mut Page, session: &Session, options: &Options, left_out: bool) {
     let path = plain(&session.path().display().to_string());
+    let of_part = options.period.as_ref().map_or(String::new(), |period| format!(" {}", plain(period)));
     page.heading("Next");
     let mut hints = Vec::new();
     if options.process.is_none() {
-        hints.push((format!("corewise report {path} --process NAME"), "one process only, by name or number"));
+        hints.push((format!("corewise report {path}{of_part} --process NAME"), "one process only, by name or number"));
     }
     if left_out {
-        hints
-            .push((format!("corewise report {path} --sections all"), "siblings, waiting, migrations, …: takes longer"));
+        hints.push((
+            format!("corewise report {path}{of_part} --sections all"),
+            "siblings, waiting, migrations, …: takes longer",
+        ));
     }
     if session.summary().frames > 0 {
-        hints.push((format!("corewise table {path} frames --format csv"), "every frame"));
+        hints.push((format!("corewise table {path} frames{of_part} --format csv"), "every frame"));
     }
-    if session.summary().is_of_frames() && session.is_folder() {
+    if session.whole().is_of_frames() && session.is_folder() {
         // Its other tables are empty.
     } else if session.is_folder() {
-        hints.push((format!("corewise table {path} thread_state --format csv"), "every stretch of every thread"));
+        hints.push((
+            format!("corewise table {path} thread_state{of_part} --format csv"),
+            "every stretch of every thread",
+        ));
     } else {
         hints.push((format!("corewise import {path} -o run.cw"), "a folder of Parquet that opens at once"));
-        if !session.is_at_hand(&tables::CONCURRENCY) && !session.summary().is_of_frames() {
-            hints.push((format!("corewise report {path} --concurrency"), "how many CPUs ran at once"));
+        if !session.is_at_hand(&tables::CONCURRENCY) && !session.whole().is_of_frames() {
+            hints.push((format!("corewise report {path}{of_part} --concurrency"), "how many CPUs ran at once"));
         }
     }
     hints.push((format!("corewise tables {path}"), "what else can be asked"));
     if !options.pictures {
-        hints.push((format!("corewise report {path} --html run.html"), "all of it as one page with pictures"));
+        hints.push((format!("corewise report {path}{of_part} --html run.html"), "all of it as one page with pictures"));
     }
     page.commands(hints);
     // The others are empty.
     let names: Vec<&str> =
         session.tables().iter().filter(|def| session.may_have_rows(def)).map(|def| def.name).collect();
-    page.words(&format!("Tables (corewise table {path} NAME): {}", names.join(", ")));
+    page.words(&format!("Tables (corewise table {path} NAME{of_part}): {}", names.join(", ")));
 }

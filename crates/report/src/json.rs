@@ -16,7 +16,7 @@ use std::io::Write;
 /// The trace cannot be read, no thread is of the process that was asked for, or it cannot be written.
 pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result<(), EngineError> {
     let mut of: Option<HashSet<i64>> = None;
-    if options.process.is_some() && !session.summary().is_of_frames() {
+    if options.process.is_some() && !session.whole().is_of_frames() {
         let all = Options { top: usize::MAX, ..options.clone() };
         let groups = select::groups(session, &all)?;
         of = Some(groups.iter().flat_map(|g| g.shown.iter().map(|t| t.key)).collect());
@@ -69,6 +69,7 @@ fn head(session: &Session) -> serde_json::Result<Map<String, Json>> {
     let parts = [
         ("path", session.path().display().to_string().into()),
         ("corewise", env!("CARGO_PKG_VERSION").into()),
+        ("part", session.part().map_or(Json::Null, |p| object!({"from_ns": p.start.0, "to_ns": p.end.0}))),
         ("summary", summary),
         ("source", source),
         ("machine", serde_json::to_value(session.machine())?),

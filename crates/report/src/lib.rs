@@ -53,8 +53,8 @@ pub fn html(session: &Session, options: &Options) -> Result<String, EngineError>
 /// All that it says.
 fn told(session: &Session, options: &Options) -> Result<Page, EngineError> {
     let mut page = Page::default();
-    head::write(&mut page, session);
-    let left_out = if session.summary().is_of_frames() { false } else { scheduled(&mut page, session, options)? };
+    head::write(&mut page, session, options);
+    let left_out = if session.whole().is_of_frames() { false } else { scheduled(&mut page, session, options)? };
     frames::write(&mut page, session, options)?;
     if let Some(name) = &options.frames_of {
         marked::write(&mut page, session, name, options.top)?;

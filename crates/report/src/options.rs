@@ -32,6 +32,8 @@ pub struct Options {
     /// Only this process, by number or by the name of its first thread, or threads of this name. Without, the process that
     /// the recording was made for stands first, and the others after it.
     pub process: Option<String>,
+    /// How the part of the recording was asked for that is told ([`engine::Session::of_part`]), as options of a command line.
+    pub period: Option<String>,
     /// The order of threads.
     pub sort: Sort,
     /// Whether to show how many CPUs ran at once also where no section is made: a file that was not imported is read again.
@@ -53,6 +55,7 @@ impl Default for Options {
         Self {
             top: 20,
             process: None,
+            period: None,
             sort: Sort::Running,
             concurrency: false,
             sections: Sections::Quick,

@@ -44,6 +44,8 @@ pub enum Picture {
     Timeline(Timeline),
     /// From each to each.
     Matrix(Matrix),
+    /// Shares over time.
+    Stack(Stack),
 }
 
 /// Bars of parts, one above the other.
@@ -74,6 +76,8 @@ pub struct Timeline {
     pub title: String,
     /// One above the other, each with its name.
     pub lanes: Vec<Lane>,
+    /// When it begins, from the start of the recording.
+    pub begin_ns: i64,
     /// The length of all of it.
     pub span_ns: i64,
 }
@@ -98,6 +102,20 @@ pub struct Matrix {
     pub cells: Vec<Vec<i64>>,
 }
 
+/// Shares of a whole over time, one above the other.
+pub struct Stack {
+    /// What it shows.
+    pub title: String,
+    /// What the shares are, in order from the bottom.
+    pub legend: Vec<(Tone, String)>,
+    /// When it begins and ends, from the start of the recording.
+    pub begin_ns: i64,
+    /// See [`Self::begin_ns`].
+    pub end_ns: i64,
+    /// Of each part of the time, from the left: the shares, in the order of the legend.
+    pub parts: Vec<Vec<f64>>,
+}
+
 impl From<Bars> for Picture {
     fn from(bars: Bars) -> Self {
         Self::Bars(bars)
@@ -107,6 +125,12 @@ impl From<Bars> for Picture {
 impl From<Timeline> for Picture {
     fn from(timeline: Timeline) -> Self {
         Self::Timeline(timeline)
+    }
+}
+
+impl From<Stack> for Picture {
+    fn from(stack: Stack) -> Self {
+        Self::Stack(stack)
     }
 }
 

@@ -125,10 +125,10 @@ pub fn groups(session: &Session, options: &Options) -> Result<Vec<Group>, Engine
     };
     if let Some(asked) = &options.process {
         return of_process(asked, &threads, options)?.map(|group| vec![group]).ok_or_else(|| {
+            let (path, there) =
+                (session.path().display(), if session.part().is_some() { " in this part of it" } else { "" });
             EngineError::Other(format!(
-                "{}: no thread of a process called {asked}; `corewise report {}` shows all threads",
-                session.path().display(),
-                session.path().display()
+                "{path}: no thread of a process called {asked}{there}; `corewise report {path}` shows all threads"
             ))
         });
     }

@@ -3,7 +3,7 @@
 use crate::page::Page;
 use crate::picture::{Lane, Timeline};
 use engine::{EngineError, Session};
-use model::{CpuId, TableDef, Value, tables};
+use model::{CpuId, Ns, Span, TableDef, Value, tables};
 use std::collections::BTreeMap;
 
 /// Parts of the time.
@@ -16,7 +16,9 @@ type Parts = Vec<[i64; 2]>;
 
 /// How busy each CPU was, from begin to end; all of its stretches are read for that.
 pub fn write(page: &mut Page, session: &Session) -> Result<(), EngineError> {
-    let span = session.summary().span_ns;
+    let whole = Span { start: Ns::ZERO, end: Ns(session.summary().span_ns) };
+    let Span { start: Ns(begin), end: Ns(end) } = session.part().unwrap_or(whole);
+    let span = end - begin;
     let cpus = session.table(tables::CPUS.name)?;
     // Fast cores first; of each type, by number.
     let mut order: Vec<(u32, i64)> = (0..cpus.rows.len())
@@ -41,7 +43,7 @@ pub fn write(page: &mut Page, session: &Session) -> Result<(), EngineError> {
             if let Some((cpu, start, end, kind)) = columns.read(row)
                 && let Some(lane) = lane_of.get(&cpu)
             {
-                cut.each(start, end, |part, ns| {
+                cut.each(start.saturating_sub(begin), end.saturating_sub(begin), |part, ns| {
                     let sum = &mut filled[*lane][part][kind];
                     *sum = sum.saturating_add(ns);
                 });
@@ -53,6 +55,7 @@ pub fn write(page: &mut Page, session: &Session) -> Result<(), EngineError> {
     page.picture(Timeline {
         title: "How busy each CPU was over time".to_owned(),
         lanes: lanes.iter().zip(&filled).map(|(cpus, parts)| lane(session, cpus, parts, &cut)).collect(),
+        begin_ns: begin,
         span_ns: span,
     });
     Ok(())

@@ -295,3 +295,47 @@ fn a_browser_shows_it_without_a_complaint() {
     let other = page.replace("<style>", "<style> p { color: red; }");
     assert!(console(&other, 1280).is_some_and(|said| said.contains("Content Security Policy")));
 }
+
+/// Capabilities 5 and 65: whose the CPU was over time, stacked, and at which priorities a thread ran. Of 20 ms, A has the first 10 at
+/// 120 and the last 5 at 98; B has 5 at 120 between them.
+#[test]
+fn cap_5_65_priorities_over_time_and_of_a_thread() {
+    let drawn = "
+cpu0 U0 A A A A A A A A A A Bs Bs Bs Bs Bs A A A A As
+waking  . . . . . . . . . B@0 . . . . . . . . . .
+prio    . . . . . . . . . . . . . . . A=98 . . . .
+";
+    let page = page(&support::drawn(drawn, |_, _| ()));
+    let parsed = parsed(&page);
+    let over_time = section(&parsed, "CPU time by class of priority");
+    let shares = rows(&over_time);
+    let of = |class: &str| shares.iter().map(|row| row[class].as_str()).collect::<Vec<_>>();
+    assert_eq!(of("real time %"), [vec!["0.0"; 15], vec!["100.0"; 5]].concat());
+    assert_eq!(of("normal %"), [vec!["100.0"; 15], vec!["0.0"; 5]].concat());
+    let paths = all(&over_time, "path");
+    let drawn: Vec<_> = paths.iter().map(|p| (p.attribute("class").unwrap(), p.attribute("d").unwrap())).collect();
+    let columns = |from: usize, to: usize| (from..to).map(|x| format!("M{x} 0.0000h1v1.0000h-1z")).collect::<String>();
+    assert_eq!(drawn, [("orange", columns(15, 20).as_str()), ("blue", columns(0, 15).as_str())]);
+    let residency = section(&parsed, "Threads of other priorities");
+    let told = rows(&residency);
+    assert_eq!((told.len(), told[0]["% of it at priority"].as_str()), (1, "120: 66.7, 98: 33.3"));
+    let widths: Vec<_> =
+        all(&residency, "rect").iter().filter_map(|r| r.attribute("width")).map(str::to_owned).collect();
+    assert!(widths.contains(&"66.667%".to_owned()) && widths.contains(&"33.333%".to_owned()), "{widths:?}");
+}
+
+/// Capability 67: the tail of a region, and what could be recovered (crates/report/cases/parallel_regions.md has the reasons).
+#[test]
+fn cap_67_who_waits_for_the_last() {
+    let drawn = "
+cpu0 P0  A  A            A .  .  . . .  .
+cpu1 P1  B  B            B B  .  . . .  .
+cpu2 E2  C  C            C C  C  C C .  .
+mark     A( A),A(,B(=1,C(=1 . A) B) . . C) .
+";
+    let page = page(&support::drawn(drawn, |_, _| ()));
+    let parsed = parsed(&page);
+    let told = &rows(&section(&parsed, "Waiting for the last"))[0];
+    let cells = ["ms", "tail ms", "tail %", "waited ms", "recoverable ms"].map(|head| told[head].as_str());
+    assert_eq!(cells, ["6.000", "4.000", "66.7", "7.000", "2.333–3.000"]);
+}

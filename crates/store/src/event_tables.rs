@@ -142,6 +142,16 @@ event_tables! {
             => Store::Int,
         text("edge", "begin or end.") => Store::Word(edge_word),
     ];
+    SchedAttr, SCHED_ATTR, "sched_attr", "What a thread is set to from now on, whatever it inherits.", [
+        TID => Store::Int,
+        int("prio", "", "Its own priority, on the kernel's scale.").or_null() => Store::Int,
+        int("uclamp_min", "", "The capacity that it asks for at least, of 1024.").or_null() => Store::Int,
+        int("uclamp_max", "", "At most.").or_null() => Store::Int,
+    ];
+    IdealCpu, IDEAL_CPU, "ideal_cpu", "A thread would best run on this CPU from now on.", [
+        TID => Store::Int,
+        int("ideal_cpu", "", "The CPU; null: none any more.").or_null() => Store::Int,
+    ];
     Idle, IDLE, "idle", "A CPU entered an idle state, or left it.", [
         int("state", "", "The state's number; −1 on leaving.") => Store::Int,
     ];
@@ -149,9 +159,13 @@ event_tables! {
         int("of_cpu", "", "The CPU meant.") => Store::Int,
         int("freq_khz", "kHz", "Its frequency.") => Store::Key,
     ];
+    Parking, PARKING, "parking", "A CPU is parked from now on, or no longer.", [
+        int("of_cpu", "", "The CPU meant.") => Store::Int,
+        text("edge", "begin or end.") => Store::Word(edge_word),
+    ];
     Irq, IRQ, "irq", "An interrupt handler began or ended.", [
-        text("kind", "hard or soft.") => Store::Word(w::irq_kind_word),
-        int("number", "", "Interrupt number or softirq vector.") => Store::Int,
+        text("kind", "hard, soft, timer or ipi.") => Store::Word(w::irq_kind_word),
+        int("number", "", "Interrupt number or softirq vector; −1: it has none.") => Store::Int,
         text("edge", "begin or end.") => Store::Word(edge_word),
         text("name", "The handler's name.").or_null() => Store::Text,
     ];

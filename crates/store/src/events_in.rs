@@ -320,10 +320,17 @@ fn rare(kind: usize, c: &Cursor) -> Option<What> {
             time: Ns(c.long(6)),
         },
         k if k == EventKind::Throttle as usize => What::Throttle { tid, begins: c.word(4) == 0 },
+        k if k == EventKind::SchedAttr as usize => {
+            let told = |at| i16::try_from(c.int(at)).ok();
+            let clamp = |at| told(at).unwrap_or(-1);
+            What::SchedAttr { tid, prio: told(4).unwrap_or(i16::MIN), uclamp_min: clamp(5), uclamp_max: clamp(6) }
+        }
+        k if k == EventKind::IdealCpu as usize => What::IdealCpu { tid, cpu: c.cpu(4).unwrap_or(CpuId::UNKNOWN) },
         k if k == EventKind::Idle as usize => What::Idle { state: c.int(3) },
         k if k == EventKind::Frequency as usize => {
             What::Frequency { of: c.cpu(3)?, khz: u32::try_from(c.long(4)).ok()? }
         }
+        k if k == EventKind::Parking as usize => What::Parking { of: c.cpu(3)?, parked: c.word(4) == 0 },
         k if k == EventKind::Irq as usize => {
             What::Irq { kind: w::irq_kind(c.word(3))?, number: c.int(4), begins: c.word(5) == 0, name: c.name(6) }
         }

@@ -13,7 +13,7 @@ use crate::sheet::{Done, Sheet, columns};
 use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS};
 use crate::words::{self as w, ThreadNote};
 use crate::writer::PART_SHIFT;
-use model::{Event, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
+use model::{CpuId, Event, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -179,8 +179,11 @@ impl EventSheets {
             What::CgroupLimits { .. } => return EventKind::CgroupLimits,
             What::CgroupStat { .. } => return EventKind::CgroupStat,
             What::Throttle { .. } => return EventKind::Throttle,
+            What::SchedAttr { .. } => return EventKind::SchedAttr,
+            What::IdealCpu { .. } => return EventKind::IdealCpu,
             What::Idle { .. } => return EventKind::Idle,
             What::Frequency { .. } => return EventKind::Frequency,
+            What::Parking { .. } => return EventKind::Parking,
             What::Irq { .. } => return EventKind::Irq,
             What::Charge { .. } => return EventKind::Charge,
             What::Steal { .. } => return EventKind::Counter,
@@ -414,10 +417,24 @@ fn rare(to: &mut Sheet<File>, e: &Event) {
             int(to, 3, tid.0);
             word(to, 4, u8::from(!begins));
         }
+        What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
+            int(to, 3, tid.0);
+            int(to, 4, if prio == i16::MIN { NONE } else { prio.into() });
+            int(to, 5, if uclamp_min < 0 { NONE } else { uclamp_min.into() });
+            int(to, 6, if uclamp_max < 0 { NONE } else { uclamp_max.into() });
+        }
+        What::IdealCpu { tid, cpu } => {
+            int(to, 3, tid.0);
+            int(to, 4, if cpu == CpuId::UNKNOWN { NONE } else { cpu.0.cast_signed() });
+        }
         What::Idle { state } => int(to, 3, state),
         What::Frequency { of, khz } => {
             int(to, 3, of.0 as i32);
             long(to, 4, khz.into());
+        }
+        What::Parking { of, parked } => {
+            int(to, 3, of.0 as i32);
+            word(to, 4, u8::from(!parked));
         }
         What::Irq { kind, number, begins, name } => {
             word(to, 3, w::irq_kind_code(kind));

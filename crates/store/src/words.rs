@@ -67,7 +67,9 @@ words!(SEEN_STATES: SeenState, seen_state_word, seen_state_code, seen_state, [
     SeenState::Running => "running", SeenState::Ready => "ready", SeenState::Blocked => "blocked",
     SeenState::Exited => "exited",
 ]);
-words!(IRQ_KINDS: IrqKind, irq_kind_word, irq_kind_code, irq_kind, [IrqKind::Hard => "hard", IrqKind::Soft => "soft"]);
+words!(IRQ_KINDS: IrqKind, irq_kind_word, irq_kind_code, irq_kind, [
+    IrqKind::Hard => "hard", IrqKind::Soft => "soft", IrqKind::Timer => "timer", IrqKind::Ipi => "ipi",
+]);
 words!(CLOCKS: Clock, clock_word, clock_code, clock, [
     Clock::Monotonic => "monotonic", Clock::Boottime => "boottime", Clock::Realtime => "realtime",
     Clock::Tsc => "tsc", Clock::Perf => "perf",

@@ -46,7 +46,7 @@ fn name(tid: Tid) -> NameId {
 
 fn what(r: &mut Rng, at: Ns) -> What {
     let (tid, pid) = (r.tid(), Pid(r.below(50) as i32 - 1));
-    match r.below(38) {
+    match r.below(41) {
         0 => What::Migrate { tid, from: r.cpu(), to: r.cpu() },
         1 => What::Fork { parent: r.tid(), tid, pid, name: name(tid) },
         2 => What::Exec { tid, pid, file: NameId(3) },
@@ -125,6 +125,14 @@ fn what(r: &mut Rng, at: Ns) -> What {
         },
         30 => What::CgroupStat { id: 7, periods: r.ns(), throttled: r.ns(), time: Ns(r.ns()) },
         31 => What::Throttle { tid: r.one(&[Tid::IDLE, tid]), begins: r.below(2) == 0 },
+        32 => What::SchedAttr {
+            tid,
+            prio: r.one(&[i16::MIN, -1, 89]),
+            uclamp_min: r.one(&[-1, 0]),
+            uclamp_max: r.one(&[-1, 1024]),
+        },
+        34 => What::Parking { of: r.cpu(), parked: r.below(2) == 0 },
+        33 => What::IdealCpu { tid, cpu: r.one(&[CpuId::UNKNOWN, CpuId(3)]) },
         19..24 => What::Wake(Wake {
             tid,
             name: name(tid),

@@ -25,7 +25,9 @@
 //! | `exec` | `A=3`: the switch in which A leaves says that it was charged 3 ms in its whole life |
 //! | `mark` | `A(`, `A)`: A marks a stretch, named as A is, that begins or ends here; `A`: a moment; `B(=1`: named as the first letter is |
 //! | `cstate` | `2@1`: CPU 1 enters idle state 2; `-@1`: it leaves it |
+//! | `irq` | `disk@1`: a device's interrupt of this name begins on CPU 1; `soft:3@1` a softirq, `timer:f@1` a timer, `ipi:r@1` |
 //! | `freq` | `=2@1`: the frequency of CPU 1 is 2 GHz from here on |
+//! | `parked` | `(@1`, `)@1`: CPU 1 is parked from here on, or no longer |
 //! | `prio` | `A=98`: from here on, switches and wakings tell A's dynamic priority as 98; 120 where no row says so |
 //! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
@@ -33,6 +35,12 @@
 //! | `lost`, `lost0` | `x`: lost events are reported, of any CPU or of CPU 0, from the first x of a run to the end of its last |
 //! | `allowed` | `A=0-1+3`: from here on A is allowed on CPUs 0, 1 and 3; `A=`: nobody can say where |
 //! | `throttle` | `A(`, `A)`: A is throttled from here on, or no longer; with this row, every change is told |
+//! | `nice` | `A=7`: from here on A is of the usual policy, with this nice value |
+//! | `fifo` | `A=10`: A is of policy fifo, with this real-time priority (99 is the best) |
+//! | `uclamp` | `A=512`: A asks for 512 of 1024 at least, and 1024 at most |
+//! | `cgroup` | `A=7`: A is in cgroup 7 |
+//! | `weight` | `7=200`: the weight of cgroup 7 is 200, and its path `/7` |
+//! | `ideal` | `A@1`: A would best run on CPU 1; `A`: nobody can say where |
 //! | `stack` | `A=schedule<__x64_sys_read`: the switch in which A leaves tells its callchain in the kernel, innermost first |
 //! | `begin` | `x`: the recording begins here, what comes before only tells the states at its begin |
 //!
@@ -43,8 +51,8 @@
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened};
 use model::{
-    Batch, CpuId, Event, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackFrame, StackId, Switch,
-    SwitchOut, Tid, Wake, WakeKind, What,
+    Batch, CpuId, Event, IrqKind, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackFrame, StackId,
+    Switch, SwitchOut, Tid, Wake, WakeKind, What,
 };
 
 /// A trace that was drawn.
@@ -274,6 +282,26 @@ impl Pen {
         self.push(Phase::After, ms(column as i64), cpu(0), What::Affinity { tid: Cell::read(thread).tid, cpus });
     }
 
+    fn weight(&mut self, column: usize, word: &str) {
+        let (id, weight) = word.split_once('=').unwrap_or_else(|| panic!("what weight? {word}"));
+        let path = self.text(format!("/{id}"));
+        let (id, weight) = (id.parse().unwrap(), weight.parse().unwrap());
+        let limits = What::CgroupLimits { id, path, quota: Ns::MAX, period: 100_000_000, weight, cpus: NameId::NONE };
+        self.push(Phase::After, ms(column as i64), cpu(0), limits);
+    }
+
+    fn interrupt(&mut self, column: usize, word: &str, on: CpuId) {
+        let (kind, name) = word.split_once(':').unwrap_or(("", word));
+        let (kind, number, name) = match kind {
+            "soft" => (IrqKind::Soft, name.parse().unwrap_or_else(|_| panic!("no softirq: {word}")), ""),
+            "timer" => (IrqKind::Timer, -1, name),
+            "ipi" => (IrqKind::Ipi, -1, name),
+            _ => (IrqKind::Hard, 9, name),
+        };
+        let name = if name.is_empty() { NameId::NONE } else { self.text(name.to_owned()) };
+        self.push(Phase::After, ms(column as i64), on, What::Irq { kind, number, begins: true, name });
+    }
+
     fn happens(&mut self, row: &str, column: usize, word: &str) {
         if row == "allowed" {
             return self.allowed(column, word);
@@ -281,11 +309,22 @@ impl Pen {
         if row == "stack" {
             return self.left_in(column, word);
         }
+        if row == "weight" {
+            return self.weight(column, word);
+        }
         let (word, late) = word.strip_suffix('!').map_or((word, false), |w| (w, true));
         let (word, place) = word.split_once('@').map_or((word, None), |(w, n)| (w, Some(cpu(n.parse().unwrap()))));
         if row == "cstate" {
             let state = if word == "-" { -1 } else { word.parse().unwrap_or_else(|_| panic!("no state: {word}")) };
             return self.push(Phase::After, ms(column as i64), place.unwrap_or(cpu(0)), What::Idle { state });
+        }
+        if row == "irq" {
+            return self.interrupt(column, word, place.unwrap_or(cpu(0)));
+        }
+        if row == "parked" {
+            let of = place.unwrap_or_else(|| panic!("which CPU is parked? {word}"));
+            assert!(matches!(word, "(" | ")"), "parked from here on, or no longer? {word}");
+            return self.push(Phase::After, ms(column as i64), of, What::Parking { of, parked: word == "(" });
         }
         let (word, number) = word.split_once('=').map_or((word, 0), |(w, n)| (w, n.parse().unwrap()));
         let amount = ms(number);
@@ -314,6 +353,26 @@ impl Pen {
                 self.push_of(tid, Phase::After, at, here, What::Mark(mark));
             }
             "prio" => self.prios.push((column, tid, number.try_into().unwrap())),
+            "nice" | "fifo" => {
+                let is_fair = row == "nice";
+                let base = if is_fair { 120 + number } else { 99 - number };
+                let (prio, policy) = (i16::try_from(base).unwrap(), i8::from(!is_fair));
+                let nice = if is_fair { i8::try_from(number).unwrap() } else { 0 };
+                self.push(Phase::After, at, here, What::Priority { tid, prio, policy, nice });
+                self.push(Phase::After, at, here, What::SchedAttr { tid, prio, uclamp_min: -1, uclamp_max: -1 });
+            }
+            "uclamp" => {
+                let uclamp_min = i16::try_from(number).unwrap();
+                let attr = What::SchedAttr { tid, prio: i16::MIN, uclamp_min, uclamp_max: 1024 };
+                self.push(Phase::After, at, here, attr);
+            }
+            "cgroup" => {
+                let id = u64::try_from(number).unwrap();
+                self.push(Phase::After, at, here, What::Cgroup { tid, id, path: NameId::NONE });
+            }
+            "ideal" => {
+                self.push(Phase::After, at, cpu(0), What::IdealCpu { tid, cpu: place.unwrap_or(CpuId::UNKNOWN) });
+            }
             "throttle" => {
                 let begins = letter == Some('(');
                 self.push(Phase::After, at, here, What::Throttle { tid, begins });

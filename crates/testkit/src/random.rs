@@ -380,6 +380,8 @@ fn garbage(rng: &mut Rng) -> Event {
         14 => What::Migrate { tid: tid(rng), from: cpu(rng), to: cpu(rng) },
         15 => What::Affinity { tid: tid(rng), cpus: list(rng) },
         16 => What::Throttle { tid: tid(rng), begins: rng.one_in(2) },
+        17 => What::IdealCpu { tid: tid(rng), cpu: cpu(rng) },
+        18 => What::SchedAttr { tid: tid(rng), prio: 120, uclamp_min: -1, uclamp_max: 7 },
         _ => What::Sample,
     };
     // Switches that contradict what events name would end all inferring.

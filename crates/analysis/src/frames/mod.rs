@@ -5,7 +5,7 @@
 
 mod slow;
 mod sums;
-mod times;
+pub(crate) mod times;
 
 pub use slow::{Marked, Picked, Picking, SlowFrames, Typical};
 pub use sums::FrameSums;

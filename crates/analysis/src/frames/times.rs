@@ -5,26 +5,26 @@ use std::collections::BTreeMap;
 
 /// How often each time occurred, in steps that widen where there are too many different ones.
 #[derive(Debug, Default)]
-pub(super) struct Times {
+pub(crate) struct Times {
     counts: BTreeMap<i64, u64>,
     /// A step is so many doublings of a nanosecond.
     widened: u32,
-    pub(super) count: u64,
+    pub(crate) count: u64,
 }
 
 impl Times {
-    pub(super) fn add(&mut self, time: Ns) {
+    pub(crate) fn add(&mut self, time: Ns) {
         *self.counts.entry(time.0 >> self.widened).or_default() += 1;
         self.count += 1;
     }
 
     /// Different ones that are told apart.
-    pub(super) fn different(&self) -> usize {
+    pub(crate) fn different(&self) -> usize {
         self.counts.len()
     }
 
     /// Tells half as many apart.
-    pub(super) fn widen(&mut self) {
+    pub(crate) fn widen(&mut self) {
         let most = self.counts.len() / 2;
         while self.counts.len() > most.max(1) && self.widened < 62 {
             self.widened += 1;
@@ -37,12 +37,17 @@ impl Times {
     }
 
     /// By how much a quantile may be less than it is told.
-    pub(super) fn precision(&self) -> Ns {
+    pub(crate) fn precision(&self) -> Ns {
         Ns((1 << self.widened) - 1)
     }
 
+    /// Times that are more than this; of a step, only where all of it is.
+    pub(crate) fn more_than(&self, time: Ns) -> u64 {
+        self.counts.range((time.0 >> self.widened) + 1..).map(|(_, count)| count).sum()
+    }
+
     /// The least time that so many of a thousand do not exceed (the nearest rank); of a step, its upper end.
-    pub(super) fn quantile(&self, of_thousand: u64) -> Option<Ns> {
+    pub(crate) fn quantile(&self, of_thousand: u64) -> Option<Ns> {
         let rank = (u128::from(self.count) * u128::from(of_thousand)).div_ceil(1000).max(1);
         let mut seen = 0;
         for (step, count) in &self.counts {
@@ -70,6 +75,7 @@ mod tests {
         let times = of([30, 10, 20, 40]);
         let got = [500, 501, 750, 990, 999, 1000].map(|q| times.quantile(q).map(|t| t.0));
         assert_eq!(got, [Some(20), Some(30), Some(30), Some(40), Some(40), Some(40)]);
+        assert_eq!([9, 10, 39, 40].map(|t| times.more_than(Ns(t))), [4, 3, 1, 0]);
         assert_eq!(of([]).quantile(500), None);
         assert_eq!(of(1..=1000).quantile(999), Some(Ns(999)));
     }

@@ -91,7 +91,7 @@ impl Analysis for IdleResidency {
 
     fn power(&mut self, change: &PowerChange, begins: Begins, world: &World) {
         let Some(place) = world.place(change.cpu) else { return };
-        if matches!(change.to, Power::Frequency(_)) {
+        if !matches!(change.to, Power::Idle(_) | Power::Awake) {
             return;
         }
         self.advance(place, world);

@@ -2,7 +2,10 @@
 
 use crate::by_thread::ByThread;
 use crate::{Analysis, Begins, Context, World};
-use model::{CoreType, CpuId, CpuState, CpuStretch, Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Value};
+use model::{
+    CoreType, CpuId, CpuState, CpuStretch, Interrupt, IrqKind, NameId, Ns, Power, PowerChange, Reason, Rows, ThreadKey,
+    ThreadState, ThreadStretch, Value,
+};
 use std::collections::BTreeMap;
 use topology::Machine;
 
@@ -45,7 +48,30 @@ struct Sums {
 struct Idle {
     /// For how long it has been idle, while it is.
     open: Option<Ns>,
-    by: BTreeMap<(Cause, ThreadKey), Sums>,
+    /// Whether an idle state was told since then.
+    told: bool,
+    /// The first interrupt since the last one.
+    first: Option<Interrupt>,
+    by: BTreeMap<(Cause, ThreadKey, Option<Interrupt>), Sums>,
+}
+
+/// The kernel's softirq vectors (include/linux/interrupt.h).
+const SOFTIRQS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+/// What an interrupt is called.
+fn called(of: Interrupt, world: &World) -> String {
+    let name = world.name(of.name);
+    let with = |kind: &str, name: Option<&str>| name.map_or(kind.to_owned(), |name| format!("{kind} {name}"));
+    match of.kind {
+        IrqKind::Hard => name.map_or_else(|| format!("irq {}", of.number), str::to_owned),
+        IrqKind::Soft => {
+            let vector = usize::try_from(of.number).ok().and_then(|vector| SOFTIRQS.get(vector));
+            vector.map_or_else(|| format!("softirq {}", of.number), |vector| format!("softirq {vector}"))
+        }
+        IrqKind::Timer => with("timer", name),
+        IrqKind::Ipi => with("ipi", name),
+    }
 }
 
 pub(crate) struct IdleWakeups {
@@ -72,13 +98,19 @@ fn cause(ready: Option<&ThreadStretch>, here: CpuId) -> (Cause, ThreadKey, bool)
     (cause, waker, elsewhere)
 }
 
+impl Sums {
+    fn add(&mut self, more: &Self) {
+        self.periods += more.periods;
+        self.elsewhere += more.elsewhere;
+        self.idle = self.idle + more.idle;
+    }
+}
+
 impl Idle {
     fn close(&mut self, (cause, waker, elsewhere): (Cause, ThreadKey, bool)) {
         let Some(time) = self.open.take() else { return };
-        let sums = self.by.entry((cause, waker)).or_default();
-        sums.periods += 1;
-        sums.elsewhere += i64::from(elsewhere);
-        sums.idle = sums.idle + time;
+        let sums = self.by.entry((cause, waker, self.first.take())).or_default();
+        sums.add(&Sums { periods: 1, elsewhere: elsewhere.into(), idle: time });
     }
 }
 
@@ -105,24 +137,48 @@ impl Analysis for IdleWakeups {
             let ready = before.filter(|s| s.state == ThreadState::Ready && s.span.end == world.now);
             cpu.close(if stretch.state == CpuState::Busy { cause(ready, stretch.cpu) } else { CUT });
         }
+        (cpu.told, cpu.first) = (false, None);
         if stretch.state == CpuState::Idle {
             cpu.open = Some(stretch.span.len());
         }
     }
 
-    fn finish(&mut self, _: &World, out: &mut dyn Rows) {
+    fn power(&mut self, change: &PowerChange, _: Begins, _: &World) {
+        let Some(cpu) = self.cpus.get_mut(change.cpu.0 as usize).filter(|cpu| cpu.open.is_some()) else { return };
+        match change.to {
+            // What came before only took it out of another one.
+            Power::Idle(_) => (cpu.told, cpu.first) = (true, None),
+            // A timer's own interrupt comes before the function is known.
+            Power::Interrupt(of) if cpu.told => {
+                let nameless = |first: Interrupt| first.kind == IrqKind::Timer && first.name == NameId::NONE;
+                if cpu.first.is_none_or(|first| nameless(first) && of.kind == IrqKind::Timer) {
+                    cpu.first = Some(of);
+                }
+            }
+            Power::Awake | Power::Frequency(_) | Power::Interrupt(_) | Power::Parked(_) => {}
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         for (number, cpu) in (0u32..).zip(&mut self.cpus) {
             cpu.close(CUT);
             let core_type = match self.machine.cpu(CpuId(number)) {
                 Some(_) => self.machine.core_type(CpuId(number)),
                 None => CoreType::Uniform,
             };
-            for ((cause, waker), sums) in &cpu.by {
+            // In the order of names: their numbers differ between a file and the folder that is made of it.
+            let mut by: BTreeMap<(Cause, ThreadKey, Option<String>), Sums> = BTreeMap::new();
+            for ((cause, waker, first), sums) in &cpu.by {
+                let all = by.entry((*cause, *waker, first.map(|of| called(of, world)))).or_default();
+                all.add(sums);
+            }
+            for ((cause, waker, interrupt), sums) in by {
                 out.row(&[
                     i64::from(number).into(),
                     core_type.as_str().into(),
                     cause.word().into(),
-                    if *waker == ThreadKey::UNKNOWN { Value::Null } else { waker.0.into() },
+                    if waker == ThreadKey::UNKNOWN { Value::Null } else { waker.0.into() },
+                    interrupt.into(),
                     sums.periods.into(),
                     sums.elsewhere.into(),
                     sums.idle.into(),

@@ -2,7 +2,9 @@
 
 pub(crate) mod concurrency;
 pub(crate) mod concurrency_bands;
+pub(crate) mod frames_parked;
 pub(crate) mod frequency_residency;
+pub(crate) mod ideal_cpu;
 pub(crate) mod idle_periods;
 pub(crate) mod idle_residency;
 pub(crate) mod idle_wakeups;
@@ -11,7 +13,10 @@ pub(crate) mod marks;
 pub(crate) mod migration_matrix;
 pub(crate) mod migrations;
 pub(crate) mod parallel_regions;
+pub(crate) mod parked_together;
+pub(crate) mod parking;
 pub(crate) mod placement;
+pub(crate) mod priority_classes;
 pub(crate) mod priority_residency;
 pub(crate) mod ready_by_thief;
 pub(crate) mod ready_wait;
@@ -23,4 +28,5 @@ pub(crate) mod smt_threads;
 pub(crate) mod smt_utilisation;
 pub(crate) mod switch_causes;
 pub(crate) mod thread_by_frequency;
+pub(crate) mod thread_scheduling;
 pub(crate) mod wakers;

@@ -7,7 +7,7 @@
 use crate::by_thread::ByThread;
 use crate::clocks::{Bits, Clocks};
 use crate::{Analysis, Begins, Context, SetId, World};
-use model::{CpuState, CpuStretch, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{CpuState, CpuStretch, Ns, Power, PowerChange, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 use topology::Machine;
 
 pub(crate) struct Placement {
@@ -86,6 +86,8 @@ struct Core {
     class: Option<usize>,
     /// All of its CPUs are told.
     whole: bool,
+    /// All of its CPUs are parked.
+    parked: bool,
     is: Is,
     rank: Rank,
 }
@@ -93,6 +95,7 @@ struct Core {
 /// What a core is to threads that run elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Is {
+    /// Or parked.
     Busy,
     Idle,
     PerhapsIdle,
@@ -141,6 +144,8 @@ impl Times {
 impl Core {
     fn is(&self, busy: usize, unknown: usize) -> Is {
         match (busy, unknown, self.whole) {
+            // Nobody was to be put there.
+            _ if self.parked => Is::Busy,
             (1.., ..) => Is::Busy,
             (0, 0, true) => Is::Idle,
             _ => Is::PerhapsIdle,
@@ -264,7 +269,7 @@ impl Analysis for Placement {
             let class = (listed.is_some() || classes == 1).then(|| machine.core_class(first) as usize);
             let whole = listed.is_some_and(|c| !c.siblings.is_empty());
             let class = class.filter(|c| *c < classes);
-            Core { class, whole, is: Is::PerhapsIdle, rank: Rank { class, shares: Shares::Perhaps } }
+            Core { class, whole, parked: false, is: Is::PerhapsIdle, rank: Rank { class, shares: Shares::Perhaps } }
         });
         let cores: Vec<Core> = cores.collect();
         let none = || Bits::none(cores.len());
@@ -301,6 +306,15 @@ impl Analysis for Placement {
                 self.enter(*cpu, thread, world.allowed(thread), world);
             }
         }
+    }
+
+    fn power(&mut self, change: &PowerChange, _: Begins, world: &World) {
+        let (Power::Parked(parked), Some(place)) = (change.to, world.place(change.cpu)) else { return };
+        let of = world.cpus[place].core;
+        let core = &world.cores[of];
+        let is_parked = |cpu: &usize| if *cpu == place { parked } else { world.cpus[*cpu].parked == Some(true) };
+        self.cores[of].parked = core.cpus.iter().all(is_parked);
+        self.change(of, core.busy, core.unknown, world);
     }
 
     fn allowed(&mut self, thread: ThreadKey, set: SetId, world: &World) {

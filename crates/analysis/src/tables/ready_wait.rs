@@ -1,9 +1,11 @@
 //! How long each thread ran and waited, and what was free while it was ready.
 
 use crate::by_thread::{Before, ByThread};
-use crate::free::{Found, Free, Queue};
+use crate::free::{Found, Free, Is, Queue};
 use crate::{Analysis, Begins, Context, SetId, World};
-use model::{CpuStretch, Move, Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{
+    CpuStretch, Move, Ns, Power, PowerChange, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
+};
 
 pub(crate) struct ReadyWait {
     ready_known: bool,
@@ -77,9 +79,10 @@ impl Thread {
         let sum = |s: &Sum| [s.ns.into(), s.count.into(), s.max.into()];
         let mut ready: Vec<Value> = sum(&self.ready).into();
         ready.extend(self.by_reason.map(Value::from));
-        let Found { nothing, not_allowed, other_class, same_class, own, unknown } = self.found;
+        let Found { nothing, not_allowed, parked, other_class, same_class, own, unknown } = self.found;
         ready.extend([nothing, other_class, same_class].map(Value::from));
         ready.push(Some(not_allowed).filter(|_| self.untold < self.ready.ns).into());
+        ready.push(Some(parked).filter(|_| world.parking.is_told()).into());
         ready.push(own.into());
         ready.push(Some(self.throttled).filter(|_| world.throttled.is_told()).into());
         ready.extend([unknown, self.untold].map(Value::from));
@@ -131,7 +134,13 @@ impl Analysis for ReadyWait {
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
         if let Some(place) = world.place(stretch.cpu) {
-            self.free.change(place, stretch.state, world);
+            self.free.change(place, Is::of(stretch.state, world.cpus[place].parked), world);
+        }
+    }
+
+    fn power(&mut self, change: &PowerChange, _: Begins, world: &World) {
+        if let (Power::Parked(parked), Some(place)) = (change.to, world.place(change.cpu)) {
+            self.free.change(place, Is::of(world.cpus[place].state, Some(parked)), world);
         }
     }
 

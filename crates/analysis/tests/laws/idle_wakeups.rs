@@ -3,11 +3,12 @@
 use super::support::Analysed;
 use model::{CpuState, Reason, ThreadState, Tid};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["idle_wakeups"];
-    let mut told = BTreeMap::new();
+    let mut told: BTreeMap<_, (i64, i64, i64)> = BTreeMap::new();
+    let mut rows = BTreeSet::new();
     let mut by_cpu: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
     for row in 0..table.rows.len() {
         let of = |col| table.int(row, col).unwrap();
@@ -16,7 +17,9 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         let sums = by_cpu.entry(of("cpu")).or_default();
         *sums = (sums.0 + periods, sums.1 + idle);
         let cause = table.text(row, "cause").unwrap().to_owned();
-        prop_assert_eq!(told.insert((of("cpu"), cause, table.int(row, "waker")), (periods, elsewhere, idle)), None);
+        prop_assert!(rows.insert((of("cpu"), cause.clone(), table.int(row, "waker"), table.text(row, "interrupt"))));
+        let sums = told.entry((of("cpu"), cause, table.int(row, "waker"))).or_default();
+        *sums = (sums.0 + periods, sums.1 + elsewhere, sums.2 + idle);
     }
     let mut of_periods: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
     let cpus = a.ints("idle_periods", "cpu");

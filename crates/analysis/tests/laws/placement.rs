@@ -12,8 +12,11 @@ fn class(core: &Core, classes: usize) -> Option<u32> {
     core.class.or((classes <= 1).then_some(0))
 }
 
-/// `Some(true)`: all of the core idles; `None`: nobody can say.
+/// `Some(true)`: all of the core idles, and may be used; `None`: nobody can say.
 fn idles(core: &Core) -> Option<bool> {
+    if core.cpus.iter().all(|c| c.parked) {
+        return Some(false);
+    }
     match (core.count(CpuState::Busy), core.count(CpuState::Unknown)) {
         (1.., _) => Some(false),
         (0, 0) if core.told => Some(true),

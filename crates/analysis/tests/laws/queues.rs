@@ -1,4 +1,4 @@
-//! Ready time, piece by piece: in none of them does any CPU change, the thread's run queue, where it is allowed, or whether it is throttled. Slow, and plain to see.
+//! Ready time, piece by piece: in none of them does any CPU change, the thread's run queue, where it is allowed, or whether it is throttled or a CPU parked. Slow, and plain to see.
 
 use super::support::Analysed;
 use model::{CpuId, CpuState, CpuStretch, Ns, Span, ThreadState, ThreadStretch};
@@ -14,6 +14,7 @@ pub struct Piece<'a> {
 pub fn pieces(a: &Analysed) -> Vec<Piece<'_>> {
     let mut times: Vec<Ns> = a.cpus.iter().map(|s| s.span.start).chain(a.moves.iter().map(|m| m.at)).collect();
     times.extend(a.allowed.iter().map(|t| t.at));
+    times.extend(super::support::parked::changes(a));
     times.extend(a.throttles.iter().map(|t| t.at));
     times.sort_unstable();
     times.dedup();

@@ -3,12 +3,13 @@
 use super::queues::{self, Piece};
 use super::support::Analysed;
 use super::support::allowed::allowed;
+use super::support::parked::{is_told, parked};
 use super::support::throttled::throttled;
 use model::{CpuId, CpuState, Ns, Reason, ThreadKey, ThreadState, ThreadStretch};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-const CLASSES: [&str; 7] = [
+const CLASSES: [&str; 8] = [
     "no_cpu_free_ns",
     "free_other_type_ns",
     "free_same_type_ns",
@@ -16,16 +17,29 @@ const CLASSES: [&str; 7] = [
     "free_unknown_ns",
     "free_not_allowed_ns",
     "throttled_ns",
+    "free_parked_ns",
 ];
 const BEGINS: [&str; 5] =
     ["ready_preempted_ns", "ready_yielded_ns", "ready_woken_ns", "ready_new_ns", "ready_other_ns"];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Free {
+    No,
+    Yes,
+    Parked,
+}
 
 /// The column of what was free.
 fn class(a: &Analysed, piece: &Piece<'_>) -> &'static str {
     if throttled(a, piece.of.thread, piece.span.start) == Some(true) {
         return CLASSES[6];
     }
-    let state = |cpu| queues::at(a, cpu, piece.span.start).map(|s| s.state);
+    // Of a CPU that runs no thread, as far as is known, it is enough to know that it is parked.
+    let state = |cpu| match queues::at(a, cpu, piece.span.start).map(|s| s.state) {
+        Some(CpuState::Busy) => Some(Free::No),
+        _ if parked(a, cpu, piece.span.start) == Some(true) => Some(Free::Parked),
+        idle => idle.map(|_| Free::Yes),
+    };
     let cpus = queues::cpus(a);
     let Some(queue) = piece.queue.filter(|q| cpus.contains(q)) else { return CLASSES[4] };
     let told = allowed(a, piece.of.thread, piece.span.start);
@@ -36,14 +50,15 @@ fn class(a: &Analysed, piece: &Piece<'_>) -> &'static str {
     };
     let (same, other) = (of_type(true), of_type(false));
     let elsewhere: Vec<_> = cpus.iter().filter(|c| !is_allowed(**c)).map(|c| state(*c)).collect();
-    let idle = Some(CpuState::Idle);
+    let (idle, is_parked) = (Some(Free::Yes), Some(Free::Parked));
     match state(queue) {
-        Some(CpuState::Idle) if is_allowed(queue) => CLASSES[3],
+        Some(Free::Yes) if is_allowed(queue) => CLASSES[3],
         None if is_allowed(queue) => CLASSES[4],
         _ if same.contains(&idle) => CLASSES[2],
         _ if same.contains(&None) => CLASSES[4],
         _ if other.contains(&idle) => CLASSES[1],
         _ if other.contains(&None) => CLASSES[4],
+        _ if same.contains(&is_parked) || other.contains(&is_parked) => CLASSES[7],
         _ if elsewhere.contains(&idle) => CLASSES[5],
         _ if elsewhere.contains(&None) => CLASSES[4],
         _ => CLASSES[0],
@@ -103,6 +118,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         let is_known = |col: &str| match col {
             "free_not_allowed_ns" => Some(untold) != cell("ready_ns"),
             "throttled_ns" => tells,
+            "free_parked_ns" => is_told(a),
             _ => true,
         };
         for col in CLASSES {

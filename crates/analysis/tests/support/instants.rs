@@ -1,6 +1,7 @@
 //! The slow way: every CPU of every core at every instant, looked up in the stretches.
 
 use super::Analysed;
+use super::parked::{changes, parked};
 use model::{CoreType, CpuId, CpuState, Ns, Span, ThreadKey};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,6 +29,7 @@ pub struct Cpu {
     pub followed: bool,
     pub state: CpuState,
     pub thread: ThreadKey,
+    pub parked: bool,
 }
 
 impl Core {
@@ -48,6 +50,7 @@ pub fn instants(a: &Analysed) -> Vec<Instant> {
         of.entry(s.cpu).or_default().push((s.span, s.state, s.thread));
         cuts.extend([s.span.start, s.span.end].iter().filter(|t| (a.span.start..a.span.end).contains(t)));
     }
+    cuts.extend(changes(a).filter(|t| *t > a.span.start));
     cuts.extend(a.allowed.iter().map(|t| t.at).filter(|t| (a.span.start..a.span.end).contains(t)));
     let cuts: Vec<Ns> = cuts.into_iter().collect();
     let cores = cores(a);
@@ -56,7 +59,7 @@ pub fn instants(a: &Analysed) -> Vec<Instant> {
         let last = list.partition_point(|(span, ..)| span.start <= from).checked_sub(1).map(|i| &list[i]);
         let (_, state, thread) =
             last.filter(|s| from < s.0.end).copied().unwrap_or((a.span, CpuState::Unknown, ThreadKey::UNKNOWN));
-        Cpu { state, thread, ..cpu.clone() }
+        Cpu { state, thread, parked: parked(a, cpu.id, from) == Some(true), ..cpu.clone() }
     };
     let instant = |w: &[Ns]| Instant {
         from: w[0],
@@ -86,7 +89,7 @@ pub fn cores(a: &Analysed) -> Vec<Core> {
             cpus: Vec::new(),
         });
         let (followed, state, thread) = (followed.contains(id), CpuState::Unknown, ThreadKey::UNKNOWN);
-        core.cpus.push(Cpu { id: *id, followed, state, thread });
+        core.cpus.push(Cpu { id: *id, followed, state, thread, parked: false });
     }
     cores.into_values().collect()
 }

@@ -3,6 +3,7 @@
 
 pub mod allowed;
 pub mod instants;
+pub mod parked;
 pub mod throttled;
 
 use account::{Accountant, Collector, Rules, Totals};
@@ -28,6 +29,7 @@ pub struct Analysed {
     pub power: Vec<PowerChange>,
     pub allowed: Vec<Allowed>,
     pub throttles: Vec<Throttle>,
+    pub settings: Vec<model::Setting>,
     pub marks: Vec<Marked>,
     /// The first is number 1.
     pub names: Vec<Box<str>>,
@@ -59,7 +61,9 @@ pub fn random(mode: Mode, seed: u64, steps: usize) -> Analysed {
     let mut batch = Random { mode, seed, steps }.batch();
     let mut rng = Rng(seed);
     add_power(&mut batch.events, &mut rng);
+    add_parking(&mut batch.events, &mut Rng(!seed));
     add_marks(&mut batch, &mut rng);
+    add_settings(&mut batch.events, &mut rng);
     let has_waking = !rng.one_in(3);
     let rules = Rules { has_waking, has_wakes: has_waking || rng.one_in(2), ..Rules::default() };
     let machine = if rng.one_in(4) { Machine::default() } else { testkit::machine(MACHINE) };
@@ -88,6 +92,15 @@ fn add_power(events: &mut Vec<Event>, rng: &mut Rng) {
     *events = events.iter().flat_map(|e| [Some(*e), power(e)]).flatten().collect();
 }
 
+/// Which CPUs are parked, told at the times of other events, of some that nothing else names.
+fn add_parking(events: &mut Vec<Event>, rng: &mut Rng) {
+    let mut parking = |event: &Event| {
+        let what = What::Parking { of: CpuId(rng.below(5) as u32), parked: rng.one_in(2) };
+        rng.one_in(8).then_some(Event { current: Tid::UNKNOWN, what, ..*event })
+    };
+    *events = events.iter().flat_map(|e| [Some(*e), parking(e)]).flatten().collect();
+}
+
 /// Stretches that threads mark, told at the times of other events, by one of two names, of which one has two numbers.
 fn add_marks(batch: &mut model::Batch, rng: &mut Rng) {
     let first = batch.names.len() as u32 + 1;
@@ -99,6 +112,35 @@ fn add_marks(batch: &mut model::Batch, rng: &mut Rng) {
         Some(Event { current: Tid::UNKNOWN, what: What::Mark(mark), ..*event })
     };
     batch.events = batch.events.iter().flat_map(|e| [Some(*e), mark(e)]).flatten().collect();
+}
+
+/// How threads are set, told at the times of other events.
+fn add_settings(events: &mut Vec<Event>, rng: &mut Rng) {
+    let mut set = |event: &Event| {
+        let (tid, clamp) = (Tid(1 + rng.below(4) as i32), |rng: &mut Rng| [-1, 0, 512][rng.below(3)]);
+        let what = match rng.below(20) {
+            0 => What::Priority { tid, prio: 120, policy: rng.below(4) as i8, nice: rng.below(3) as i8 },
+            1 => What::SchedAttr {
+                tid,
+                prio: [i16::MIN, 89][rng.below(2)],
+                uclamp_min: clamp(rng),
+                uclamp_max: clamp(rng),
+            },
+            2 => What::Cgroup { tid, id: rng.below(3) as u64, path: model::NameId::NONE },
+            3 => What::CgroupLimits {
+                id: rng.below(3) as u64,
+                path: model::NameId::NONE,
+                quota: Ns::MAX,
+                period: 1,
+                weight: [0, 100, 200][rng.below(3)],
+                cpus: model::NameId::NONE,
+            },
+            4 | 5 => What::IdealCpu { tid, cpu: CpuId(rng.below(5) as u32) },
+            _ => return None,
+        };
+        Some(Event { current: Tid::UNKNOWN, what, ..*event })
+    };
+    *events = events.iter().flat_map(|e| [Some(*e), set(e)]).flatten().collect();
 }
 
 /// `span`: a part of the recording, from the whole of it.
@@ -120,6 +162,7 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     running.callchains(&Stacks { chains, names: names.clone() });
     let (mut threads, mut cpus, mut moves) = (Vec::new(), Vec::new(), Vec::new());
     let (mut power, mut allowed, mut throttles, mut marked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut settings = Vec::new();
     let mut stretches = collector.finish();
     let each = |steps: &Together<'_>| {
         running.push(steps);
@@ -129,11 +172,26 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
         power.extend_from_slice(steps.power);
         allowed.extend_from_slice(steps.allowed);
         throttles.extend_from_slice(steps.throttles);
+        settings.extend_from_slice(steps.settings);
         marked.extend_from_slice(steps.marks);
     };
     stretches.steps(each).unwrap();
     let tables = running.finish().into_iter().map(|t| (t.def.name, t)).collect();
-    Analysed { totals, machine, span, threads, cpus, moves, power, allowed, throttles, marks: marked, names, tables }
+    Analysed {
+        totals,
+        machine,
+        span,
+        threads,
+        cpus,
+        moves,
+        power,
+        allowed,
+        throttles,
+        settings,
+        marks: marked,
+        names,
+        tables,
+    }
 }
 
 /// The critical path to the end of a number's last life, or of who ran last, by itself and in sums.

@@ -94,6 +94,11 @@ struct pid {
 	struct upid numbers[1];
 } RELOCATED;
 
+/* Bit fields, of which only the place is used. */
+struct uclamp_se {
+	unsigned int value;
+} RELOCATED;
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -104,6 +109,7 @@ struct task_struct {
 	int normal_prio;
 	struct sched_entity se;
 	struct sched_info sched_info;
+	struct uclamp_se uclamp_req[2];
 	struct signal_struct *signal;
 	struct list_head thread_node;
 	bool throttled;

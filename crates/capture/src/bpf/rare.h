@@ -62,6 +62,16 @@ int task_rename(u64 *ctx)
 	return send(&r, sizeof(r));
 }
 
+/* The clamps are bit fields: of each word the lowest 11 bits are the value, up to 1024. */
+INLINE u32 attr_of(struct task_struct *p)
+{
+	u32 attr = 1u << 31 | (p->normal_prio & 255);
+	u32 clamps[2] = {};
+	if (FIELD_EXISTS(p->uclamp_req) && !READ(clamps, p->uclamp_req))
+		attr |= 1u << 30 | (clamps[0] & 2047) << 8 | (clamps[1] & 2047) << 19;
+	return attr;
+}
+
 INLINE int on_priority(struct task_struct *p, s32 prio)
 {
 	struct rare_priority r = {};
@@ -69,6 +79,7 @@ INLINE int on_priority(struct task_struct *p, s32 prio)
 	r.prio = prio;
 	r.policy = p->policy;
 	r.nice = p->static_prio - 120;
+	r.attr = attr_of(p);
 	return send(&r, sizeof(r));
 }
 
@@ -118,6 +129,35 @@ int set_cpus_allowed(u64 *ctx)
 	BEGIN(r, AFFINITY, p);
 	read_mask(p, &r.words, r.mask);
 	return send(&r, sizeof(r));
+}
+
+INLINE int on_parking(u32 of, u8 what)
+{
+	struct rare_parking r = {};
+	BEGIN(r, what, current_task());
+	r.of = of;
+	return send(&r, sizeof(r));
+}
+
+/* A step of hotplug: down to a target below from the step that takes the CPU from the scheduler, up to the one that gives it
+ * back, right below the target. Steps that drivers set up on CPUs that stay online lie below that. */
+SEC("tp_btf/cpuhp_enter")
+int cpuhp_enter(u64 *ctx)
+{
+	s32 target = ctx[1], step = ctx[2];
+	if (target < step)
+		return on_parking(ctx[0], PARKED);
+	return target - step == 1 ? on_parking(ctx[0], UNPARKED) : 0;
+}
+
+/* A step down that fails is undone; a CPU that stands above a step when that ends is online. */
+SEC("tp_btf/cpuhp_exit")
+int cpuhp_exit(u64 *ctx)
+{
+	s32 state = ctx[1], step = ctx[2], error = ctx[3];
+	if (error ? state >= step : state <= step)
+		return 0;
+	return on_parking(ctx[0], UNPARKED);
 }
 
 /* Only the v2 hierarchy: there the group attached to is the task's default one. */

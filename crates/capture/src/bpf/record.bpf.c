@@ -706,6 +706,7 @@ int all_threads(struct bpf_iter__task *ctx)
 	r.cgroup = cgroup_of(p);
 	probe_read(r.comm, sizeof(r.comm), &p->comm);
 	read_mask(p, &r.words, r.mask);
+	r.attr = attr_of(p);
 	/* It began to wait before anybody looked. (Woken at this very instant, its waking is told twice: that changes nothing.) */
 	struct seen *s = seen_of(p->pid);
 	if (s && !s->wait && QUEUE_TIME(p) && r.state && !r.exit_state && !r.on_cpu && (!r.on_rq || r.delayed)) {

@@ -79,6 +79,8 @@ enum rare_type {
 	RETURNED,
 	HELD = 20,
 	LET_GO,
+	PARKED,
+	UNPARKED,
 };
 
 struct block_head {
@@ -164,15 +166,24 @@ struct rare_call {
 	u32 pid, mark;
 };
 
+/* The CPU that is parked from `head.at` on, or no longer. */
+struct rare_parking {
+	struct rare head;
+	u32 of, pad;
+};
+
 struct rare_rename {
 	struct rare head;
 	u32 pid, pad;
 	char comm[16];
 };
 
+/* `attr`: bit 31; bits 0 to 7 its own priority (255 is -1); bit 30: bits 8 to 18 and 19 to 29 what it asks of the capacity at
+ * least and at most. */
 struct rare_priority {
 	struct rare head;
-	s32 prio, policy, nice, pad;
+	s32 prio, policy, nice;
+	u32 attr;
 };
 
 #define MASK_WORDS 16
@@ -201,7 +212,7 @@ struct rare_row {
 	u32 on_cpu, on_rq, delayed, state, exit_state;
 	u64 exec, cgroup;
 	char comm[16];
-	u32 words, pad;
+	u32 words, attr; /* as in rare_priority */
 	u64 mask[MASK_WORDS];
 };
 

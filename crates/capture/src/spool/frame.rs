@@ -45,6 +45,9 @@ pub const CGROUP_LIMITS: u8 = 21;
 /// What the kernel counted of cgroups' quotas.
 pub const CGROUP_STAT: u8 = 22;
 
+/// Which CPUs are parked, and which are not: `at`, then each CPU's number and a byte. From here on every change is told.
+pub const PARKING: u8 = 23;
+
 /// Of the opening snapshot of a segment ([`SNAP_BEGIN`]).
 pub const OPENING: u8 = 0;
 /// Of the closing one.

@@ -95,6 +95,7 @@ impl Telling {
                     Some(text) => self.names.id(text),
                     None => NameId::NONE,
                 },
+                model::IrqKind::Timer | model::IrqKind::Ipi => NameId::NONE,
             };
         }
     }
@@ -143,8 +144,11 @@ impl Telling {
                 tell(What::Name { tid, pid: Pid(pid), name });
             }
             wire::PRIORITY => {
-                let (prio, policy, nice) = (b.i32(), b.i32(), b.i32());
+                let (prio, policy, nice, attr) = (b.i32(), b.i32(), b.i32(), b.u32());
                 tell(priority(tid, prio, policy, nice));
+                if let Some(set) = sched_attr(tid, attr) {
+                    tell(set);
+                }
             }
             wire::AFFINITY => {
                 let cpus = self.names.id(&wire::cpu_list(&wire::mask(&mut b)));
@@ -171,6 +175,9 @@ impl Telling {
                 }
             }
             wire::HELD | wire::LET_GO => tell(What::Throttle { tid, begins: head.of == wire::HELD }),
+            wire::PARKED | wire::UNPARKED => {
+                tell(What::Parking { of: CpuId(b.u32()), parked: head.of == wire::PARKED });
+            }
             wire::CURRENT => tell(What::Current { tid }),
             // Its waking went untold; the kernel's note of its queueing comes right after one.
             wire::WOKEN_UNSEEN => tell(What::Wake(Wake {
@@ -272,6 +279,9 @@ impl Telling {
         let exec = if row.exec == Ns::MAX { Ns::MIN } else { row.exec };
         tell(What::Seen(Seen { tid, pid, name, state, letter, cpu, exec }));
         tell(priority(tid, row.prio, row.policy, row.nice));
+        if let Some(set) = sched_attr(tid, row.attr) {
+            tell(set);
+        }
         tell(What::Affinity { tid, cpus: mask });
         tell(self.cgroup(tid, row.cgroup));
         if row.level > 0 {
@@ -283,6 +293,11 @@ impl Telling {
 fn priority(tid: Tid, prio: i32, policy: i32, nice: i32) -> What {
     let small = |v: i32| i8::try_from(v).unwrap_or(-1);
     What::Priority { tid, prio: i16::try_from(prio).unwrap_or(i16::MIN), policy: small(policy), nice: small(nice) }
+}
+
+fn sched_attr(tid: Tid, word: u32) -> Option<What> {
+    let (prio, uclamp_min, uclamp_max) = wire::attr(word)?;
+    Some(What::SchedAttr { tid, prio, uclamp_min, uclamp_max })
 }
 
 /// What a row's thread did, and its state's letter.

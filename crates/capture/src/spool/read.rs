@@ -275,7 +275,15 @@ impl SpoolStream {
                 let what = What::Throttle { tid: Tid::IDLE, begins: false };
                 self.lane(0).push(Event { at: b.ns(), offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });
             }
-            frame::THROTTLES => {}
+            frame::PARKING if self.tell_rows => {
+                let at = b.ns();
+                while !b.rest().is_empty() && b.whole {
+                    let (of, parked) = (CpuId(b.u32()), b.u8() != 0);
+                    let what = What::Parking { of, parked };
+                    self.lane(0).push(Event { at, offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });
+                }
+            }
+            frame::THROTTLES | frame::PARKING => {}
             frame::CGROUP_LIMITS | frame::CGROUP_STAT => {
                 let mut told = Vec::new();
                 if !self.telling.cgroups(payload, place, &mut |e| told.push(e)) {

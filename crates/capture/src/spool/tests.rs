@@ -187,6 +187,40 @@ fn marks_are_told_with_their_thread_and_process() {
     assert_eq!(bad.0.len(), 1, "{bad:?}");
 }
 
+/// What is parked at the begin is told once, and once more after a gap; changes are told as they come.
+#[test]
+fn parking_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut w = begin(dir.path());
+    for segment in 0..3u64 {
+        let t = segment * 1000;
+        w.begin_segment(t).unwrap();
+        let of_cpu = |cpu: u32, parked: u8| [&cpu.to_ne_bytes()[..], &[parked]].concat();
+        w.frame(&[&mark(frame::PARKING, t + 1), &of_cpu(0, 0), &of_cpu(3, 1)]).unwrap();
+        w.frame(&[&[frame::SNAP_BEGIN, frame::OPENING]]).unwrap();
+        w.frame(&[&mark(frame::SNAP_DONE, t + 10)]).unwrap();
+        for (kind, at) in [(wire::UNPARKED, t + 20), (wire::PARKED, t + 30)] {
+            // Behind the head stands the CPU that is meant; the head's is that on which it happened.
+            let like = rename(1, 7, at, "");
+            w.frame(&[&like[..1], &[kind], &like[2..16], &3u32.to_ne_bytes(), &[0; 4]]).unwrap();
+        }
+        w.frame(&[&mark(if segment == 2 { frame::END } else { frame::MARK }, t + 60)]).unwrap();
+    }
+    w.flush().unwrap();
+    let told = || {
+        let parking = |e: &Event| match e.what {
+            What::Parking { of, parked } => Some((e.at.0, of.0, parked)),
+            _ => None,
+        };
+        read(dir.path()).0.iter().filter_map(parking).collect::<Vec<_>>()
+    };
+    let begun = |t: i64| [(t + 1, 0, false), (t + 1, 3, true)];
+    let each = |t: i64| [(t + 20, 3, false), (t + 30, 3, true)];
+    assert_eq!(told(), [begun(0), each(0), each(1000), each(2000)].concat());
+    std::fs::remove_file(&segments(&folder(dir.path())).unwrap()[1].1).unwrap();
+    assert_eq!(told(), [begun(0), each(0), begun(2000), each(2000)].concat());
+}
+
 /// Each segment tells all anew: what holds is told once, and once more after a gap.
 #[test]
 fn quotas_are_told() {

@@ -26,7 +26,7 @@ enum Form {
 }
 
 /// What an offer tells, in the order of the page.
-fn facets(offer: &Offer) -> [(&'static str, Tells); 14] {
+fn facets(offer: &Offer) -> [(&'static str, Tells); 15] {
     [
         ("switches", offer.switches),
         ("waking", offer.waking),
@@ -35,6 +35,7 @@ fn facets(offer: &Offer) -> [(&'static str, Tells); 14] {
         ("priority", offer.priority),
         ("idle", offer.idle),
         ("frequency", offer.frequency),
+        ("parking", offer.parking),
         ("interrupts", offer.irq),
         ("charges", offer.charges),
         ("marks", offer.marks),
@@ -94,7 +95,7 @@ fn page() -> String {
     let ids: Vec<&str> = offers.iter().map(|(id, _)| *id).collect();
     let _ = writeln!(out, "| | {} |", ids.join(" | "));
     let _ = writeln!(out, "| --- |{}", " --- |".repeat(ids.len()));
-    for at in 0..14 {
+    for at in 0..15 {
         let cells = offers.iter().map(|(_, offer)| match facets(offer)[at].1 {
             Tells::Yes => "yes",
             Tells::If(_) => "if",

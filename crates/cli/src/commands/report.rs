@@ -3,12 +3,13 @@
 use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{create, print, stdout, width};
+use crate::period::Period;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use engine::{Session, Slow};
 use model::Ns;
 use report::{Options, SECTIONS, Sections, Sort};
-use std::io::Write as _;
+use std::io::{BufWriter, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 const AFTER: &str = "\
@@ -16,6 +17,8 @@ Examples:
   corewise report run.cw
   corewise report perf.data --process game --sort max-ready
   corewise report run.cw --sections smt,waiting
+  corewise report run.cw --range 1.5s..2s --process game
+  corewise report run.cw --mark 'frame#120' --html frame120.html
   corewise report run.cw --html run.html
   corewise report frames.csv --process game.exe
   corewise report marks.pftrace --frames-of 'Frame *'
@@ -33,6 +36,8 @@ what bound them, and the slowest.";
 pub struct Args {
     /// A trace folder, or a file of another tool (see `corewise formats`); - is standard input
     trace: PathBuf,
+    #[command(flatten)]
+    period: Period,
     /// One process only, by number or by name; or threads of this name
     #[arg(short, long, value_name = "NAME|PID")]
     process: Option<String>,
@@ -109,11 +114,15 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if args.redact {
         session.redact();
     }
+    if let Some(span) = args.period.span(&session)? {
+        session = session.of_part(span)?;
+    }
     let budget = args.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
     let session = session.slow(Slow { marked: args.frames_of.clone(), budget, ..Slow::default() });
     let options = Options {
         top: args.top,
         process: args.process.clone(),
+        period: args.period.words(),
         sort: args.sort.into(),
         concurrency: args.concurrency || session.is_folder(),
         sections: sections(args),
@@ -125,10 +134,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if let Some(path) = &args.html {
         write_page(path, &report::html(&session, &options)?)?;
     } else if args.format == Form::Json {
-        let mut out = stdout()?;
-        report::json(&session, &options, &mut out)?;
-        writeln!(out)?;
-        out.flush()?;
+        print_object(&session, &options)?;
     } else {
         print(&report::text(&session, &options)?)?;
     }
@@ -149,6 +155,19 @@ fn sections(args: &Args) -> Sections {
         false if args.sections.is_empty() => Sections::Quick,
         false => Sections::Named(args.sections.clone()),
     }
+}
+
+/// Where the trace cannot be read to its end, nothing is printed: half an object is of no use to a script.
+fn print_object(session: &Session, options: &Options) -> Result<(), Failure> {
+    let temporary = |why: std::io::Error| Failure::new(format!("a temporary file: {why}"));
+    let mut whole = BufWriter::new(tempfile::tempfile().map_err(temporary)?);
+    report::json(session, options, &mut whole)?;
+    let mut whole = whole.into_inner().map_err(|why| temporary(why.into_error()))?;
+    whole.rewind().map_err(temporary)?;
+    let mut out = stdout()?;
+    std::io::copy(&mut whole, &mut out)?;
+    writeln!(out)?;
+    Ok(out.flush()?)
 }
 
 /// Into a new file, and says where.

@@ -24,9 +24,9 @@ Examples:
 
 `corewise tables` lists the tables and explains their columns. Behind each column that holds keys of threads stands their \
 last name (thread_name, thief_name, …), but for --no-names. Times are nanoseconds. csv, json and parquet have the column \
-`trace` first; where a file was not imported, all of it is read for its checksum. Times of --range count from the start of the recording; sums \
-that are kept only for the whole recording (threads, cpus, …) refuse it. The critical path leads to where a thread came by the \
-end of that time: --thread says which; without it, the one that runs there, of several the one that came to run last.";
+`trace` first; where a file was not imported, all of it is read for its checksum. Times of --range count from the start of the recording. The \
+critical path leads to where a thread came by the end of that time: --thread says which; without it, the one that runs there, \
+of several the one that came to run last.";
 
 /// Write one table of a trace as Markdown, csv, json or Parquet
 #[derive(Debug, clap::Args)]

@@ -39,13 +39,15 @@ impl Groups {
     const IDLE: u8 = 2;
     const FREQUENCY: u8 = 4;
     const IRQ: u8 = 8;
-    const ALL_PARTS: u8 = 16;
+    const PARKING: u8 = 16;
+    const ALL_PARTS: u8 = 32;
 
     /// The group of an event.
     fn of(what: &What) -> u8 {
         match what {
             What::Idle { .. } => Self::IDLE,
             What::Frequency { .. } => Self::FREQUENCY,
+            What::Parking { .. } => Self::PARKING,
             What::Irq { .. } => Self::IRQ,
             What::Mark(_) | What::Value { .. } | What::Frame(_) | What::Name { .. } => Self::ALL_PARTS,
             What::Present(_) | What::FrameTime(_) => Self::ALL_PARTS,

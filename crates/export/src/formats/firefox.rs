@@ -18,6 +18,7 @@ use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about, stretch};
 use fxprof_processed_profile as fx;
 use model::{CoreType, Span, StackFrame, StackId, Stacks, What, tables};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// A profile.
 pub struct Firefox;
@@ -92,7 +93,7 @@ struct Tracks {
     cpus: FxHashMap<i64, fx::ThreadHandle>,
     categories: Categories,
     span: Option<Span>,
-    stacks: Stacks,
+    stacks: Arc<Stacks>,
     /// Files of callchains are not told.
     redact: bool,
     /// Which of them each switch-out has, by number of the thread and time.
@@ -178,7 +179,7 @@ impl Tracks {
             cpus,
             categories,
             span: job.options.span,
-            stacks: Stacks::default(),
+            stacks: Arc::default(),
             redact: job.options.redact,
             outs: FxHashMap::default(),
         })

@@ -334,6 +334,20 @@ impl Read {
                 time: Ns(int("time").unwrap()),
             },
             "corewise_throttle" => What::Throttle { tid: pid(), begins: int("begins") == Some(1) },
+            "corewise_sched_attr" => What::SchedAttr {
+                tid: pid(),
+                prio: int("prio").unwrap() as i16,
+                uclamp_min: int("uclamp_min").unwrap() as i16,
+                uclamp_max: int("uclamp_max").unwrap() as i16,
+            },
+            "corewise_ideal_cpu" => {
+                let cpu = int("cpu").and_then(|c| u32::try_from(c).ok()).map_or(CpuId::UNKNOWN, CpuId);
+                What::IdealCpu { tid: pid(), cpu }
+            }
+            "corewise_parking" => What::Parking {
+                of: CpuId(u32::try_from(int("cpu_id").unwrap()).unwrap()),
+                parked: int("parked") == Some(1),
+            },
             "corewise_inner" => What::Inner {
                 tid: pid(),
                 inner_tid: tid(int("inner_tid").unwrap()),

@@ -21,6 +21,7 @@ pub(crate) const FRAMES_ALONE: Offer = Offer {
     priority: Tells::No,
     idle: Tells::No,
     frequency: Tells::No,
+    parking: Tells::No,
     irq: Tells::No,
     charges: Tells::No,
     marks: Tells::No,

@@ -1,6 +1,7 @@
 //! From a tracepoint's raw record to what happened.
 
 use super::format::{EventFormat, Field};
+use super::parking::Point as ParkingPoint;
 use super::states::States;
 use ftrace::ByteOrder;
 use model::{Batch, CpuId, IrqKind, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
@@ -127,6 +128,10 @@ enum Kind {
         khz: Field,
         cpu: Field,
     },
+    Parking {
+        point: &'static ParkingPoint,
+        fields: [Field; 4],
+    },
     Fork {
         parent: Field,
         child: Field,
@@ -142,6 +147,11 @@ enum Kind {
     Priority {
         tid: Field,
         prio: Field,
+    },
+    Unnumbered {
+        kind: IrqKind,
+        begins: bool,
+        name: &'static [u8],
     },
     Irq {
         kind: IrqKind,
@@ -188,9 +198,36 @@ impl Kind {
             "irq_handler_exit" => Some(Self::Irq { kind: IrqKind::Hard, begins: false, number: f("irq")?, name: None }),
             "softirq_entry" => Some(Self::Irq { kind: IrqKind::Soft, begins: true, number: f("vec")?, name: None }),
             "softirq_exit" => Some(Self::Irq { kind: IrqKind::Soft, begins: false, number: f("vec")?, name: None }),
-            _ => None,
+            name => match ParkingPoint::named(name) {
+                Some(point) => {
+                    let [cpu, first, second, third] = point.fields.map(f);
+                    Some(Self::Parking { point, fields: [cpu?, first?, second?, third?] })
+                }
+                None => unnumbered(name).map(|(kind, begins, name)| Self::Unnumbered { kind, begins, name }),
+            },
         }
     }
+}
+
+/// What has neither an interrupt number nor a softirq vector.
+pub(crate) const UNNUMBERED: i32 = -1;
+
+/// Interrupts without a number, by their tracepoints' names (include/trace/events/timer.h and ipi.h, and x86's irq_vectors.h): the
+/// kind, whether it begins, and what it is called. A timer is called as its function, which a record has as an address only.
+pub(crate) fn unnumbered(event: &str) -> Option<(IrqKind, bool, &'static [u8])> {
+    let (event, begins) = match event.strip_suffix("_entry") {
+        Some(event) => (event, true),
+        None => (event.strip_suffix("_exit")?, false),
+    };
+    let (kind, name): (_, &[u8]) = match event {
+        "hrtimer_expire" | "timer_expire" | "local_timer" => (IrqKind::Timer, b""),
+        "ipi" => (IrqKind::Ipi, b""),
+        "reschedule" => (IrqKind::Ipi, b"reschedule"),
+        "call_function" | "call_function_single" => (IrqKind::Ipi, b"call_function"),
+        "irq_work" => (IrqKind::Ipi, b"irq_work"),
+        _ => return None,
+    };
+    Some((kind, begins, if begins { name } else { b"" }))
 }
 
 /// Bits of `common_flags` (`enum trace_flag_type` of the kernel): in a hardware interrupt, in one that cannot be masked. Not
@@ -297,6 +334,9 @@ impl Decoder {
             // The kernel's "leaving" is (u32)-1; the CPU meant is the one it is written on.
             Kind::Idle { state } => What::Idle { state: int(*state)? as i32 },
             Kind::Frequency { khz, cpu: of } => What::Frequency { of: cpu(*of)?, khz: int(*khz)? as u32 },
+            Kind::Parking { point, fields: [cpu, first, second, third] } => {
+                point.what([int(*cpu)?, int(*first)?, int(*second)?, int(*third)?])
+            }
             Kind::Fork { parent, child, comm: name } => What::Fork {
                 parent: tid(*parent)?,
                 tid: tid(*child)?,
@@ -311,6 +351,9 @@ impl Decoder {
             Kind::Exit { tid: who } => What::Exit { tid: tid(*who)?, pid: Pid::UNKNOWN },
             Kind::Priority { tid: who, prio } => {
                 What::Priority { tid: tid(*who)?, prio: int(*prio)? as i16, policy: -1, nice: i8::MIN }
+            }
+            Kind::Unnumbered { kind, begins, name } => {
+                What::Irq { kind: *kind, number: UNNUMBERED, begins: *begins, name: names.id(name, out) }
             }
             Kind::Irq { kind, begins, number, name } => What::Irq {
                 kind: *kind,

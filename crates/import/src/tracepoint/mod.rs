@@ -3,11 +3,13 @@
 
 mod decode;
 mod format;
+mod parking;
 mod states;
 mod text;
 
 pub(crate) use decode::{Decoder, Names, Place, waker};
 pub(crate) use format::EventFormat;
 pub(crate) use ftrace::{BadPage, ByteOrder, Mark, PageLayout, marker};
+pub(crate) use parking::Point as ParkingPoint;
 pub(crate) use states::States;
 pub(crate) use text::{Arguments, frequency};

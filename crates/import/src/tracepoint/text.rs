@@ -6,7 +6,8 @@
 //!
 //! A name may hold anything, ` pid=` too: each pattern is tried where its first word stands, until all that follows fits.
 
-use super::decode::{Names, Place};
+use super::decode::{Names, Place, UNNUMBERED, unnumbered};
+use super::parking::Point as ParkingPoint;
 use super::states::States;
 use crate::text::scan::{find, find_last, integer};
 use model::{Batch, CpuId, IrqKind, NameId, Ns, Pid, Switch, SwitchOut, Tid, Wake, WakeKind, What};
@@ -18,6 +19,8 @@ pub(crate) struct Arguments {
     before_4_14: States,
     /// A number showed that the kernel is older than 4.14.
     old: bool,
+    /// What is told of parking is told to the end.
+    parking: bool,
 }
 
 /// The arguments are not those of this event.
@@ -29,7 +32,12 @@ type Side<'t> = (&'t [u8], Tid, i16);
 
 impl Arguments {
     pub(crate) fn new() -> Self {
-        Self { modern: States::from_print(""), before_4_14: States::before_4_14(), old: false }
+        Self { modern: States::from_print(""), before_4_14: States::before_4_14(), old: false, parking: false }
+    }
+
+    /// Of a recorder that goes on with CPUs that come back: with what they tell of parking.
+    pub(crate) fn with_parking() -> Self {
+        Self { parking: true, ..Self::new() }
     }
 
     /// Looks for a state's number that only kernels before 4.14 have (ACCOUNTING.md), before the first event is read.
@@ -68,7 +76,10 @@ impl Arguments {
             b"irq_handler_exit" => irq(IrqKind::Hard, false, args, names, out),
             b"softirq_entry" => irq(IrqKind::Soft, true, args, names, out),
             b"softirq_exit" => irq(IrqKind::Soft, false, args, names, out),
-            _ => Some(What::Sample),
+            _ => match std::str::from_utf8(event).ok().and_then(ParkingPoint::named) {
+                Some(point) if self.parking => point.read(args),
+                _ => Some(unnumbered_irq(event, args, names, out).unwrap_or(What::Sample)),
+            },
         };
         what.ok_or(Unreadable)
     }
@@ -304,6 +315,23 @@ fn irq(kind: IrqKind, begins: bool, args: &[u8], names: &mut Names, out: &mut Ba
     Some(What::Irq { kind, number: number as i32, begins, name })
 }
 
+/// The word behind a key.
+fn word<'t>(args: &'t [u8], key: &[u8]) -> Option<&'t [u8]> {
+    args.get(find(args, key)? + key.len()..)?.split(|b| *b == b' ').next().filter(|word| !word.is_empty())
+}
+
+/// `hrtimer=0000000012345678 function=hrtimer_wakeup now=12 softexpires=12`, `(Rescheduling interrupts)`, `vector=236`
+fn unnumbered_irq(event: &[u8], args: &[u8], names: &mut Names, out: &mut Batch) -> Option<What> {
+    let (kind, begins, name) = unnumbered(std::str::from_utf8(event).ok()?)?;
+    let told = match kind {
+        IrqKind::Timer => word(args, b" function="),
+        _ => args.strip_prefix(b"(").and_then(|reason| reason.strip_suffix(b")")),
+    };
+    // An address is no name.
+    let told = told.filter(|t| begins && !t.starts_with(b"0x") && !t.iter().all(u8::is_ascii_hexdigit)).unwrap_or(name);
+    Some(What::Irq { kind, number: UNNUMBERED, begins, name: names.id(told, out) })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -416,6 +444,26 @@ mod tests {
             ("cpu_frequency", "state=850000 cpu_id=1", What::Frequency { of: CpuId(1), khz: 850_000 }),
             ("irq_handler_entry", "irq=12 name=eth0 tx", irq(true, 1)),
             ("irq_handler_exit", "irq=12 ret=handled", irq(false, 0)),
+            (
+                "hrtimer_expire_entry",
+                "hrtimer=00000000f51672ba function=hrtimer_wakeup now=1 softexpires=1",
+                What::Irq { kind: IrqKind::Timer, number: -1, begins: true, name: NameId(1) },
+            ),
+            (
+                "timer_expire_entry",
+                "timer=0000000012345678 function=ffffffff81421cd4 now=4294937496 baseclk=4294937496",
+                What::Irq { kind: IrqKind::Timer, number: -1, begins: true, name: NameId(0) },
+            ),
+            (
+                "ipi_entry",
+                "(Rescheduling interrupts)",
+                What::Irq { kind: IrqKind::Ipi, number: -1, begins: true, name: NameId(1) },
+            ),
+            (
+                "reschedule_exit",
+                "vector=253",
+                What::Irq { kind: IrqKind::Ipi, number: -1, begins: false, name: NameId(0) },
+            ),
             (
                 "softirq_entry",
                 "vec=1 [action=TIMER]",

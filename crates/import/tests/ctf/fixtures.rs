@@ -42,8 +42,10 @@ fn summary(read: &Read) -> String {
     }
     let _ = writeln!(text, "events: {kinds:?}");
     let _ = writeln!(text, "names: {}, trouble: {:?}, late: {}", read.names.len(), read.troubles.0, read.late);
-    let of_threads =
-        read.events.iter().filter(|e| matches!(e.what, What::Switch(_) | What::Wake(_) | What::Fork { .. }));
+    let of_threads = read
+        .events
+        .iter()
+        .filter(|e| matches!(e.what, What::Switch(_) | What::Wake(_) | What::Fork { .. } | What::Mark(_)));
     let losses = read.events.iter().filter(|e| matches!(e.what, What::Loss(_)));
     for event in of_threads.take(8).chain(losses) {
         let _ = writeln!(text, "{}", read.words(event));

@@ -103,6 +103,7 @@ impl Read {
             What::Irq { kind, number, begins, name } => {
                 format!("{kind:?} {number} {} {:?}", if *begins { "begins" } else { "ends" }, self.name(*name))
             }
+            What::Mark(m) => format!("{:?} marked by {} of {}", self.name(m.name), m.tid.0, m.pid.0),
             What::Loss(l) => {
                 format!("lost {} of {:?}: {}–{}", l.events, l.cpu.map(|c| c.0), time(l.from), time(l.to))
             }

@@ -3,12 +3,13 @@
 
 mod damaged;
 mod fixtures;
+mod mappings;
 mod records;
 mod writer;
 
 use import::formats::perf_data::PerfData;
 use ingest::{Facts, Fatal, Importer, Input, Limits, Ordered, Troubles};
-use model::{Batch, Event, NameId, Ns, What};
+use model::{Batch, Event, NameId, Ns, StackFrame, What};
 use std::io::Cursor;
 
 /// What a source told.
@@ -18,6 +19,7 @@ pub(crate) struct Read {
     events: Vec<Event>,
     names: Vec<String>,
     stacks: Vec<Vec<u64>>,
+    frames: Vec<Box<[StackFrame]>>,
     troubles: Troubles,
     stopped: Option<Fatal>,
     late: u64,
@@ -34,14 +36,15 @@ pub(crate) fn pipe(bytes: &[u8]) -> Result<Read, Fatal> {
 fn read(opened: ingest::Opened<'_>) -> Read {
     let facts = opened.facts.clone();
     let mut ordered = Ordered::new(opened, false, Limits::default());
-    let (mut batch, mut events, mut names, mut stacks) = (Batch::default(), vec![], vec![], vec![]);
+    let (mut batch, mut events, mut names, mut frames) = (Batch::default(), vec![], vec![], vec![]);
     while ordered.next(&mut batch) {
         events.append(&mut batch.events);
         names.extend(batch.names.drain(..).map(String::from));
-        stacks.extend(batch.stacks.drain(..).map(|chain| chain.iter().map(|f| f.address).collect::<Vec<u64>>()));
+        frames.append(&mut batch.stacks);
     }
     let late = ordered.late();
-    Read { facts, events, names, stacks, troubles: ordered.troubles, stopped: ordered.stopped, late }
+    let stacks = frames.iter().map(|chain| chain.iter().map(|f| f.address).collect()).collect();
+    Read { facts, events, names, stacks, frames, troubles: ordered.troubles, stopped: ordered.stopped, late }
 }
 
 impl Read {

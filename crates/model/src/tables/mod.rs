@@ -9,7 +9,9 @@ mod frames;
 mod marks;
 mod moves;
 mod named;
+mod parking;
 mod power;
+mod priority;
 mod regions;
 mod slow_frames;
 mod smt;
@@ -18,9 +20,11 @@ mod wait;
 pub use critical::{CRITICAL_BY_THREAD, CRITICAL_PATH};
 pub use frames::{FRAME_SUMS, FRAMES};
 pub use marks::{MARK_STRETCHES, MARKS};
-pub use moves::{IDLE_PERIODS, IDLE_WAKEUPS, MIGRATION_MATRIX, MIGRATIONS, PRIORITY_RESIDENCY, RUN_LENGTHS, WAKERS};
+pub use moves::{IDLE_PERIODS, IDLE_WAKEUPS, MIGRATION_MATRIX, MIGRATIONS, RUN_LENGTHS, WAKERS};
 pub use named::named;
+pub use parking::{FRAMES_PARKED, PARKED_TOGETHER, PARKING};
 pub use power::{FREQUENCY_RESIDENCY, IDLE_RESIDENCY, THREAD_BY_FREQUENCY};
+pub use priority::{IDEAL_CPU, PRIORITY_CLASSES, PRIORITY_RESIDENCY, THREAD_SCHEDULING};
 pub use regions::PARALLEL_REGIONS;
 pub use slow_frames::SLOW_FRAMES;
 pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SLOWER_CORES, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION};
@@ -230,12 +234,17 @@ pub const ALL: &[&TableDef] = &[
     &MIGRATION_MATRIX,
     &RUN_LENGTHS,
     &PRIORITY_RESIDENCY,
+    &PRIORITY_CLASSES,
+    &THREAD_SCHEDULING,
+    &IDEAL_CPU,
     &WAKERS,
     &IDLE_PERIODS,
     &IDLE_WAKEUPS,
     &IDLE_RESIDENCY,
     &FREQUENCY_RESIDENCY,
     &THREAD_BY_FREQUENCY,
+    &PARKING,
+    &PARKED_TOGETHER,
     &CONCURRENCY_BANDS,
     &SMT_CORES,
     &SMT_UTILISATION,
@@ -249,6 +258,7 @@ pub const ALL: &[&TableDef] = &[
     &SLOW_FRAMES,
     &MARK_STRETCHES,
     &PARALLEL_REGIONS,
+    &FRAMES_PARKED,
     &FRAME_SUMS,
     &FRAMES,
     &LOSS,

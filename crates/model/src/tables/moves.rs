@@ -1,7 +1,7 @@
 //! Who moved where, for how long it stayed, at which priority, and who woke it.
 
 use super::columns::{CORE_TYPE, CPU, THREAD, TID, count, int, ns, text};
-use crate::table::{Col, Kind, TableDef};
+use crate::table::TableDef;
 
 /// How often each thread changed its CPU, by what the two have in common.
 pub const MIGRATIONS: TableDef = TableDef {
@@ -66,28 +66,6 @@ pub const RUN_LENGTHS: TableDef = TableDef {
     ],
 };
 
-/// At which priorities threads ran and waited.
-pub const PRIORITY_RESIDENCY: TableDef = TableDef {
-    name: "priority_residency",
-    version: 1,
-    doc: "How long each thread ran and was ready at each dynamic priority. A stretch counts at the priority that the source told \
-          last before its end.",
-    key: &["thread", "prio"],
-    cols: &[
-        THREAD,
-        TID,
-        int(
-            "prio",
-            "",
-            "On the source's scale (Linux: 0–99 real time, 100–139 fair; lower is better); null where not told.",
-        )
-        .or_null(),
-        ns("running_ns", "On a CPU."),
-        ns("ready_ns", "Could run, but did not; null where the source has no wakings.").or_null(),
-        Col::new("share", Kind::Float, "ratio", "Of the thread's running time; null where it has none.").or_null(),
-    ],
-};
-
 /// Who woke whom.
 pub const WAKERS: TableDef = TableDef {
     name: "wakers",
@@ -137,9 +115,9 @@ pub const IDLE_PERIODS: TableDef = TableDef {
 /// What ended the idle periods of CPUs.
 pub const IDLE_WAKEUPS: TableDef = TableDef {
     name: "idle_wakeups",
-    version: 1,
+    version: 2,
     doc: "What ended the idle periods of each CPU, by what made the thread ready that ran there next: whose waking costs the           machine its sleep. Its periods and idle_ns sum to those of the table idle_periods. An interrupt that woke no thread           ends none of them, though it ends a stay in an idle state (see the table idle_residency).",
-    key: &["cpu", "cause", "waker"],
+    key: &["cpu", "cause", "waker", "interrupt"],
     cols: &[
         CPU,
         CORE_TYPE,
@@ -148,6 +126,13 @@ pub const IDLE_WAKEUPS: TableDef = TableDef {
             "thread: another thread woke it; interrupt: an interrupt did (a device's, a timer's; see the table wakers), or its              CPU idled; untold: it was woken, nobody knows by whom; new: the first waking of its life; pulled: it was switched out              on another CPU while it could run; requeued: on this one; unknown: nobody can say why it could run; cut: nobody saw              the end (the time asked for, the recording or unknown time cuts it).",
         ),
         int("waker", "", "thread and new: the thread (key) that woke it, where told.").or_null().of_thread(),
+        text(
+            "interrupt",
+            "The first interrupt after the CPU had entered its last idle state of the period: a device's by its name (else irq and \
+             its number), softirq and its vector's name, timer and the function that it called (where told), ipi and why another CPU \
+             sent it. Null: none was told, or no idle state was.",
+        )
+        .or_null(),
         count("periods", "How many idle periods ended so."),
         count("elsewhere", "Of these, those whose thread had become ready on the run queue of another CPU."),
         ns("idle_ns", "For how long the CPU had been idle, in all."),

@@ -114,7 +114,7 @@ pub const PLACEMENT: TableDef = TableDef {
     name: "placement",
     version: 2,
     doc: "How long each thread ran against the order whole fast cores, whole slower cores, busy cores' siblings, while a core \
-          before its own was idle on which it was allowed. While nobody tells where that is (permission_unknown_ns), any core \
+          before its own was idle on which it was allowed, and was not parked as far as anybody told. While nobody tells where that is (permission_unknown_ns), any core \
           may be: such time counts in the upper end of a range, and not in its lower. in_order_ns, the upper ends and \
           unknown_ns tile running.",
     key: &["thread"],

@@ -6,9 +6,9 @@ use crate::table::TableDef;
 /// How long each thread ran and waited, and what was free while it waited for a CPU.
 pub const READY_WAIT: TableDef = TableDef {
     name: "ready_wait",
-    version: 3,
+    version: 4,
     doc: "How long and how often each thread ran, was ready and was blocked. Ready time is told twice, by how it began and by what \
-          was free meanwhile, or that it was throttled: each sums to ready_ns. Free is an idle CPU on which the thread was allowed; of permission_unknown_ns, \
+          was free meanwhile, or that it was throttled: each sums to ready_ns. Free is an idle CPU on which the thread was allowed, and that was not parked as far as anybody told; of permission_unknown_ns, \
           while nobody told where that was, any idle one. Columns of ready time are null where the source has no wakings; blocked_ns \
           then holds the ready time that a waking would have begun. Counts are of what began within the time asked for, as far \
           as it is known: not what the recording began with, not what a snapshot may have shown (a thread's first stretch, if \
@@ -31,7 +31,7 @@ pub const READY_WAIT: TableDef = TableDef {
         ns("ready_woken_ns", "Ready since it was woken.").or_null(),
         ns("ready_new_ns", "Ready since its first waking.").or_null(),
         ns("ready_other_ns", "Ready since before a snapshot that shows it so.").or_null(),
-        ns("no_cpu_free_ns", "Ready while every CPU ran a thread.").or_null(),
+        ns("no_cpu_free_ns", "Ready while every CPU ran a thread, or was parked and no place for it anyhow.").or_null(),
         ns(
             "free_other_type_ns",
             "Ready while no CPU of its run queue's core type was free, but one of another type was.",
@@ -44,7 +44,13 @@ pub const READY_WAIT: TableDef = TableDef {
         .or_null(),
         ns(
             "free_not_allowed_ns",
-            "Ready while none but CPUs where it was not allowed were idle; null where permission_unknown_ns is all of ready_ns.",
+            "Ready while, of all that were not parked, none but CPUs where it was not allowed were idle; null where permission_unknown_ns is all of ready_ns.",
+        )
+        .or_null(),
+        ns(
+            "free_parked_ns",
+            "Ready while, of the CPUs where it was allowed, none but parked ones ran no thread; null where nobody tells of \
+             parking. Elsewhere this time is in the other columns.",
         )
         .or_null(),
         ns("wakeup_latency_ns", "Ready while the CPU of its own run queue was free.").or_null(),
@@ -84,7 +90,7 @@ pub const READY_BY_THIEF: TableDef = TableDef {
     cols: &[
         THREAD,
         TID,
-        int("thief", "", "The thread (key) that ran there; 0: the CPU was idle; null: nobody can say.")
+        int("thief", "", "The thread (key) that ran there; 0: the CPU was idle, or parked; null: nobody can say.")
             .or_null()
             .of_thread(),
         int("thief_tid", "", "The kernel's number of that thread.").or_null(),

@@ -3,18 +3,20 @@
 mod bars;
 mod escape;
 mod matrix;
+mod stack;
 mod timeline;
 
 use crate::grid::Column;
 use crate::page::Block;
 use crate::picture::{Picture, Tone};
+use crate::words::{TIE, time};
 use escape::escaped;
 use std::fmt::Write as _;
 
 /// How it looks.
 const STYLE: &str = include_str!("page.css");
 /// The only style that the page may use: the sha256 of [`STYLE`].
-const STYLE_HASH: &str = "G1SaDzVSOoNTiLnf8oxxv4/gTdvG+sicWa2MCOEgpyE=";
+const STYLE_HASH: &str = "Qe30UyyrP6I34fXc11AZgVhAAq8kJ7nR+a+OTKqwUGI=";
 
 /// The page of a report.
 pub fn page(title: &str, blocks: &[Block]) -> String {
@@ -103,6 +105,10 @@ fn block(html: &mut String, block: &Block, part: usize) {
             matrix::write(html, matrix);
             Ok(())
         }
+        Block::Picture(Picture::Stack(stack)) => {
+            stack::write(html, stack);
+            Ok(())
+        }
         Block::Commands(commands) => {
             commands.iter().for_each(|(command, why)| {
                 let _ = writeln!(html, "<p><code>{}</code><br/>{}</p>", escaped(command), escaped(why));
@@ -161,6 +167,16 @@ impl Tone {
             Self::Unknown => "unknown",
         }
     }
+}
+
+/// Times below a picture, from the left.
+fn axis(html: &mut String, begin_ns: i64, end_ns: i64) {
+    html.push_str("<div class=\"axis\" aria-hidden=\"true\">");
+    for part in 0..=4 {
+        let at = begin_ns.saturating_add(end_ns.saturating_sub(begin_ns) / 4 * part);
+        let _ = write!(html, "<span>{}</span>", if at == 0 { format!("0{TIE}s") } else { time(at) });
+    }
+    html.push_str("</div>");
 }
 
 /// What the colours stand for.

@@ -1,8 +1,8 @@
 //! CPUs over time, as shades. However long the recording, the picture is as large.
 
-use super::{escaped, legend};
+use super::{axis, escaped, legend};
 use crate::picture::Timeline;
-use crate::words::{TIE, time};
+use crate::words::time;
 use std::fmt::Write as _;
 
 /// Pixels of a lane.
@@ -43,12 +43,9 @@ pub fn write(html: &mut String, of: &Timeline) {
             let _ = writeln!(html, "<path class=\"{class}\" d=\"{path}\"/>");
         }
     }
-    html.push_str("</svg>\n<div class=\"axis\" aria-hidden=\"true\">");
-    for part in 0..=4 {
-        let _ =
-            write!(html, "<span>{}</span>", if part == 0 { format!("0{TIE}s") } else { time(of.span_ns / 4 * part) });
-    }
-    html.push_str("</div></div>\n</figure>\n");
+    html.push_str("</svg>\n");
+    axis(html, of.begin_ns, of.begin_ns.saturating_add(of.span_ns));
+    html.push_str("</div>\n</figure>\n");
 }
 
 /// All cells of a shade, neighbours as one.
@@ -86,7 +83,7 @@ mod tests {
     fn neighbours_of_one_shade_are_one() {
         let cells = vec![(1.0, 0.0), (0.9, 0.0), (0.0, 0.0), (0.1, 0.0), (0.4, 0.6)];
         let lanes = vec![Lane { label: "CPU 0".to_owned(), core_type: String::new(), cells }];
-        let of = Timeline { title: "Busy".to_owned(), lanes, span_ns: 5_000_000 };
+        let of = Timeline { title: "Busy".to_owned(), lanes, begin_ns: 0, span_ns: 5_000_000 };
         assert_eq!(path(&of, 4), "M0 0.05h2v.9h-2z");
         assert_eq!(path(&of, 0), "M3 0.05h1v.9h-1z");
         assert_eq!(path(&of, SHADES), "M4 0.05h1v.9h-1z");

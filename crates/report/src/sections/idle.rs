@@ -88,7 +88,8 @@ const NOT_SEEN: &str = "not seen";
 fn ends(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut by: BTreeMap<(String, String), (i64, i64)> = BTreeMap::new();
     seen.each("idle_wakeups", |row| {
-        let who = row.int("waker").map(|key| seen.name(Some(key))).unwrap_or_default();
+        let interrupt = if row.text("cause") == "interrupt" { row.text("interrupt") } else { "" };
+        let who = row.int("waker").map_or_else(|| interrupt.to_owned(), |key| seen.name(Some(key)));
         let cause = match row.text("cause") {
             "thread" => "woken by a thread",
             "interrupt" => "woken by an interrupt",

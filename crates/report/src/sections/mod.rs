@@ -4,7 +4,10 @@ mod concurrency_bands;
 mod idle;
 mod marks;
 mod migrations;
+mod parallel_regions;
+mod parking;
 mod placement;
+mod priorities;
 mod slow_frames;
 mod smt;
 mod switch_causes;
@@ -53,7 +56,10 @@ pub const SECTIONS: &[Section] = &[
     switch_causes::SECTION,
     migrations::SECTION,
     idle::SECTION,
+    parking::SECTION,
     marks::SECTION,
+    parallel_regions::SECTION,
+    priorities::SECTION,
     slow_frames::SECTION,
 ];
 
@@ -68,7 +74,8 @@ pub(crate) struct Chosen {
 impl Chosen {
     pub(crate) fn of(session: &Session, wanted: &Sections) -> Self {
         let at_hand = |section: &&Section| {
-            section.tables.iter().all(|table| session.definition(table).is_ok_and(|def| session.is_at_hand(def)))
+            let at_hand = |def| session.is_at_hand(def) || !session.may_have_rows(def);
+            section.tables.iter().all(|table| session.definition(table).is_ok_and(at_hand))
         };
         let tells = |section: &&Section| {
             section.tables.iter().any(|table| session.definition(table).is_ok_and(|def| session.may_have_rows(def)))

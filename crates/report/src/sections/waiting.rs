@@ -17,11 +17,12 @@ pub const SECTION: Section = Section {
 };
 
 /// What was free, or that it was not for a CPU that the thread waited: column, words, a column's head and its rank.
-const FREE: [(Tone, &str, &str, &str, u8); 7] = [
+const FREE: [(Tone, &str, &str, &str, u8); 8] = [
     (Tone::Red, "no_cpu_free_ns", "no CPU was free", "none free ms", 2),
     (Tone::Orange, "free_same_type_ns", "one of the same type was free", "same type ms", 3),
     (Tone::Purple, "free_other_type_ns", "one of another type was free", "other type ms", 3),
     (Tone::Green, "free_not_allowed_ns", "only where it was not allowed", "not allowed ms", 4),
+    (Tone::Idle, "free_parked_ns", "only parked ones", "parked ms", 2),
     (Tone::Sky, "wakeup_latency_ns", "its own CPU was idle", "own idle ms", 2),
     (Tone::Blue, "throttled_ns", "held by its cgroup's CPU quota", "throttled ms", 2),
     (Tone::Unknown, "free_unknown_ns", "unknown", "unknown ms", 5),
@@ -33,7 +34,7 @@ struct Waited {
     ready: i64,
     times: i64,
     longest: i64,
-    free: [Option<i64>; 7],
+    free: [Option<i64>; 8],
 }
 
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {

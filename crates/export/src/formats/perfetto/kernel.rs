@@ -189,6 +189,8 @@ impl Pen<'_> {
             (IrqKind::Hard, false) => kind::IRQ_EXIT,
             (IrqKind::Soft, true) => kind::SOFTIRQ_ENTRY,
             (IrqKind::Soft, false) => kind::SOFTIRQ_EXIT,
+            // Perfetto has addresses there.
+            (IrqKind::Timer | IrqKind::Ipi, _) => return,
         };
         self.bundles.event(e.cpu, at, None, kind, |p| {
             p.int(1, i64::from(number));

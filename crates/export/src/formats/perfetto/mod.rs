@@ -45,6 +45,9 @@
 //! | `corewise_cgroup_limits` | `id`, `path`, `quota` (ns in a period; the largest number: none), `period`, `weight` (0: not told), `cpus` |
 //! | `corewise_cgroup_stat` | `id`, `periods`, `throttled` (periods), `time` |
 //! | `corewise_throttle` | `pid` (0: every change is told from here on), `begins` |
+//! | `corewise_sched_attr` | `pid`, `prio` (−32768: not told), `uclamp_min`, `uclamp_max` (−1: not told) |
+//! | `corewise_ideal_cpu` | `pid`, `cpu` (−1: none any more) |
+//! | `corewise_parking` | `cpu_id`, `parked` |
 //! | `corewise_inner` | `pid`, `inner_tid`, `inner_pid` |
 //! | `corewise_steal` | `total` |
 //! | `corewise_clock` | `which` (monotonic, boottime, realtime, tsc, perf), `reading` |
@@ -258,6 +261,19 @@ impl<'a> Pen<'a> {
             }
             What::Throttle { tid, begins } => {
                 note("corewise_throttle", &[("pid", Int(tid.0.into())), ("begins", Int(begins.into()))]);
+            }
+            What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
+                let (min, max) = (Int(uclamp_min.into()), Int(uclamp_max.into()));
+                let fields =
+                    [("pid", Int(tid.0.into())), ("prio", Int(prio.into())), ("uclamp_min", min), ("uclamp_max", max)];
+                note("corewise_sched_attr", &fields);
+            }
+            What::IdealCpu { tid, cpu } => {
+                let cpu = if cpu == CpuId::UNKNOWN { -1 } else { cpu.0.into() };
+                note("corewise_ideal_cpu", &[("pid", Int(tid.0.into())), ("cpu", Int(cpu))]);
+            }
+            What::Parking { of, parked } => {
+                note("corewise_parking", &[("cpu_id", Int(of.0.into())), ("parked", Int(parked.into()))]);
             }
             What::Inner { tid, inner_tid, inner_pid } => {
                 let (inner_tid, inner_pid) = (Int(inner_tid.0.into()), Int(inner_pid.0.into()));

@@ -73,6 +73,7 @@ impl Importer for Ctf {
             priority: Tells::If("with sched_switch"),
             idle: Tells::If("lttng enable-event -k power_cpu_idle"),
             frequency: Tells::If("lttng enable-event -k power_cpu_frequency"),
+            parking: Tells::No,
             irq: Tells::If(
                 "lttng enable-event -k irq_handler_entry,irq_handler_exit,irq_softirq_entry,irq_softirq_exit",
             ),

@@ -57,6 +57,7 @@ impl Importer for FtraceText {
             priority: Tells::If("event sched_switch"),
             idle: Tells::If("event cpu_idle"),
             frequency: Tells::If("event cpu_frequency"),
+            parking: Tells::If("events cpuhp, or an Android kernel's sched_cpu_hotplug or sched_isolate"),
             irq: Tells::If("events irq"),
             charges: Tells::If("event sched_stat_runtime"),
             marks: Tells::If("programs write to trace_marker, as Android's do"),
@@ -105,7 +106,7 @@ impl Importer for FtraceText {
             return Err(Fatal::new(what, 0));
         }
         let facts = facts::facts(begin, page);
-        let mut arguments = Arguments::new();
+        let mut arguments = Arguments::with_parking();
         arguments.learn(begin);
         let events = Events::new(arguments);
         Ok(Opened { facts, streams: vec![Box::new(TextStream { lines, page, events })] })

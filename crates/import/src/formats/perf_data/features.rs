@@ -1,6 +1,6 @@
 //! The header's facts about the machine and the run (`enum perf_header_feature`, `tools/perf/util/header.c`).
 
-use super::header::Header;
+use super::header::{FEATURE_BUILD_ID, Header};
 use crate::tracepoint::ByteOrder;
 use model::CpuId;
 use topology::{HeaderCache, HeaderCpu, HeaderTopology, Machine};
@@ -21,7 +21,8 @@ const MOST: u32 = 1 << 16;
 
 /// Whether a feature's section tells anything here.
 pub(super) fn is_read(feature: u32) -> bool {
-    const READ: [u32; 11] = [
+    const READ: [u32; 12] = [
+        FEATURE_BUILD_ID,
         HOSTNAME,
         OSRELEASE,
         VERSION,

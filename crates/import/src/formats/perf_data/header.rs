@@ -1,6 +1,7 @@
 //! The head of a perf.data: magic, attributes, and where the sections lie.
 
 use super::frames::Frames;
+use super::mappings::{self, Mappings};
 use crate::tracepoint::ByteOrder;
 use ingest::{Fatal, ReadSeek};
 use model::CpuId;
@@ -8,17 +9,21 @@ use rustc_hash::FxHashMap;
 use std::io::{Read, SeekFrom};
 
 // Record types (perf_event.h; those from 64 on are perf's own, tools/lib/perf/include/perf/event.h).
+pub(super) const MMAP: u32 = 1;
 pub(super) const LOST: u32 = 2;
 pub(super) const COMM: u32 = 3;
 pub(super) const FORK: u32 = 7;
 pub(super) const SAMPLE: u32 = 9;
+pub(super) const MMAP2: u32 = 10;
 pub(super) const LOST_SAMPLES: u32 = 13;
 pub(super) const SWITCH: u32 = 14;
 pub(super) const SWITCH_CPU_WIDE: u32 = 15;
+pub(super) const KSYMBOL: u32 = 17;
 pub(super) const LAST_OF_KERNEL: u32 = 22;
 pub(super) const FIRST_SYNTHETIC: u32 = 64;
 pub(super) const HEADER_ATTR: u32 = 64;
 pub(super) const TRACING_DATA: u32 = 66;
+pub(super) const BUILD_ID: u32 = 67;
 pub(super) const FINISHED_ROUND: u32 = 68;
 pub(super) const ID_INDEX: u32 = 69;
 pub(super) const AUXTRACE: u32 = 71;
@@ -29,6 +34,8 @@ pub(super) const LAST_SYNTHETIC: u32 = 90;
 
 /// Feature bit of the tracepoints' descriptions.
 const FEATURE_TRACING_DATA: u32 = 1;
+/// Feature bit of the build ids of what samples fell into.
+pub(super) const FEATURE_BUILD_ID: u32 = 2;
 /// No section of a header is larger: tracepoint descriptions take some hundred KiB.
 const LARGEST_SECTION: u64 = 16 << 20;
 /// More attributes than any recording needs (perf keeps one for each event).
@@ -81,6 +88,10 @@ impl Attr {
         self.kind == 2 // PERF_TYPE_TRACEPOINT
     }
 
+    pub(super) fn has_callchains(&self) -> bool {
+        self.sample_type & 1 << 5 != 0 // PERF_SAMPLE_CALLCHAIN
+    }
+
     /// The name of the clock that the recording chose.
     pub(super) fn clock(&self) -> Option<&'static str> {
         Some(match self.clockid? {
@@ -107,6 +118,8 @@ pub(super) struct Header {
     /// How long they are, where a pipe announced them.
     pub(super) tracing_size: usize,
     pub(super) cpu_of_id: FxHashMap<u64, CpuId>,
+    /// What was mapped where, for callchains; of a pipe nothing.
+    pub(super) mappings: Mappings,
 }
 
 /// The byte order that a magic number shows; `None` where it is not perf's.
@@ -150,6 +163,7 @@ pub(super) fn read_file<'a>(mut file: Box<dyn ReadSeek + Send + 'a>) -> Result<(
     let mut header = Header::new(order);
     if size == 16 {
         // What a pipe carried, kept in a file.
+        header.mappings = mappings(&mut *file, &header, 16, length)?;
         file.seek(SeekFrom::Start(16)).map_err(|e| failed("cannot read perf.data", &e, 16))?;
         return Ok((header, Frames::new(file, order, 16, Some(length))));
     }
@@ -181,10 +195,19 @@ pub(super) fn read_file<'a>(mut file: Box<dyn ReadSeek + Send + 'a>) -> Result<(
         ));
     }
     header.read_features(&mut *file, &head, data_end, length)?;
-    file.seek(SeekFrom::Start(data_at)).map_err(|e| failed("cannot read perf.data", &e, data_at))?;
     // A recorder that was killed leaves a size of 0: the events then go on to the end of the file.
     let end = if data_size == 0 { length } else { data_end };
+    if header.attrs.iter().any(Attr::has_callchains) {
+        header.mappings = mappings(&mut *file, &header, data_at, end)?;
+    }
+    file.seek(SeekFrom::Start(data_at)).map_err(|e| failed("cannot read perf.data", &e, data_at))?;
     Ok((header, Frames::new(file, order, data_at, Some(end))))
+}
+
+/// Reads the mappings that the records from here on tell.
+fn mappings(file: &mut (dyn ReadSeek + Send), header: &Header, at: u64, end: u64) -> Result<Mappings, Fatal> {
+    file.seek(SeekFrom::Start(at)).map_err(|e| failed("cannot read perf.data", &e, at))?;
+    Ok(mappings::scan(Frames::new(Box::new(file), header.order, at, Some(end)), header))
 }
 
 impl Header {
@@ -219,6 +242,7 @@ impl Header {
             tracing: Vec::new(),
             tracing_size: 0,
             cpu_of_id: FxHashMap::default(),
+            mappings: Mappings::default(),
         }
     }
 

@@ -13,14 +13,17 @@
 //!   mod     open: what stands before the events      header    magic, attributes, where the sections lie
 //!   frames  bytes → records (also compressed ones)   features  the header's facts about the machine
 //!   stream  records → events, rounds, losses         tracing   the tracepoints' descriptions
-//!   sample  where a record's fields lie
+//!   sample  where a record's fields lie              stacks    callchains, by number
+//!   mappings  what lay at their addresses
 //! ```
 
 mod features;
 mod frames;
 mod header;
 pub(crate) mod losses;
+mod mappings;
 mod sample;
+mod stacks;
 mod stream;
 mod tracing;
 
@@ -49,6 +52,7 @@ impl Importer for PerfData {
             priority: Tells::If("with switches as tracepoints"),
             idle: Tells::If("-e power:cpu_idle"),
             frequency: Tells::If("-e power:cpu_frequency"),
+            parking: Tells::No,
             irq: Tells::If("-e irq:*"),
             charges: Tells::If("-e sched:sched_stat_runtime, as perf sched record does"),
             marks: Tells::No,
@@ -58,6 +62,7 @@ impl Importer for PerfData {
             topology: Tells::If("made by perf record on the machine itself (siblings, hybrid PMUs)"),
             cannot: &[
                 "which CPUs a thread may use",
+                "which CPUs are offline (perf records nothing more of a CPU that was)",
                 "who ran where the kernel delivered no event (broken links are counted)",
                 "how long a thread was ready, in recordings without tracepoints",
             ],
@@ -115,7 +120,7 @@ fn open_events<'a>(header: Header, mut frames: Frames<'a>) -> Result<Opened<'a>,
     }
     let formats = tracing::formats(&header.tracing)?;
     let facts = facts(&header, &formats, of_cpus);
-    let stream = PerfStream::new(frames, &header, &formats)?;
+    let stream = PerfStream::new(frames, header, &formats)?;
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
 

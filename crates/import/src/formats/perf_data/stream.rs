@@ -1,18 +1,18 @@
 //! From records to events.
 
 use super::frames::{Frames, Record};
-use super::header::{self, Header};
+use super::header::{self, Attr, Header};
 use super::losses::Losses;
+use super::mappings::Mappings;
 use super::sample::{Layout, Sample, Stamp};
-use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, Place};
+use super::stacks::Stacks;
+use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, ParkingPoint, Place};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackFrame, StackId, Switch, SwitchOut, Tid, What};
+use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
 use rustc_hash::FxHashMap;
 
 /// Events handed out at once.
 const BATCH: usize = 8192;
-/// Addresses of callchains kept in all; a hostile file must not fill the memory.
-const MOST_ADDRESSES: usize = 4 << 20;
 /// Bits of a SWITCH record's `misc`: switched out, and while it could still run.
 const SWITCH_OUT: u16 = 1 << 13;
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
@@ -28,14 +28,14 @@ struct Records {
     order: ByteOrder,
     layouts: Layouts,
     cpu_of_id: FxHashMap<u64, CpuId>,
+    mappings: Mappings,
     decoder: Decoder,
     names: Names,
     /// The process of each thread, as far as it was told to others.
     processes: FxHashMap<Tid, Pid>,
     /// Of the last sample: its neighbours mostly have the same.
     last_process: (Tid, Pid),
-    stacks: FxHashMap<Box<[u64]>, StackId>,
-    addresses: usize,
+    stacks: Stacks,
     losses: Losses,
     /// Switch records count where there is no `sched_switch`.
     switch_records: bool,
@@ -49,7 +49,7 @@ struct Records {
 }
 
 /// The layout of each attribute's records.
-enum Layouts {
+pub(super) enum Layouts {
     /// All alike, which is the rule.
     One(Layout),
     /// By id, whose place in a sample is the same for all.
@@ -57,14 +57,14 @@ enum Layouts {
 }
 
 impl Layouts {
-    fn of(header: &Header) -> Result<Self, Fatal> {
-        let layouts: Vec<Layout> = header.attrs.iter().map(Layout::of).collect();
+    pub(super) fn of(attrs: &[Attr]) -> Result<Self, Fatal> {
+        let layouts: Vec<Layout> = attrs.iter().map(Layout::of).collect();
         let Some(first) = layouts.first() else { return Err(Fatal::new("perf.data without any event description", 0)) };
         if layouts.iter().all(|l| l == first) {
             return Ok(Self::One(*first));
         }
-        let types = || header.attrs.iter().map(|a| a.sample_type);
-        let of_id = header.attrs.iter().enumerate().flat_map(|(at, a)| a.ids.iter().map(move |id| (*id, at))).collect();
+        let types = || attrs.iter().map(|a| a.sample_type);
+        let of_id = attrs.iter().enumerate().flat_map(|(at, a)| a.ids.iter().map(move |id| (*id, at))).collect();
         if types().all(|t| t & 1 << 16 != 0) {
             return Ok(Self::ById { layouts, of_id, at: 0, from_end: 8 }); // IDENTIFIER: first, or last
         }
@@ -78,7 +78,7 @@ impl Layouts {
     }
 
     #[inline]
-    fn get(&self, body: &[u8], order: ByteOrder, is_sample: bool) -> Option<&Layout> {
+    pub(super) fn get(&self, body: &[u8], order: ByteOrder, is_sample: bool) -> Option<&Layout> {
         match self {
             Self::One(layout) => Some(layout),
             Self::ById { layouts, of_id, at, from_end } => {
@@ -90,8 +90,8 @@ impl Layouts {
 }
 
 impl<'a> PerfStream<'a> {
-    pub(super) fn new(frames: Frames<'a>, header: &Header, formats: &[EventFormat]) -> Result<Self, Fatal> {
-        let layouts = Layouts::of(header)?;
+    pub(super) fn new(frames: Frames<'a>, header: Header, formats: &[EventFormat]) -> Result<Self, Fatal> {
+        let layouts = Layouts::of(&header.attrs)?;
         let timed = match &layouts {
             Layouts::One(layout) => layout.tells_time(),
             Layouts::ById { layouts, .. } => layouts.iter().any(Layout::tells_time),
@@ -103,23 +103,27 @@ impl<'a> PerfStream<'a> {
         let mut decoder = Decoder::new(header.order);
         let mut has_switch = false;
         for format in formats {
-            decoder.learn(format);
+            // perf records nothing more of a CPU that was offline: it would seem to be so for ever.
+            if ParkingPoint::named(&format.name).is_none() {
+                decoder.learn(format);
+            }
             has_switch |= format.name == "sched_switch"
                 && header.attrs.iter().any(|a| a.is_tracepoint() && a.config == u64::from(format.id));
         }
+        let preempt_told = super::features::kernel_at_least(&header, 4, 17);
         let records = Records {
             order: header.order,
             layouts,
-            cpu_of_id: header.cpu_of_id.clone(),
+            cpu_of_id: header.cpu_of_id,
+            mappings: header.mappings,
             decoder,
             names: Names::new(),
             processes: FxHashMap::default(),
             last_process: (Tid::UNKNOWN, Pid::UNKNOWN),
-            stacks: FxHashMap::default(),
-            addresses: 0,
+            stacks: Stacks::default(),
             losses: Losses::default(),
             switch_records: !has_switch,
-            preempt_told: super::features::kernel_at_least(header, 4, 17),
+            preempt_told,
             latest: Ns::MIN,
             latest_before_round: Ns::MIN,
             aside: 0,
@@ -191,7 +195,7 @@ impl Records {
         let Sample { stamp, chain, raw } = layout.sample(record.body, self.order)?;
         let mut place = Place { at: stamp.at, current: stamp.tid, stack: StackId::NONE };
         if !chain.is_empty() && raw.is_some_and(|r| self.decoder.is_switch(r)) {
-            place.stack = self.stack(chain, out);
+            place.stack = self.stack(chain, stamp, out);
         }
         let what = match raw {
             Some(raw) => self.decoder.decode(raw, place, &mut self.names, out).ok()?,
@@ -314,20 +318,10 @@ impl Records {
         Some(())
     }
 
-    fn stack(&mut self, chain: &[u8], out: &mut Batch) -> StackId {
+    fn stack(&mut self, chain: &[u8], stamp: Stamp, out: &mut Batch) -> StackId {
         let order = self.order;
-        let stack: Box<[u64]> = chain.chunks_exact(8).filter_map(|b| order.u64_at(b, 0)).collect();
-        if let Some(id) = self.stacks.get(&stack) {
-            return *id;
-        }
-        if self.addresses + stack.len() > MOST_ADDRESSES {
-            return StackId::NONE;
-        }
-        self.addresses += stack.len();
-        let id = StackId(self.stacks.len() as u32 + 1);
-        out.stacks.push(stack.iter().map(|address| StackFrame::at(*address)).collect());
-        self.stacks.insert(stack, id);
-        id
+        let addresses = chain.chunks_exact(8).filter_map(|b| order.u64_at(b, 0));
+        self.stacks.id(addresses, stamp, &mut self.mappings, &mut self.names, out)
     }
 
     /// Bytes that could not be read are events lost: of any CPU, from its last event before to its next one after.

@@ -46,6 +46,7 @@ impl Importer for PerfScript {
             priority: Tells::If("with switches as tracepoints"),
             idle: Tells::If("-e power:cpu_idle was recorded"),
             frequency: Tells::If("-e power:cpu_frequency was recorded"),
+            parking: Tells::No,
             irq: Tells::If("-e irq:* was recorded"),
             charges: Tells::If("-e sched:sched_stat_runtime was recorded"),
             marks: Tells::No,
@@ -55,6 +56,7 @@ impl Importer for PerfScript {
             topology: Tells::No,
             cannot: &[
                 "which CPUs a thread may use",
+                "which CPUs are offline (perf records nothing more of a CPU that was)",
                 "who ran where the kernel delivered no event (broken links are counted)",
                 "the order of what happened on two CPUs within a microsecond, without --ns",
                 "which events were recorded, without --header",

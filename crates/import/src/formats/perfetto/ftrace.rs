@@ -6,7 +6,7 @@ use super::clocks::time;
 use super::notes::Note;
 use super::states::Numbers;
 use super::wire::{Broken, Fields};
-use crate::tracepoint::{Names, waker};
+use crate::tracepoint::{Names, ParkingPoint, waker};
 use model::{Batch, CpuId, Event, IrqKind, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
 
@@ -125,6 +125,9 @@ impl Kernel {
                 let n = Numbered::of(body)?;
                 What::Frequency { of: CpuId(n.second as u32), khz: n.first as u32 }
             }
+            345 => parking("cpuhp_enter", [1, 4, 3, 3], body)?,
+            343 => parking("cpuhp_exit", [1, 4, 2, 3], body)?,
+            19 => parking("sched_cpu_hotplug", [1, 3, 2, 2], body)?,
             24 | 25 => irq(IrqKind::Soft, kind == 24, body, names, out)?,
             36 | 37 => irq(IrqKind::Hard, kind == 36, body, names, out)?,
             3 => atrace::read(body, current, self.process(current), names, out)?,
@@ -320,6 +323,17 @@ fn irq(
         }
     }
     Ok(What::Irq { kind, number, begins, name })
+}
+
+/// `places`: the fields' numbers in `cpuhp.proto` and `sched.proto`, in the order in which the tracepoint is read.
+fn parking(name: &str, places: [u32; 4], mut fields: Fields<'_>) -> Result<What, Broken> {
+    let mut told = [0; 4];
+    while let Some((field, value)) = fields.next()? {
+        for (at, _) in places.iter().enumerate().filter(|(_, place)| **place == field) {
+            told[at] = value.int().into();
+        }
+    }
+    Ok(ParkingPoint::named(name).map_or(What::Sample, |point| point.what(told)))
 }
 
 /// Events of two numbers.

@@ -68,6 +68,7 @@ impl Importer for Perfetto {
             priority: Tells::If("with switches"),
             idle: Tells::If("with power/cpu_idle"),
             frequency: Tells::If("with power/cpu_frequency"),
+            parking: Tells::If("with cpuhp/cpuhp_enter and cpuhp_exit, or sched/sched_cpu_hotplug"),
             irq: Tells::If("with irq/*"),
             charges: Tells::No,
             marks: Tells::If("with track events, or ftrace/print (atrace)"),

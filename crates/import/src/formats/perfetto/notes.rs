@@ -281,6 +281,17 @@ impl<'a> Note<'a> {
                 time: self.ns("time", Ns::ZERO),
             },
             b"corewise_throttle" => What::Throttle { tid: tid(), begins: self.int("begins") == Some(1) },
+            b"corewise_sched_attr" => {
+                let told = |field| self.int(field).and_then(|v| i16::try_from(v).ok());
+                let clamp = |field| told(field).unwrap_or(-1);
+                let prio = told("prio").unwrap_or(i16::MIN);
+                What::SchedAttr { tid: tid(), prio, uclamp_min: clamp("uclamp_min"), uclamp_max: clamp("uclamp_max") }
+            }
+            b"corewise_ideal_cpu" => What::IdealCpu { tid: tid(), cpu: self.cpu("cpu").unwrap_or(CpuId::UNKNOWN) },
+            b"corewise_parking" => What::Parking {
+                of: self.cpu("cpu_id").unwrap_or(CpuId::UNKNOWN),
+                parked: self.int("parked") == Some(1),
+            },
             b"corewise_inner" => {
                 What::Inner { tid: tid(), inner_tid: self.tid("inner_tid"), inner_pid: self.pid("inner_pid") }
             }

@@ -59,6 +59,7 @@ impl Importer for SchedViz {
             priority: Tells::Yes,
             idle: Tells::If("power:cpu_idle is added to the events of trace.sh"),
             frequency: Tells::If("power:cpu_frequency is added to the events of trace.sh"),
+            parking: Tells::If("cpuhp events are added to the events of trace.sh"),
             irq: Tells::If("irq events are added to the events of trace.sh"),
             charges: Tells::If("sched:sched_stat_runtime is added to the events of trace.sh"),
             marks: Tells::No,

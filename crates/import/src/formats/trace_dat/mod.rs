@@ -48,6 +48,7 @@ impl Importer for TraceDat {
             priority: Tells::If("with switches"),
             idle: Tells::If("-e power:cpu_idle"),
             frequency: Tells::If("-e power:cpu_frequency"),
+            parking: Tells::If("-e cpuhp"),
             irq: Tells::If("-e irq"),
             charges: Tells::If("-e sched:sched_stat_runtime"),
             marks: Tells::If("programs write to trace_marker in atrace's words"),

@@ -1,6 +1,7 @@
-//! Names of functions: of the kernel by its own list, of files by their tables of symbols.
+//! Functions at addresses: of the kernel by its own list, of files by their tables of symbols.
 
 use object::{Object, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -10,6 +11,9 @@ pub type KernelFunction = (String, Option<String>);
 
 /// The kernel's functions at some addresses (in order), by a list as /proc/kallsyms has it: each the last that begins before or
 /// there. `None`: nothing begins before it, or the list does not tell where anything is (kernel.kptr_restrict).
+///
+/// # Errors
+/// The list cannot be read.
 pub fn of_kernel(mut list: impl BufRead, addresses: &[u64]) -> std::io::Result<Vec<Option<KernelFunction>>> {
     let mut best: Vec<(u64, Option<KernelFunction>)> = vec![(0, None); addresses.len()];
     let mut line = Vec::new();
@@ -31,6 +35,36 @@ pub fn of_kernel(mut list: impl BufRead, addresses: &[u64]) -> std::io::Result<V
             last.clone()
         })
         .collect())
+}
+
+/// Where a list has the kernel and its modules.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Layout {
+    /// The address of `_text`, where the kernel's code begins.
+    pub text: Option<u64>,
+    /// Each module's first function.
+    pub modules: HashMap<String, u64>,
+}
+
+/// Where a list as /proc/kallsyms has the kernel and its modules.
+///
+/// # Errors
+/// The list cannot be read.
+pub fn layout(mut list: impl BufRead) -> std::io::Result<Layout> {
+    let mut layout = Layout::default();
+    let mut line = Vec::new();
+    while list.read_until(b'\n', &mut line)? > 0 {
+        match kernel_line(&line) {
+            Some((begin, _, Some(module))) => {
+                let first = layout.modules.entry(module.to_owned()).or_insert(begin);
+                *first = begin.min(*first);
+            }
+            Some((begin, "_text", None)) => layout.text = Some(begin),
+            _ => {}
+        }
+        line.clear();
+    }
+    Ok(layout)
 }
 
 /// `ffffffff81000000 t name\t[module]`, of code.
@@ -136,12 +170,31 @@ mod tests {
     }
 
     #[test]
+    fn a_list_tells_where_the_kernel_and_its_modules_are() {
+        let list = "0000000000000000 A fixed_percpu_data\nffffffff81000000 T _stext\nffffffff81000000 T _text\n\
+                    ffffffffc0000010 t second\t[ext4]\nffffffffc0000000 t first\t[ext4]\n";
+        let told = layout(list.as_bytes()).unwrap();
+        assert_eq!(told.text, Some(0xffff_ffff_8100_0000));
+        assert_eq!(told.modules, HashMap::from([("[ext4]".to_owned(), 0xffff_ffff_c000_0000)]));
+    }
+
+    /// By this program's own code, which lies in memory as its file says.
+    #[test]
     fn a_function_of_this_program_is_found_where_it_is_mapped() {
-        let all = crate::mappings::of_process(std::process::id().cast_signed()).unwrap();
         let address = kernel_line as *const () as u64;
-        let mapping = crate::mappings::at(&all, address).unwrap();
-        let offset = address - mapping.from + mapping.offset;
-        let names = of_file(Path::new(&mapping.name), None, &[offset, u64::MAX, offset + 1]).unwrap();
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let hexadecimal = |text: &str| u64::from_str_radix(text, 16).unwrap();
+        let (from, offset, name) = maps
+            .lines()
+            .find_map(|line| {
+                let words: Vec<&str> = line.split_ascii_whitespace().collect();
+                let (from, to) = words[0].split_once('-')?;
+                let inside = (hexadecimal(from)..hexadecimal(to)).contains(&address);
+                inside.then(|| (hexadecimal(from), hexadecimal(words[2]), words[5].to_owned()))
+            })
+            .unwrap();
+        let offset = address - from + offset;
+        let names = of_file(Path::new(&name), None, &[offset, u64::MAX, offset + 1]).unwrap();
         assert!(names[0].as_ref().unwrap().contains("kernel_line"), "{names:?}");
         assert_eq!((&names[1], &names[2]), (&None, &names[0]));
     }

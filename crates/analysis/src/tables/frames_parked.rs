@@ -1,0 +1,130 @@
+//! How long marked stretches took, by how many CPUs were parked meanwhile.
+
+use crate::frames::times::Times;
+use crate::marked::{Stretch, Tracks};
+use crate::{Analysis, Begins, Context, World};
+use model::{Marked, NameId, Ns, Rows, ThreadKey, Value};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Different times that are told apart, of all rows together.
+const MOST_TIMES: usize = 1 << 18;
+/// Of a row, so many are told apart at least.
+const LEAST_TIMES: usize = 64;
+
+#[derive(Default)]
+pub(crate) struct FramesParked {
+    tracks: Tracks,
+    /// The first number of each text.
+    names: FxHashMap<Box<str>, NameId>,
+    rows: BTreeMap<Key, Sums>,
+    /// Of each name, whatever was parked.
+    whole: BTreeMap<NameId, Times>,
+    /// Different times in `rows` and `whole`, and when to tell fewer apart.
+    different: usize,
+    widen_at: usize,
+}
+
+/// A name, and how many CPUs were parked, or may have been.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    name: NameId,
+    parked: i64,
+    unknown: i64,
+}
+
+#[derive(Default)]
+struct Sums {
+    duration: Ns,
+    /// Summed over CPUs.
+    parked: Ns,
+    most: i64,
+    longest: Ns,
+    times: Times,
+}
+
+/// To the nearest whole number; a stretch that took no time counts as one of no CPUs.
+fn mean(sum: Ns, over: Ns) -> i64 {
+    let (sum, over) = (i128::from(sum.0), i128::from(over.0));
+    if over == 0 { 0 } else { ((2 * sum + over) / (2 * over)) as i64 }
+}
+
+/// Adds one; by how many more are told apart.
+fn add(times: &mut Times, took: Ns) -> usize {
+    let before = times.different();
+    times.add(took);
+    times.different() - before
+}
+
+impl FramesParked {
+    fn name(&mut self, name: NameId, world: &World) -> NameId {
+        let Some(text) = world.name(name) else { return NameId::NONE };
+        match self.names.get(text) {
+            Some(first) => *first,
+            None => *self.names.entry(text.into()).or_insert(name),
+        }
+    }
+
+    fn end(&mut self, stretch: &Stretch, world: &World) {
+        let took = stretch.end - stretch.start;
+        let name = self.name(stretch.name, world);
+        let [parked, unknown] = [stretch.parking.parked, stretch.parking.unknown].map(|sum| mean(sum, took));
+        let sums = self.rows.entry(Key { name, parked, unknown }).or_default();
+        sums.duration = sums.duration + took;
+        sums.parked = sums.parked + stretch.parking.parked;
+        sums.most = sums.most.max(world.parking.most_since(stretch.start));
+        sums.longest = sums.longest.max(took);
+        self.different += add(&mut sums.times, took) + add(self.whole.entry(name).or_default(), took);
+        if self.different > self.widen_at.max(MOST_TIMES) {
+            let all = self.rows.values_mut().map(|sums| &mut sums.times).chain(self.whole.values_mut());
+            let widened = all.map(|times| {
+                if times.different() > LEAST_TIMES {
+                    times.widen();
+                }
+                times.different()
+            });
+            self.different = widened.sum();
+            // Where that was of no use, not again at every stretch.
+            self.widen_at = 2 * self.different;
+        }
+    }
+}
+
+impl Analysis for FramesParked {
+    fn new(_: &Context<'_>) -> Self {
+        Self::default()
+    }
+
+    fn marked(&mut self, marked: &Marked, thread: ThreadKey, begins: Begins, world: &World) {
+        if let Some(stretch) = self.tracks.marked(marked, thread, begins, world).filter(|s| s.whole) {
+            self.end(&stretch, world);
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        if !world.parking.is_told() {
+            return;
+        }
+        for (Key { name, parked, unknown }, sums) in &self.rows {
+            let budget = self.whole.get(name).and_then(|times| times.quantile(500)).unwrap_or_default();
+            let frames = sums.times.count as i64;
+            let mean_parked =
+                if sums.duration > Ns::ZERO { sums.parked.0 as f64 / sums.duration.0 as f64 } else { 0.0 };
+            out.row(&[
+                world.name(*name).into(),
+                (*parked).into(),
+                (*unknown).into(),
+                frames.into(),
+                Value::Float(mean_parked),
+                sums.most.into(),
+                sums.duration.into(),
+                Ns(sums.duration.0 / frames.max(1)).into(),
+                sums.times.quantile(950).into(),
+                sums.longest.into(),
+                budget.into(),
+                (sums.times.more_than(budget) as i64).into(),
+                sums.times.precision().into(),
+            ]);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! How many CPUs were parked at once, exactly, of each type of core and of all.
+
+use crate::{Analysis, Begins, Context, World};
+use model::{CoreType, CpuId, Ns, Power, PowerChange, Rows};
+use std::collections::BTreeMap;
+use topology::Machine;
+
+pub(crate) struct ParkedTogether {
+    machine: Machine,
+    begin: Ns,
+    /// `None`: of all types.
+    types: BTreeMap<Option<CoreType>, Type>,
+}
+
+/// CPUs of a type, or all of them.
+struct Type {
+    at: Ns,
+    parked: i64,
+    unknown: i64,
+    durations: BTreeMap<(i64, i64), Ns>,
+}
+
+impl Type {
+    fn none(at: Ns) -> Self {
+        Self { at, parked: 0, unknown: 0, durations: BTreeMap::new() }
+    }
+
+    fn advance(&mut self, to: Ns) {
+        if to > self.at {
+            let sum = self.durations.entry((self.parked, self.unknown)).or_default();
+            *sum = *sum + (to - self.at);
+            self.at = to;
+        }
+    }
+}
+
+impl ParkedTogether {
+    /// The CPU's type, and all types.
+    fn of(&self, cpu: CpuId) -> [Option<CoreType>; 2] {
+        [None, Some(self.machine.core_type(cpu))]
+    }
+}
+
+impl Analysis for ParkedTogether {
+    fn new(context: &Context<'_>) -> Self {
+        let begin = context.span.start;
+        let mut new = Self { machine: context.machine.clone(), begin, types: BTreeMap::new() };
+        for cpu in World::new(context).cpus {
+            for of in new.of(cpu.cpu) {
+                new.types.entry(of).or_insert_with(|| Type::none(begin)).unknown += 1;
+            }
+        }
+        new
+    }
+
+    fn power(&mut self, change: &PowerChange, _: Begins, world: &World) {
+        let (Power::Parked(parked), before) = (change.to, world.parking.of(change.cpu)) else { return };
+        // A CPU that is not the world's is none of those of which nobody can say, and counts from here on.
+        let counted = before.is_some() || world.place(change.cpu).is_some();
+        if !counted && !world.parking.has_room() {
+            return;
+        }
+        for of in self.of(change.cpu) {
+            let of = self.types.entry(of).or_insert_with(|| Type::none(self.begin));
+            of.advance(world.now);
+            of.parked += i64::from(parked) - i64::from(before == Some(true));
+            of.unknown -= i64::from(counted && before.is_none());
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        for (of, counts) in &mut self.types {
+            counts.advance(world.now);
+            for ((parked, unknown), duration) in &counts.durations {
+                let core_type = of.map(CoreType::as_str);
+                out.row(&[core_type.into(), (*parked).into(), (*unknown).into(), (*duration).into()]);
+            }
+        }
+    }
+}

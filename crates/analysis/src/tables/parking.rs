@@ -1,0 +1,112 @@
+//! For how long each CPU was parked, and whether anything ran there meanwhile.
+
+use crate::{Analysis, Begins, Context, World};
+use model::{CpuId, CpuState, CpuStretch, Ns, Power, PowerChange, Rows, Value};
+use std::collections::BTreeMap;
+use topology::Machine;
+
+pub(crate) struct Parking {
+    machine: Machine,
+    begin: Ns,
+    /// Those of the world, and others of which somebody told.
+    cpus: BTreeMap<CpuId, Cpu>,
+}
+
+#[derive(Clone, Default)]
+struct Cpu {
+    since: Ns,
+    parked: Ns,
+    unparked: Ns,
+    unknown: Ns,
+    /// Parked, and a thread ran.
+    busy: Ns,
+    /// Since when it is parked.
+    from: Option<Ns>,
+    /// How often it came to be parked.
+    periods: i64,
+    longest: Ns,
+}
+
+impl Cpu {
+    /// Time passed. It was parked, or not, and did something.
+    fn advance(&mut self, parked: Option<bool>, busy: bool, now: Ns) {
+        let elapsed = now - std::mem::replace(&mut self.since, now);
+        let sum = match parked {
+            Some(true) => &mut self.parked,
+            Some(false) => &mut self.unparked,
+            None => &mut self.unknown,
+        };
+        *sum = *sum + elapsed;
+        if parked == Some(true) && busy {
+            self.busy = self.busy + elapsed;
+        }
+    }
+
+    fn end(&mut self, now: Ns) {
+        if let Some(from) = self.from.take() {
+            self.longest = self.longest.max(now - from);
+        }
+    }
+}
+
+impl Parking {
+    fn advance(&mut self, cpu: CpuId, world: &World) {
+        if let Some(of) = self.cpus.get_mut(&cpu) {
+            let busy = world.of(cpu).is_some_and(|now| now.state == CpuState::Busy);
+            of.advance(world.parking.of(cpu), busy, world.now);
+        }
+    }
+}
+
+impl Analysis for Parking {
+    fn new(context: &Context<'_>) -> Self {
+        let begin = context.span.start;
+        let cpu = Cpu { since: begin, ..Cpu::default() };
+        let cpus = World::new(context).cpus.iter().map(|c| (c.cpu, cpu.clone())).collect();
+        Self { machine: context.machine.clone(), begin, cpus }
+    }
+
+    fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
+        self.advance(stretch.cpu, world);
+    }
+
+    fn power(&mut self, change: &PowerChange, begins: Begins, world: &World) {
+        let Power::Parked(parked) = change.to else { return };
+        if self.cpus.contains_key(&change.cpu) || world.parking.has_room() {
+            let unheard = Cpu { since: self.begin, ..Cpu::default() };
+            self.cpus.entry(change.cpu).or_insert(unheard);
+        }
+        self.advance(change.cpu, world);
+        let Some(cpu) = self.cpus.get_mut(&change.cpu) else { return };
+        if !parked {
+            cpu.end(world.now);
+        } else if cpu.from.is_none() {
+            cpu.from = Some(world.now);
+            cpu.periods += i64::from(begins == Begins::Here);
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        let all: Vec<CpuId> = self.cpus.keys().copied().collect();
+        let whole = world.now - self.begin;
+        for id in all {
+            self.advance(id, world);
+            let Some(cpu) = self.cpus.get_mut(&id) else { continue };
+            cpu.end(world.now);
+            let known = cpu.unknown < whole;
+            let told = |value: Value| if known { value } else { Value::Null };
+            let share = |of: Ns| (whole > Ns::ZERO).then(|| of.0 as f64 / whole.0 as f64);
+            out.row(&[
+                i64::from(id.0).into(),
+                self.machine.core_type(id).as_str().into(),
+                told(cpu.parked.into()),
+                told(cpu.unparked.into()),
+                cpu.unknown.into(),
+                told(cpu.busy.into()),
+                told(cpu.periods.into()),
+                told(cpu.longest.into()),
+                told(share(cpu.parked).into()),
+            ]);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Which classes of priority had the CPUs, over time.
+
+use crate::{Analysis, Begins, Context, World};
+use model::{CpuState, CpuStretch, Ns, Rows, Span, ThreadState, ThreadStretch};
+
+/// Parts of the time.
+const PARTS: i64 = 20;
+
+/// What CPUs did, in the order of the table's columns.
+#[derive(Clone, Copy)]
+enum Did {
+    Deadline,
+    RealTime,
+    High,
+    Normal,
+    Low,
+    Untold,
+    Idle,
+    Unknown,
+}
+
+impl Did {
+    /// A thread ran, of this dynamic priority on the kernel's scale (`include/linux/sched/prio.h`).
+    fn ran(prio: i16) -> Self {
+        match prio {
+            -1..0 => Self::Deadline,
+            0..100 => Self::RealTime,
+            100..120 => Self::High,
+            120 => Self::Normal,
+            121.. => Self::Low,
+            // Not told, or no such priority.
+            _ => Self::Untold,
+        }
+    }
+}
+
+pub(crate) struct PriorityClasses {
+    span: Span,
+    parts: Vec<[Ns; 8]>,
+}
+
+impl PriorityClasses {
+    /// When a part begins; their lengths differ by a nanosecond at most.
+    fn begin(&self, part: i64) -> Ns {
+        // At most the span, so it fits.
+        let length = i128::from((self.span.end - self.span.start).0);
+        self.span.start + Ns((length * i128::from(part) / i128::from(PARTS)) as i64)
+    }
+
+    fn add(&mut self, span: Span, did: Did) {
+        let (from, length) = (span.start - self.span.start, self.span.len());
+        if length <= Ns::ZERO {
+            return;
+        }
+        let mut part = (i128::from(from.0) * i128::from(PARTS) / i128::from(length.0)) as i64;
+        while part < PARTS && self.begin(part) < span.end {
+            let of_part = Span { start: self.begin(part), end: self.begin(part + 1) };
+            if let Some(within) = span.overlap(of_part) {
+                let sum = &mut self.parts[part as usize][did as usize];
+                *sum = *sum + within.len();
+            }
+            part += 1;
+        }
+    }
+}
+
+impl Analysis for PriorityClasses {
+    fn new(context: &Context<'_>) -> Self {
+        Self { span: context.span, parts: vec![[Ns::ZERO; 8]; PARTS as usize] }
+    }
+
+    fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
+        // Where the source does not say on which CPU, it is none of the CPUs' time.
+        if stretch.state == ThreadState::Running && stretch.cpu.is_some() {
+            self.add(stretch.span, Did::ran(stretch.prio));
+        }
+    }
+
+    fn cpu(&mut self, stretch: &CpuStretch, _: Begins, _: &World) {
+        match stretch.state {
+            CpuState::Busy => {} // its thread tells
+            CpuState::Idle => self.add(stretch.span, Did::Idle),
+            CpuState::Unknown => self.add(stretch.span, Did::Unknown),
+        }
+    }
+
+    fn finish(&mut self, _: &World, out: &mut dyn Rows) {
+        for (part, times) in (0..).zip(&self.parts) {
+            let ends = [self.begin(part), self.begin(part + 1)];
+            if ends[0] < ends[1] {
+                let row: Vec<_> = ends.into_iter().chain(times.iter().copied()).map(Into::into).collect();
+                out.row(&row);
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! How threads were set to be scheduled, stretch by stretch of equal settings.
+
+use crate::by_thread::ByThread;
+use crate::{Analysis, Begins, Context, World};
+use model::{NameId, Ns, Rows, SetTo, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use rustc_hash::FxHashMap;
+
+/// The kernel's `SCHED_*` policies by number (`include/uapi/linux/sched.h`); 4 is reserved.
+const POLICIES: [&str; 8] = ["other", "fifo", "rr", "batch", "", "idle", "deadline", "ext"];
+/// The priority of nice 0, to which a nice value is added.
+const NICE_0: i64 = 120;
+
+/// What a thread is set to; `None`: nobody told.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Settings {
+    policy: Option<u8>,
+    nice: Option<i8>,
+    prio: Option<i16>,
+    uclamp_min: Option<i16>,
+    uclamp_max: Option<i16>,
+    cgroup: Option<u64>,
+}
+
+impl Settings {
+    /// What is not told stays as it was.
+    fn take(&mut self, to: &SetTo) {
+        match *to {
+            SetTo::Policy { policy, nice } => {
+                let former = self.policy;
+                self.policy = u8::try_from(policy).ok().or(former);
+                self.nice = Some(nice).filter(|n| *n != i8::MIN).or(self.nice);
+                // What was its own priority by the other policy is not by this one.
+                if self.policy != former {
+                    self.prio = None;
+                }
+            }
+            SetTo::Attr { prio, uclamp_min, uclamp_max } => {
+                self.prio = Some(prio).filter(|p| *p != i16::MIN).or(self.prio);
+                self.uclamp_min = Some(uclamp_min).filter(|v| *v >= 0).or(self.uclamp_min);
+                self.uclamp_max = Some(uclamp_max).filter(|v| *v >= 0).or(self.uclamp_max);
+            }
+            SetTo::Cgroup { id, .. } => self.cgroup = Some(id),
+            SetTo::Weight { .. } | SetTo::IdealCpu(_) => {}
+        }
+    }
+
+    /// Other, batch and idle: a thread's place is told by its nice value.
+    fn is_fair(&self) -> bool {
+        matches!(self.policy, Some(0 | 3 | 5))
+    }
+
+    fn static_prio(&self) -> Option<i64> {
+        let by_nice = self.nice.filter(|_| self.is_fair()).map(|nice| NICE_0 + i64::from(nice));
+        by_nice.or(self.prio.map(i64::from))
+    }
+}
+
+/// A cgroup.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Cgroup {
+    path: NameId,
+    /// 0: not told.
+    weight: u16,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Of {
+    tid: Tid,
+    /// The settings that hold, once any was told, and since when.
+    set: Option<(Ns, Settings)>,
+    /// What held before, as long as what holds now may turn out to be the same: of several changes at one instant, the last counts.
+    was: Option<Was>,
+    /// The end of its last stretch.
+    until: Ns,
+    exited: bool,
+}
+
+/// A row.
+#[derive(Clone, Copy)]
+struct Was {
+    thread: ThreadKey,
+    tid: Tid,
+    start: Ns,
+    end: Ns,
+    set: Settings,
+    cgroup: Cgroup,
+}
+
+pub(crate) struct ThreadScheduling {
+    threads: ByThread<Of>,
+    cgroups: FxHashMap<u64, Cgroup>,
+    over: Vec<Was>,
+}
+
+impl Was {
+    /// What the row tells.
+    fn shown(&self) -> (Settings, Option<i64>, Cgroup) {
+        (Settings { prio: None, ..self.set }, self.set.static_prio(), self.cgroup)
+    }
+}
+
+impl ThreadScheduling {
+    /// What held until now, or until its life was over, is over.
+    fn close(&mut self, thread: ThreadKey, now: Ns) {
+        let of = self.threads.of(thread);
+        let now = now.min(of.until);
+        if let Some((since, set)) = of.set
+            && since < now
+        {
+            let (tid, cgroup) = (of.tid, set.cgroup.and_then(|id| self.cgroups.get(&id)).copied().unwrap_or_default());
+            of.set = Some((now, set));
+            let mut row = Was { thread, tid, start: since, end: now, set, cgroup };
+            if let Some(was) = of.was {
+                if was.end == since && was.shown() == row.shown() {
+                    row.start = was.start;
+                } else {
+                    self.over.push(was);
+                }
+            }
+            of.was = Some(row);
+        }
+    }
+}
+
+impl Analysis for ThreadScheduling {
+    fn new(_: &Context<'_>) -> Self {
+        Self { threads: ByThread::new(), cgroups: FxHashMap::default(), over: Vec::new() }
+    }
+
+    fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
+        let of = self.threads.of(stretch.thread);
+        of.tid = stretch.tid;
+        of.until = stretch.span.end;
+        let exits = stretch.state == ThreadState::Exited;
+        let exited = std::mem::replace(&mut of.exited, exits);
+        if exits && !exited {
+            self.close(stretch.thread, stretch.span.start);
+        } else if exited && !exits {
+            // By a lossy source it may be heard of again.
+            of.set = of.set.map(|(_, set)| (stretch.span.start, set));
+        }
+    }
+
+    fn setting(&mut self, thread: ThreadKey, to: &SetTo, world: &World) {
+        if let SetTo::Weight { id, path, weight } = *to {
+            let former = self.cgroups.get(&id).copied().unwrap_or_default();
+            let cgroup = Cgroup { path: if path == NameId::NONE { former.path } else { path }, weight };
+            if former.weight != weight || former.path != cgroup.path {
+                let inside = |(key, of): (ThreadKey, &mut Of)| {
+                    of.set.filter(|(_, set)| set.cgroup == Some(id) && !of.exited).map(|_| key)
+                };
+                let inside: Vec<ThreadKey> = self.threads.iter().filter_map(inside).collect();
+                inside.into_iter().for_each(|key| self.close(key, world.now));
+                self.cgroups.insert(id, cgroup);
+            }
+            return;
+        }
+        if let SetTo::Cgroup { id, path } = *to
+            && path != NameId::NONE
+        {
+            self.cgroups.entry(id).or_default().path = path;
+        }
+        let before = self.threads.of(thread).set;
+        let mut set = before.map_or_else(Settings::default, |(_, set)| set);
+        set.take(to);
+        // A CPU that is best for it is no setting of this table.
+        if set == before.map_or_else(Settings::default, |(_, set)| set) {
+            return;
+        }
+        self.close(thread, world.now);
+        self.threads.of(thread).set = Some((world.now, set));
+    }
+
+    fn drain(&mut self, world: &World, out: &mut dyn Rows) {
+        for was in self.over.drain(..) {
+            let Was { thread, tid, start, end, set, cgroup } = was;
+            let path = world.name(cgroup.path).map(str::to_owned).or(set.cgroup.map(|id| id.to_string()));
+            let policy = set.policy.map(|p| match POLICIES.get(usize::from(p)).filter(|word| !word.is_empty()) {
+                Some(word) => (*word).to_owned(),
+                None => p.to_string(),
+            });
+            out.row(&[
+                thread.0.into(),
+                i64::from(tid.0).into(),
+                start.into(),
+                end.into(),
+                policy.map_or(Value::Null, Value::Text),
+                set.nice.map(i64::from).into(),
+                set.static_prio().into(),
+                set.uclamp_min.map(i64::from).into(),
+                set.uclamp_max.map(i64::from).into(),
+                path.map_or(Value::Null, Value::Text),
+                (cgroup.weight > 0).then_some(i64::from(cgroup.weight)).into(),
+            ]);
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        let open = |(key, of): (ThreadKey, &mut Of)| (of.set.is_some() && !of.exited).then_some(key);
+        let open: Vec<ThreadKey> = self.threads.iter().filter_map(open).collect();
+        open.into_iter().for_each(|thread| self.close(thread, world.now));
+        self.over.extend(self.threads.iter().filter_map(|(_, of)| of.was.take()));
+        self.drain(world, out);
+    }
+}

@@ -1,0 +1,52 @@
+//! The parts of each row sum to the thread's running time; who was told has a row. Counted piece by piece: what was told last before
+//! each, and where it ran, tell which part it is of.
+
+use super::support::Analysed;
+use model::{CpuId, Ns, SetTo, Span, ThreadState};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const PARTS: [&str; 6] = ["ideal_ns", "same_core_ns", "same_l2_ns", "same_l3_ns", "elsewhere_ns", "unknown_ns"];
+
+pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
+    let table = &a.tables["ideal_cpu"];
+    let mut running: BTreeMap<i64, i64> = BTreeMap::new();
+    for s in a.threads.iter().filter(|s| s.state == ThreadState::Running) {
+        *running.entry(s.thread.0).or_default() += s.span.overlap(a.span).map_or(0, |w| w.len().0);
+    }
+    let mut rows: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    for row in 0..table.rows.len() {
+        let thread = table.int(row, "thread").unwrap();
+        let parts: Vec<i64> = PARTS.iter().map(|col| table.int(row, col).unwrap()).collect();
+        prop_assert_eq!(parts.iter().sum::<i64>(), running.get(&thread).copied().unwrap_or(0));
+        rows.insert(thread, parts);
+    }
+    // Numbers with one life, of which it is plain whom a setting is of.
+    for (thread, parts) in &rows {
+        let Some(tid) = a.threads.iter().find(|s| s.thread.0 == *thread).map(|s| s.tid) else { continue };
+        if a.threads.iter().any(|s| s.tid == tid && (s.thread.0 != *thread || s.state == ThreadState::Exited)) {
+            continue;
+        }
+        let told: Vec<(Ns, CpuId)> = a
+            .settings
+            .iter()
+            .filter(|s| s.tid == tid && s.at < a.span.end)
+            .filter_map(|s| match s.to {
+                SetTo::IdealCpu(cpu) => Some((s.at, cpu)),
+                _ => None,
+            })
+            .collect();
+        let mut ideal = 0;
+        for s in a.threads.iter().filter(|s| s.thread.0 == *thread && s.state == ThreadState::Running) {
+            let Some(within) = s.span.overlap(a.span) else { continue };
+            for (at, (from, cpu)) in told.iter().enumerate() {
+                let to = told.get(at + 1).map_or(a.span.end, |next| next.0);
+                if *from < to && s.cpu == Some(*cpu) {
+                    ideal += within.overlap(Span { start: *from, end: to }).map_or(0, |w| w.len().0);
+                }
+            }
+        }
+        prop_assert_eq!(parts[0], ideal, "thread {}", thread);
+    }
+    Ok(())
+}

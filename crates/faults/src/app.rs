@@ -1,0 +1,221 @@
+//! The load: a program that makes frames, with its workers, beside others that come and go.
+//!
+//! ```text
+//! main    |prepare|………waits………|finish|sleep| next frame
+//! workers         |piece|piece|
+//! ```
+//! Everything is drawn before a fault changes it, so that the load with a fault and the one without are the same draw.
+
+use crate::durations::Durations;
+use crate::kinds::Fault;
+use crate::machines::Machine;
+use crate::program::{Gate, Habit, Load, Pool, Program, Step};
+use std::ops::Range;
+use testkit::Rng;
+
+const POOL: Pool = Pool(0);
+/// Workers that are done with a frame.
+const DONE: Gate = Gate(0);
+/// A lock.
+const LOCK: Gate = Gate(1);
+/// The end of a frame, for those that spin.
+const OVER: Gate = Gate(2);
+/// The begin of a frame, for the one that saves.
+const SAVE: Gate = Gate(3);
+/// The first worker's begin; each has one.
+const BEGIN: usize = 4;
+/// Of threads that compute all the time, where some faults need them.
+const HOGS_NICE: i8 = 10;
+
+/// A fault in some of the frames.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Injected {
+    /// Which.
+    pub fault: Fault,
+    /// In which frames.
+    pub frames: Range<usize>,
+}
+
+/// What is drawn of a load.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Draw {
+    /// The machine.
+    pub machine: Machine,
+    workers: usize,
+    /// Of each frame: prepare, finish, sleep.
+    frames: Vec<[i64; 3]>,
+    /// Of each frame, the pieces of work.
+    pieces: Vec<Vec<i64>>,
+    /// Of each thread beside the program: what it runs and sleeps in turn.
+    beside: Vec<Vec<[i64; 2]>>,
+    /// Which threads keep all CPUs busy, as some faults need: at which nice value, and how many.
+    hogs: Option<(i8, usize)>,
+    saver: bool,
+}
+
+impl Draw {
+    /// The load on a machine; some faults need company that the load without the fault has too.
+    #[must_use]
+    pub fn new(machine: Machine, fault: Option<Fault>, rng: &mut Rng) -> Draw {
+        let (video, web) = (Durations::of("video", "running"), Durations::of("web", "running"));
+        let pauses = Durations::of("web", "blocked");
+        let cpus = machine.cpus();
+        let workers = match fault {
+            Some(Fault::SpinningBarrier) => cpus + (cpus / 2).max(2),
+            _ => (cpus / 2).clamp(2, 8),
+        };
+        let count = 40 + rng.below(40);
+        let serial = |rng: &mut Rng| 1_500_000 + video.draw(rng, 4_000_000);
+        let frames = (0..count).map(|_| [serial(rng), serial(rng), 500_000 + pauses.draw(rng, 3_000_000)]).collect();
+        let pieces = (0..count).map(|_| (0..workers * 8).map(|_| 200_000 + web.draw(rng, 600_000)).collect()).collect();
+        let beside = (0..(cpus / 8).max(1))
+            .map(|_| (0..200).map(|_| [web.draw(rng, 1_000_000), 2_000_000 + pauses.draw(rng, 10_000_000)]).collect())
+            .collect();
+        let hogs = match fault {
+            Some(Fault::SamePriority | Fault::LowRuns | Fault::Inversion) => Some((HOGS_NICE, cpus)),
+            // On the fast cores, one on each: their siblings are what a thread should not be woken on.
+            Some(Fault::BusySibling) => Some((0, machine.fast_cores() / 2)),
+            _ => None,
+        };
+        Draw { machine, workers, frames, pieces, beside, hogs, saver: fault == Some(Fault::Inversion) }
+    }
+
+    /// How many frames there are.
+    #[must_use]
+    pub fn frames(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// The load with these faults.
+    #[must_use]
+    pub fn load(&self, faults: &[Injected]) -> Load {
+        let mut programs = vec![self.main(faults)];
+        programs.extend((0..self.workers).map(|w| self.worker(w, faults)));
+        if self.saver {
+            programs.push(self.saver(faults));
+        }
+        if let Some((nice, many)) = self.hogs {
+            let hog = |n| program(&format!("batch {n}"), nice, false, vec![Step::Run(20_000_000)], true);
+            programs.extend((0..many).map(hog));
+        }
+        for (n, turns) in self.beside.iter().enumerate() {
+            let steps = turns.iter().flat_map(|[run, sleep]| [Step::Run(*run), Step::Sleep(*sleep)]).collect();
+            programs.push(program(&format!("server {n}"), 0, false, steps, true));
+        }
+        let mut gates = vec![0; BEGIN + self.workers];
+        gates[LOCK.0] = 1;
+        Load { programs, gates, pools: 1 }
+    }
+
+    fn main(&self, faults: &[Injected]) -> Program {
+        let mut steps = Vec::new();
+        for (frame, [prepare, finish, sleep]) in self.frames.iter().enumerate() {
+            let has = |fault| faults.iter().any(|f| f.fault == fault && f.frames.contains(&frame));
+            for injected in faults {
+                if frame == injected.frames.start {
+                    steps.extend(self.begins(injected.fault));
+                } else if frame == injected.frames.end {
+                    steps.extend(self.ends(injected.fault));
+                }
+            }
+            steps.push(Step::Mark(true));
+            if self.saver {
+                steps.push(Step::Post(SAVE, 1));
+            }
+            steps.push(Step::Run(*prepare));
+            if self.saver {
+                steps.extend([Step::Wait(LOCK), Step::Run(100_000), Step::Post(LOCK, 1)]);
+            }
+            if !has(Fault::StaticPartition) {
+                steps.push(Step::Fill(POOL, self.handed(frame, has(Fault::LargeChunks))));
+            }
+            steps.extend((0..self.workers).map(|w| Step::Post(Gate(BEGIN + w), 1)));
+            steps.extend((0..self.workers).map(|_| Step::Wait(DONE)));
+            if has(Fault::SpinningBarrier) {
+                steps.push(Step::Post(OVER, self.workers as u32));
+            }
+            steps.extend([Step::Run(*finish), Step::Mark(false), Step::Sleep(*sleep)]);
+        }
+        steps.push(Step::End);
+        program("main", 0, true, steps, false)
+    }
+
+    /// The pieces of a frame as they are handed out.
+    fn handed(&self, frame: usize, large: bool) -> Vec<i64> {
+        let pieces = &self.pieces[frame];
+        if large {
+            vec![pieces.iter().sum::<i64>() / (self.workers as i64 + 1); self.workers + 1]
+        } else {
+            pieces.clone()
+        }
+    }
+
+    fn begins(&self, fault: Fault) -> Vec<Step> {
+        match fault {
+            Fault::PinnedToSlow => vec![Step::Allow(self.machine.slow())],
+            // A wait, so that it is placed anew.
+            Fault::PlacedOnSlow => vec![Step::Treated(Habit::Efficient), Step::Sleep(50_000)],
+            Fault::BusySibling => vec![Step::Treated(Habit::Sibling), Step::Sleep(50_000)],
+            Fault::LowRuns => vec![Step::Treated(Habit::Late)],
+            Fault::SamePriority => vec![Step::Nice(HOGS_NICE)],
+            Fault::Throttled => vec![Step::Quota(Some(15_000_000 * self.workers as i64))],
+            _ => Vec::new(),
+        }
+    }
+
+    fn ends(&self, fault: Fault) -> Vec<Step> {
+        match fault {
+            Fault::PinnedToSlow => vec![Step::Allow(self.machine.all())],
+            Fault::PlacedOnSlow | Fault::BusySibling | Fault::LowRuns => vec![Step::Treated(Habit::Usual)],
+            Fault::SamePriority => vec![Step::Nice(0)],
+            Fault::Throttled => vec![Step::Quota(None)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Packs what the main thread needs, each frame: with the lock held, or held a moment only.
+    fn saver(&self, faults: &[Injected]) -> Program {
+        let mut steps = Vec::new();
+        for frame in 0..self.frames.len() {
+            let held = faults.iter().any(|f| f.fault == Fault::Inversion && f.frames.contains(&frame));
+            let (pack, unlock) = (Step::Run(6_000_000), Step::Post(LOCK, 1));
+            let (first, second) = if held { (pack, unlock) } else { (unlock, pack) };
+            steps.extend([Step::Wait(SAVE), Step::Wait(LOCK), first, second]);
+        }
+        program("saver", 15, false, steps, false)
+    }
+
+    fn worker(&self, number: usize, faults: &[Injected]) -> Program {
+        let mut steps = Vec::new();
+        for (frame, pieces) in self.pieces.iter().enumerate() {
+            let has = |fault| faults.iter().any(|f| f.fault == fault && f.frames.contains(&frame));
+            let pin = faults.iter().find(|f| f.fault == Fault::PinnedToOne);
+            match pin {
+                Some(f) if f.frames.start == frame => steps.push(Step::Allow(1 << (self.machine.cpus() - 1))),
+                Some(f) if f.frames.end == frame => steps.push(Step::Allow(self.machine.all())),
+                _ => {}
+            }
+            steps.push(Step::Wait(Gate(BEGIN + number)));
+            let own = || pieces.iter().skip(number).step_by(self.workers);
+            if has(Fault::StaticPartition) {
+                // The first worker has as much again of every other's share.
+                let all: i64 = pieces.iter().sum();
+                let share = all / (self.workers as i64 + 1);
+                steps.push(Step::Run(if number == 0 { 2 * share } else { share }));
+            } else if has(Fault::Convoy) {
+                steps.extend(own().flat_map(|ns| [Step::Wait(LOCK), Step::Run(*ns), Step::Post(LOCK, 1)]));
+            } else {
+                steps.push(Step::Drain(POOL));
+            }
+            steps.push(Step::Post(DONE, 1));
+            if has(Fault::SpinningBarrier) {
+                steps.push(Step::Spin(OVER));
+            }
+        }
+        program(&format!("worker {number}"), 0, true, steps, false)
+    }
+}
+
+fn program(name: &str, nice: i8, in_group: bool, steps: Vec<Step>, again: bool) -> Program {
+    Program { name: name.to_owned(), nice, in_group, steps, again }
+}

@@ -1,0 +1,144 @@
+//! Threads of the simulation, and the steps they take.
+
+use super::{Due, Sim};
+use crate::program::{Cpus, Habit, Program, Step};
+use model::SwitchOut;
+
+/// What a thread does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Is {
+    New,
+    Running(usize),
+    /// In this CPU's queue.
+    Ready(usize),
+    Blocked,
+    Gone,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    pub name: String,
+    pub nice: i8,
+    pub weight: i64,
+    pub in_group: bool,
+    pub habit: Habit,
+    pub allowed: Cpus,
+    pub is: Is,
+    /// The CPU that it ran on last.
+    pub last: usize,
+    /// Run time over weight.
+    pub weighed: i64,
+    /// What is left to compute before the next step, in thousandths of ns.
+    pub left: i64,
+    pub spins: bool,
+    /// The next step.
+    pub at: usize,
+    steps: Vec<Step>,
+    again: bool,
+}
+
+impl Thread {
+    pub(super) fn new(program: &Program, all: Cpus) -> Thread {
+        Thread {
+            name: program.name.clone(),
+            nice: program.nice,
+            weight: weight(program.nice),
+            in_group: program.in_group,
+            habit: Habit::Usual,
+            allowed: all,
+            is: Is::New,
+            last: 0,
+            weighed: 0,
+            left: 0,
+            spins: false,
+            at: 0,
+            steps: program.steps.clone(),
+            again: program.again,
+        }
+    }
+}
+
+/// What a nice value weighs: 1024 at 0, and a quarter more or less each step, as the kernel has it.
+fn weight(nice: i8) -> i64 {
+    ((1024.0 / 1.25_f64.powi(i32::from(nice))).round() as i64).max(1)
+}
+
+impl Sim<'_> {
+    /// What a CPU's thread computed is done: it takes its next steps.
+    pub(super) fn done(&mut self, cpu: usize) {
+        self.reckon(cpu);
+        let Some(thread) = self.cpus[cpu].runs else { return };
+        if self.threads[thread].left > 0 {
+            return self.arm(cpu);
+        }
+        loop {
+            if self.threads[thread].at == self.threads[thread].steps.len() {
+                if !self.threads[thread].again {
+                    return self.stop(cpu, thread, Is::Gone, SwitchOut::Exited);
+                }
+                self.threads[thread].at = 0;
+            }
+            let at = self.threads[thread].at;
+            let step = self.threads[thread].steps[at].clone();
+            // A wait leaves the step itself only when it is over.
+            match step {
+                Step::Wait(gate) if self.gates[gate.0] == 0 => {
+                    self.waiting[gate.0].push(thread);
+                    return self.stop(cpu, thread, Is::Blocked, SwitchOut::Blocked);
+                }
+                Step::Spin(gate) if self.gates[gate.0] == 0 => {
+                    self.waiting[gate.0].push(thread);
+                    self.threads[thread].spins = true;
+                    return self.arm(cpu);
+                }
+                Step::Drain(pool) => {
+                    if let Some(piece) = self.pools[pool.0].pop_front() {
+                        self.threads[thread].left = piece * 1000;
+                        return self.arm(cpu);
+                    }
+                }
+                _ => {}
+            }
+            self.threads[thread].at += 1;
+            match step {
+                Step::Run(ns) => {
+                    self.threads[thread].left = ns * 1000;
+                    return self.arm(cpu);
+                }
+                Step::Sleep(ns) => {
+                    self.after(ns, Due::Wake(thread));
+                    return self.stop(cpu, thread, Is::Blocked, SwitchOut::Blocked);
+                }
+                Step::Post(gate, by) => self.post(gate, by, thread),
+                Step::Wait(gate) | Step::Spin(gate) => self.gates[gate.0] -= 1,
+                Step::Fill(pool, pieces) => self.pools[pool.0].extend(pieces),
+                Step::Drain(_) => {}
+                Step::Nice(nice) => {
+                    self.threads[thread].nice = nice;
+                    self.threads[thread].weight = weight(nice);
+                    self.tell_priority(thread);
+                }
+                Step::Allow(cpus) => {
+                    self.allow(thread, cpus);
+                    if cpus & (1 << cpu) == 0 {
+                        return self.move_running(cpu, None);
+                    }
+                }
+                Step::Treated(habit) => self.threads[thread].habit = habit,
+                Step::Mark(begins) => self.tell_mark(thread, begins),
+                Step::Quota(quota) => self.quota = quota,
+                Step::End => {
+                    self.over = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A thread leaves its CPU by itself.
+    fn stop(&mut self, cpu: usize, thread: usize, is: Is, out: SwitchOut) {
+        self.threads[thread].is = is;
+        self.threads[thread].last = cpu;
+        self.come(cpu, out);
+    }
+}

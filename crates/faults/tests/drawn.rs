@@ -1,0 +1,84 @@
+//! What is drawn: the same by the same seed, a trace that keeps the laws, and a truth that is one.
+#![allow(clippy::unwrap_used, clippy::panic)] // a test fails by panicking
+
+use engine::{PassOptions, Session};
+use faults::kinds::{KINDS, Kind};
+use faults::{Dose, Drawn, Set, draw, write};
+use model::What;
+use std::collections::BTreeSet;
+
+const MS: i64 = 1_000_000;
+
+fn drawn(kinds: &[&Kind], dose: Dose, seed: u64) -> Drawn {
+    draw(kinds, dose, Set::Training, seed).unwrap_or_else(|why| panic!("{kinds:?}, seed {seed}: {why}"))
+}
+
+#[test]
+fn a_seed_draws_the_same_again() {
+    let [one, other] = [7, 7].map(|seed| drawn(&[&KINDS[3]], Dose::Full, seed));
+    assert_eq!(one.batch.events, other.batch.events);
+    assert_eq!(one.batch.names, other.batch.names);
+    assert_eq!(one.truths, other.truths);
+}
+
+#[test]
+fn no_seed_of_one_set_draws_what_one_of_the_other_does() {
+    let ends =
+        |set| (0..20).map(move |seed| draw(&[], Dose::Full, set, seed).unwrap().span_ns).collect::<BTreeSet<_>>();
+    assert!(ends(Set::Training).is_disjoint(&ends(Set::Reported)));
+}
+
+#[test]
+fn each_fault_costs_and_a_slight_one_costs_little() {
+    for kind in KINDS {
+        for seed in 0..2 {
+            let full = drawn(&[kind], Dose::Full, seed);
+            assert_eq!(full.truths.len(), 1);
+            assert!(!full.truths[0].threads.is_empty(), "{}", kind.rule);
+            assert!(full.truths[0].injected_ns > 5 * MS, "{}, seed {seed}: {:?}", kind.rule, full.truths);
+            let slight = drawn(&[kind], Dose::Slight, seed);
+            assert!(slight.truths[0].injected_ns < full.truths[0].injected_ns, "{}, seed {seed}", kind.rule);
+        }
+    }
+}
+
+#[test]
+fn a_healthy_trace_has_no_truth_and_marks_its_frames() {
+    for seed in 0..6 {
+        let healthy = drawn(&[], Dose::Full, seed);
+        assert!(healthy.truths.is_empty());
+        assert!(healthy.span_ns > 200 * MS);
+        let marks = healthy.batch.events.iter().filter(|e| matches!(e.what, What::Mark(_))).count();
+        assert!(marks >= 80 && marks % 2 == 0, "40 frames or more, each with begin and end: {marks}");
+    }
+}
+
+#[test]
+fn one_switch_in_a_hundred_is_missing_in_every_fourth_seed() {
+    for seed in 0..8 {
+        assert_eq!(drawn(&[], Dose::Full, seed).deleted > 0, seed % 4 == 3, "seed {seed}");
+    }
+}
+
+#[test]
+fn two_faults_cost_each_by_itself() {
+    let both = drawn(&[&KINDS[6], &KINDS[8]], Dose::Full, 1);
+    assert_eq!(both.truths.len(), 2);
+    assert!(both.truths.iter().all(|t| t.injected_ns > 0), "{:?}", both.truths);
+    assert!(both.truths[0].injected_ns >= both.truths[1].injected_ns);
+}
+
+#[test]
+fn what_is_drawn_keeps_the_laws_of_accounting() {
+    let folder = tempfile::tempdir().unwrap();
+    for (seed, kind) in KINDS.iter().enumerate() {
+        let path = folder.path().join(kind.rule);
+        let drawn = drawn(&[kind], Dose::Full, seed as u64);
+        write(&drawn, &path).unwrap();
+        let session = Session::open(&path, PassOptions::default()).unwrap();
+        let summary = session.summary();
+        assert!(summary.laws.iter().all(|law| law.residual_ns == 0), "{}: {:?}", kind.rule, summary.laws);
+        // Without deleted switches, every chain is whole.
+        assert_eq!(summary.broken > 0, drawn.deleted > 0, "{}", kind.rule);
+    }
+}

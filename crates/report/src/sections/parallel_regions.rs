@@ -1,0 +1,117 @@
+//! Where threads work in parallel: who waits for the last to arrive.
+
+use super::Section;
+use crate::grid::{Column, push};
+use crate::page::Page;
+use crate::picture::{Bar, Bars, Tone};
+use crate::seen::{Seen, Top, add, of};
+use crate::words::{grouped, ms, plain, share, short};
+use engine::EngineError;
+use std::collections::BTreeMap;
+
+pub const SECTION: Section = Section {
+    id: "parallel_regions",
+    about: "where threads mark work done in parallel: who waits for the last to arrive, and what of that could be recovered",
+    tables: &["marks", "parallel_regions"],
+    write,
+};
+
+/// Names of more regions than this are one row: programs number what they mark.
+const MOST_NAMES: usize = 1000;
+/// Types of cores, as the table's columns and the report's words have them.
+const IDLE: [(&str, &str); 6] = [
+    ("idle_performance_ns", "performance"),
+    ("idle_middle_ns", "middle"),
+    ("idle_efficient_ns", "efficient"),
+    ("idle_low_power_ns", "low power"),
+    ("idle_uniform_ns", "cores"),
+    ("idle_unknown_ns", "unknown"),
+];
+
+/// All regions of a name, in sums.
+#[derive(Default)]
+struct Regions {
+    count: i64,
+    threads: i64,
+    time: i64,
+    tail: i64,
+    longest_tail: i64,
+    waiting: i64,
+    idle: [i64; 6],
+    recoverable: [i64; 2],
+}
+
+fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
+    let mut marked = false;
+    seen.each("marks", |_| marked = true)?;
+    // Regions are made of marks; to find them, all is read once more.
+    if !marked || !seen.is_whole() {
+        return Ok(());
+    }
+    let mut by_name: BTreeMap<String, Regions> = BTreeMap::new();
+    seen.each("parallel_regions", |row| {
+        let name = plain(row.text("name"));
+        let name = if by_name.len() < MOST_NAMES || by_name.contains_key(&name) { name } else { "others".to_owned() };
+        let regions = by_name.entry(name).or_default();
+        let [start, end, tail] = row.sums(["start_ns", "end_ns", "tail_ns"]);
+        regions.count += 1;
+        regions.threads = regions.threads.max(row.sum("threads"));
+        add(&mut regions.time, end.saturating_sub(start));
+        add(&mut regions.tail, tail);
+        regions.longest_tail = regions.longest_tail.max(tail);
+        add(&mut regions.waiting, row.sum("waiting_ns"));
+        regions.idle.iter_mut().zip(IDLE).for_each(|(sum, (col, _))| add(sum, row.sum(col)));
+        let recoverable = row.sums(["recoverable_from_ns", "recoverable_to_ns"]);
+        regions.recoverable.iter_mut().zip(recoverable).for_each(|(sum, ns)| add(sum, ns));
+    })?;
+    let mut top = Top::new(seen.top);
+    by_name.into_iter().for_each(|(name, regions)| top.push(regions.waiting, (name, regions)));
+    let (count, rows) = (top.count, top.finish());
+    if rows.is_empty() {
+        return Ok(());
+    }
+    page.heading(&format!("Waiting for the last of those that work in parallel: {}", of(rows.len(), count, "name")));
+    page.words(
+        "A region: while two threads or more have stretches of one name marked. tail: from the first thread's arrival at its end to \
+         the last one's; waited: by all threads; recoverable: by so much sooner all would have arrived, had the work been handed \
+         out such that they arrive at once (an estimate, from … to).",
+    );
+    let most = rows.iter().map(|(_, regions)| regions.time).max().unwrap_or(0);
+    page.picture(Bars {
+        title: "Time in parallel regions, and what of it was waiting for the last".to_owned(),
+        legend: vec![(Tone::Blue, "all work".to_owned()), (Tone::Orange, "tail".to_owned())],
+        bars: rows.iter().map(|(name, regions)| bar(name, regions, most)).collect(),
+    });
+    let heads = ["regions", "threads", "ms", "tail ms", "tail %", "longest tail", "waited ms", "recoverable ms"];
+    let ranks = [1, 2, 0, 0, 0, 3, 0, 0];
+    let mut columns = vec![Column::words("region", 0)];
+    columns.extend(heads.into_iter().zip(ranks).map(|(head, rank)| Column::numbers(head, rank)));
+    let idle: Vec<usize> = (0..IDLE.len()).filter(|at| rows.iter().any(|(_, r)| r.idle[*at] > 0)).collect();
+    columns.extend(idle.iter().map(|at| Column::numbers(&format!("idle ms: {}", IDLE[*at].1), 4)));
+    for (name, regions) in &rows {
+        let [from, to] = regions.recoverable.map(ms);
+        let cells = [
+            short(name, 24),
+            grouped(regions.count),
+            grouped(regions.threads),
+            ms(regions.time),
+            ms(regions.tail),
+            share(regions.tail, regions.time),
+            ms(regions.longest_tail),
+            ms(regions.waiting),
+            format!("{from}–{to}"),
+        ];
+        push(&mut columns, cells.into_iter().chain(idle.iter().map(|at| ms(regions.idle[*at]))));
+    }
+    page.grid(columns, 0);
+    Ok(())
+}
+
+fn bar(name: &str, regions: &Regions, most: i64) -> Bar {
+    Bar {
+        label: short(name, 24),
+        value: format!("tail {} of {} ms", ms(regions.tail), ms(regions.time)),
+        parts: vec![regions.time.saturating_sub(regions.tail), regions.tail],
+        whole: most,
+    }
+}

@@ -1,0 +1,44 @@
+//! A frame divided into as many equal ranges as there are threads, whose rows are unlike: all wait for the last thread.
+//!
+//! Row n of 32 costs n units of 100 µs, so that the last range has most of the work. Mended, each thread takes the next row
+//! that is left, the dearest first.
+
+use pathologies::{Marks, Run, thread, work};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+const ROWS: u64 = 32;
+
+fn main() {
+    let run = Run::from_arguments();
+    let frames = run.size(75);
+    let workers = std::thread::available_parallelism().map_or(2, |n| n.get().min(ROWS as usize)) as u64;
+    let (barrier, next, marks) = (Barrier::new(workers as usize), AtomicU64::new(0), Marks::open());
+    run.measure(frames, || {
+        std::thread::scope(|s| {
+            for number in 0..workers {
+                let (barrier, next, marks) = (&barrier, &next, &marks);
+                thread(s, &format!("worker {number}"), move || {
+                    for frame in 0..frames {
+                        if run.mended {
+                            // Numbers go on over frames, so that nobody has to set them back: after a frame each has
+                            // asked once in vain.
+                            let first = frame * (ROWS + workers);
+                            while let Some(row) = Some(next.fetch_add(1, Relaxed) - first).filter(|r| *r < ROWS) {
+                                work((ROWS - row) * 100);
+                            }
+                        } else {
+                            (ROWS * number / workers..ROWS * (number + 1) / workers)
+                                .for_each(|row| work((row + 1) * 100));
+                        }
+                        if number == 0 {
+                            marks.around("barrier", || barrier.wait())
+                        } else {
+                            barrier.wait()
+                        };
+                    }
+                });
+            }
+        });
+    });
+}

@@ -1,0 +1,41 @@
+//! A job in three large pieces for two threads: while the third piece is done, one thread has nothing to do.
+//!
+//! Mended, it is cut into 48 pieces of the same work together. (On a machine with more CPUs, one piece more than threads.)
+
+use pathologies::{Marks, Run, lock, thread, work};
+use std::sync::Mutex;
+
+/// A unit of a job; a job has this many for each piece of the faulty twin.
+const PIECE: u64 = 16;
+
+fn main() {
+    let run = Run::from_arguments();
+    let jobs = run.size(30);
+    let workers = std::thread::available_parallelism().map_or(2, usize::from);
+    let units = PIECE * (workers as u64 + 1);
+    let piece = if run.mended { 1 } else { PIECE };
+    let marks = Marks::open();
+    run.measure(jobs * units, || {
+        for _ in 0..jobs {
+            let left = Mutex::new(units);
+            marks.around("job", || {
+                std::thread::scope(|s| {
+                    for _ in 0..workers {
+                        thread(s, "worker", || {
+                            while take(&left, piece) {
+                                work(piece * 3000);
+                            }
+                        });
+                    }
+                });
+            });
+        }
+    });
+}
+
+fn take(left: &Mutex<u64>, piece: u64) -> bool {
+    let mut left = lock(left);
+    let enough = *left >= piece;
+    *left -= if enough { piece } else { 0 };
+    enough
+}

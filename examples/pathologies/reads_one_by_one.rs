@@ -1,0 +1,65 @@
+//! A thread that reads blocks from all over a file, each when the one before has come: the CPU and the disk wait in turn.
+//!
+//! Mended, the kernel is told of the blocks to come, so that the disk works on many at once.
+
+use pathologies::{Marks, Run, leave, skip, work};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+
+const BLOCK: usize = 4096;
+/// The file's blocks, of which every 16th is read: too far apart for the kernel to guess.
+const APART: u64 = 16;
+/// How far ahead the kernel is told.
+const AHEAD: u64 = 64;
+
+fn main() {
+    let run = Run::from_arguments();
+    let blocks = run.size(20_000);
+    let file = match written(blocks * APART * BLOCK as u64) {
+        Ok(file) => file,
+        Err(why) => leave(1, &format!("cannot write a file in the folder for temporary files: {why}")),
+    };
+    // Prime to any number of blocks that is no multiple of it, so each is read once, in no order.
+    let place = |n: u64| (n * 7919 % blocks) * APART * BLOCK as u64;
+    let marks = Marks::open();
+    let mut block = [0; BLOCK];
+    run.measure(blocks, || {
+        marks.around("read", || {
+            for n in 0..blocks {
+                if run.mended {
+                    let told = if n == 0 { 0..AHEAD } else { n + AHEAD - 1..n + AHEAD };
+                    told.for_each(|n| advise(&file, place(n), BLOCK as u64, libc::POSIX_FADV_WILLNEED));
+                }
+                if let Err(why) = file.read_exact_at(&mut block, place(n)) {
+                    leave(1, &format!("cannot read the file back: {why}"));
+                }
+                work(20);
+            }
+        });
+    });
+}
+
+/// A file without a name, on the disk and no longer in memory.
+fn written(bytes: u64) -> io::Result<File> {
+    let path = std::env::temp_dir().join(format!("corewise-pathology-{}", std::process::id()));
+    let mut file = File::options().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    let zeros = vec![1; 1 << 20];
+    for _ in 0..bytes.div_ceil(zeros.len() as u64) {
+        file.write_all(&zeros)?;
+    }
+    file.sync_all()?;
+    advise(&file, 0, 0, libc::POSIX_FADV_DONTNEED);
+    advise(&file, 0, 0, libc::POSIX_FADV_RANDOM);
+    Ok(file)
+}
+
+fn advise(file: &File, from: u64, bytes: u64, what: libc::c_int) {
+    // SAFETY: takes numbers only, of a file that is open.
+    let refused = unsafe { libc::posix_fadvise(file.as_raw_fd(), from.cast_signed(), bytes.cast_signed(), what) };
+    if refused != 0 {
+        skip("this folder for temporary files takes no advice on what is read");
+    }
+}

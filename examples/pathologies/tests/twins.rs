@@ -1,0 +1,69 @@
+//! Each program is listed, told of in the README, and runs: both twins to their end, with the same work.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)] // a test fails by panicking
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Programs by their files.
+fn programs() -> BTreeSet<String> {
+    let files = std::fs::read_dir(folder()).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap());
+    files.filter_map(|f| f.strip_suffix(".rs").map(str::to_owned)).collect()
+}
+
+/// The units of work that a twin says it did; none where it says why it was skipped.
+fn units(program: &Path, words: &[&str]) -> Option<u64> {
+    let done = Command::new(program).args(words).output().unwrap_or_else(|e| panic!("{}: {e}", program.display()));
+    let out = String::from_utf8(done.stdout).unwrap();
+    assert!(done.status.success(), "{} {words:?}: {out}{:?}", program.display(), String::from_utf8(done.stderr));
+    let last = out.lines().last().unwrap();
+    if last.starts_with("skipped: ") {
+        println!("{}: {last}", program.display());
+        return None;
+    }
+    let (units, ms) = last.strip_prefix("work ").and_then(|l| l.split_once(" units, wall_ms ")).unwrap();
+    assert!(ms.parse::<f64>().unwrap() > 0.0, "{last}");
+    Some(units.parse().unwrap())
+}
+
+#[test]
+fn both_twins_of_each_do_the_same_work() {
+    // cargo builds a package's examples for its tests, beside their folder.
+    let tests: PathBuf = std::env::current_exe().unwrap();
+    let built = tests.parent().unwrap().with_file_name("examples");
+    for name in programs() {
+        let program = built.join(&name);
+        let (faulty, mended) =
+            (units(&program, &["--seconds", "0.02"]), units(&program, &["--seconds", "0.02", "--mended"]));
+        assert_eq!(faulty, mended, "{name}");
+        assert_ne!(faulty, Some(0), "{name}");
+    }
+}
+
+#[test]
+fn work_grows_with_the_seconds_asked_for() {
+    let built = std::env::current_exe().unwrap().parent().unwrap().with_file_name("examples");
+    let of = |seconds| units(&built.join("chunks_too_small"), &["--mended", "--seconds", seconds]).unwrap();
+    assert_eq!(of("0.2"), 4 * of("0.05"));
+}
+
+#[test]
+fn words_that_make_no_sense_are_told() {
+    let built = std::env::current_exe().unwrap().parent().unwrap().with_file_name("examples");
+    for words in [&["--seconds"][..], &["--seconds", "-1"], &["--mend"]] {
+        let done = Command::new(built.join("lock_convoy")).args(words).output().unwrap();
+        assert_eq!(done.status.code(), Some(2), "{words:?}");
+        assert_eq!(String::from_utf8(done.stderr).unwrap().lines().count(), 1);
+    }
+}
+
+#[test]
+fn the_readme_tells_of_each() {
+    let readme = std::fs::read_to_string(folder().join("README.md")).unwrap();
+    let rows = readme.lines().filter_map(|l| l.strip_prefix("| `")?.split_once('`'));
+    assert_eq!(rows.map(|(name, _)| name.to_owned()).collect::<BTreeSet<_>>(), programs());
+}
