@@ -7,7 +7,7 @@
 use super::placement::capacity;
 use crate::by_thread::ByThread;
 use crate::{Analysis, Begins, Context, CpuNow, SetId, World};
-use model::{CpuState, CpuStretch, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{CpuState, CpuStretch, Ns, PowerChange, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 
 pub(crate) struct SlowerCores {
     /// Until then all is counted.
@@ -58,7 +58,8 @@ impl SlowerCores {
         for Fast { core: place, class, whole } in self.fast.iter().take_while(|f| f.class > class) {
             let core = &world.cores[*place];
             let is_allowed = set.cores.has(*place);
-            if *whole && core.busy == 0 && core.unknown == 0 {
+            let parked = || core.cpus.iter().all(|cpu| world.cpus[*cpu].parked == Some(true));
+            if *whole && core.busy == 0 && core.unknown == 0 && !parked() {
                 if is_allowed {
                     return (Found::Idle, *class);
                 }
@@ -142,6 +143,10 @@ impl Analysis for SlowerCores {
     }
 
     fn cpu(&mut self, _: &CpuStretch, _: Begins, world: &World) {
+        self.settle(world);
+    }
+
+    fn power(&mut self, _: &PowerChange, _: Begins, world: &World) {
         self.settle(world);
     }
 

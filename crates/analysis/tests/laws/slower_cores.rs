@@ -24,7 +24,8 @@ fn found(a: &Analysed, thread: ThreadKey, cpu: CpuId, class: u32, at: Ns, cores:
     let Some(set) = allowed(a, thread, at) else { return 4 };
     let faster = || cores.iter().filter(|c| c.class.is_some_and(|c| c > class));
     let may = |core: &Core| core.cpus.iter().any(|c| set.contains(&c.id));
-    let idles = |c: &&Core| c.told && c.count(CpuState::Busy) == 0 && c.count(CpuState::Unknown) == 0;
+    let parked = |c: &Core| c.cpus.iter().all(|c| c.parked);
+    let idles = |c: &&Core| c.told && c.count(CpuState::Busy) == 0 && c.count(CpuState::Unknown) == 0 && !parked(c);
     let own = prio(a, thread, cpu, at);
     let lower = || {
         faster()

@@ -154,7 +154,7 @@ pub const SLOWER_CORES: TableDef = TableDef {
     name: "slower_cores",
     version: 1,
     doc: "Of each thread that ran on a core of a class slower than the fastest, what was on faster cores meanwhile: an idle one where it \
-          is allowed, an idle one where it is not, or one that a thread of lower priority had. The five times tile running_ns, and \
+          is allowed, an idle one where it is not, or one that a thread of lower priority had. A core of which every CPU is parked is not idle. The five times tile running_ns, and \
           faster_idle_ns is slower_core_lower_ns of the table placement. No rows where the machine has one class, or nobody told \
           of more.",
     key: &["thread"],
