@@ -4,10 +4,12 @@ mod capture_lost_events;
 mod critical_thread_on_efficient_core;
 mod frequency_below_nominal_while_busy;
 mod high_priority_woke_to_efficient_core_behind_low;
+mod ideal_cpu_outside_affinity;
 mod low_priority_ran_while_high_was_ready;
 mod migration_between_core_types;
 mod nice_without_effect;
 mod oversubscribed;
+mod parked_while_ready;
 mod pinned_away_from_idle_faster_core;
 mod pinned_to_one_cpu;
 mod preemption_rate;
@@ -109,6 +111,8 @@ pub const RULES: &[&Rule] = &[
     &stolen_by_hypervisor::RULE,
     &low_priority_ran_while_high_was_ready::RULE,
     &nice_without_effect::RULE,
+    &parked_while_ready::RULE,
+    &ideal_cpu_outside_affinity::RULE,
     &serialised_on_one_cpu::RULE,
     &pinned_to_one_cpu::RULE,
     &throttled_by_quota::RULE,
