@@ -167,7 +167,10 @@ impl Analysis for ThreadScheduling {
         if set == before.map_or_else(Settings::default, |(_, set)| set) {
             return;
         }
-        self.close(thread, world.now);
+        // Of one that exited nothing holds, until it is heard of again.
+        if !self.threads.of(thread).exited {
+            self.close(thread, world.now);
+        }
         self.threads.of(thread).set = Some((world.now, set));
     }
 
