@@ -101,7 +101,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         confidence: if certain { Confidence::High } else { Confidence::Low },
         evidence: shown.finish(),
         assumptions: vec![
-            super::slower_words(given),
+            saving.words(given),
             "its time on a slower core while a faster one was idle lay on the path, as far as the path has such time"
                 .to_owned(),
             "what then is the path is no longer than what the thread gives back".to_owned(),

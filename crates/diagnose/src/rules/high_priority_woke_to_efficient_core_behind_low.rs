@@ -102,7 +102,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         confidence: Confidence::Medium,
         evidence: shown.finish(),
         assumptions: vec![
-            super::slower_words(given),
+            saving.words(given),
             "the faster core would have been the thread's own; the lower end: another would have taken it".to_owned(),
         ],
         ..given.finding(claims, change, what)

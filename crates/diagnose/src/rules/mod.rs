@@ -58,26 +58,39 @@ const SMT_GAIN: &str = "what two busy siblings do together, by what one does alo
 struct Saving {
     best: i64,
     range: [i64; 2],
+    /// Whether the kernel's capacities tell it.
+    told: bool,
 }
 
 impl Saving {
     /// Of so much time, `perhaps` of so much more; `costed` is what the capacities say that some of it costs.
     fn of(given: &Given<'_>, certain: i64, perhaps: i64, costed: Option<(i64, i64)>) -> Self {
         let slower = |speed: f64, ns: i64| (ns as f64 * (1.0 - speed).clamp(0.0, 1.0)).round() as i64;
-        let best = match costed {
-            Some((cost, of)) if of > 0 => (certain as f64 * cost as f64 / of as f64).round() as i64,
-            _ => slower(given.threshold("slower_speed"), certain),
+        let told = costed.filter(|(_, of)| *of > 0);
+        let best = match told {
+            Some((cost, of)) => (certain as f64 * cost as f64 / of as f64).round() as i64,
+            None => slower(given.threshold("slower_speed"), certain),
         };
         let [least, most] = SLOWER_SPEEDS;
-        Self { best, range: [slower(least, certain).min(best), slower(most, certain.max(perhaps)).max(best)] }
+        let range = [slower(least, certain).min(best), slower(most, certain.max(perhaps)).max(best)];
+        Self { best, range, told: told.is_some() }
     }
-}
 
-/// What its estimate rests on.
-fn slower_words(given: &Given<'_>) -> String {
-    let [most, least] = SLOWER_SPEEDS;
-    let speed = given.threshold("slower_speed");
-    format!("without capacities of the kernel, a slower core does {speed} of a faster one's work ({least} to {most})")
+    /// What it rests on.
+    fn words(&self, given: &Given<'_>) -> String {
+        let [most, least] = SLOWER_SPEEDS;
+        match self.told {
+            true => format!(
+                "a slower core is slower by the kernel's capacities (the range: it does {least} to {most} of the work)"
+            ),
+            false => {
+                let speed = given.threshold("slower_speed");
+                format!(
+                    "without capacities of the kernel, a slower core does {speed} of a faster one's work ({least} to {most})"
+                )
+            }
+        }
+    }
 }
 
 /// Whether the machine is known to have several types of core.

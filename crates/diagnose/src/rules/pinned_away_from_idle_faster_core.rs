@@ -83,7 +83,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         confidence: Confidence::High,
         evidence: shown.finish(),
         assumptions: vec![
-            super::slower_words(given),
+            saving.words(given),
             "the mask is no requirement of the program, and saves no energy that is worth the time".to_owned(),
         ],
         ..finding
