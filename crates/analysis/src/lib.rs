@@ -157,6 +157,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<tables::smt_threads::SmtThreads>(&model::tables::SMT_THREADS),
     entry::<tables::smt_beside::SmtBeside>(&model::tables::SMT_BESIDE),
     entry::<tables::placement::Placement>(&model::tables::PLACEMENT),
+    entry::<tables::slower_cores::SlowerCores>(&model::tables::SLOWER_CORES),
     entry::<tables::ready_wait::ReadyWait>(&model::tables::READY_WAIT),
     entry::<tables::ready_by_thief::ReadyByThief>(&model::tables::READY_BY_THIEF),
     entry::<tables::switch_causes::SwitchCauses>(&model::tables::SWITCH_CAUSES),

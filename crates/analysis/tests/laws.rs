@@ -33,6 +33,8 @@ mod ready_by_thief;
 mod ready_wait;
 #[path = "laws/run_lengths.rs"]
 mod run_lengths;
+#[path = "laws/slower_cores.rs"]
+mod slower_cores;
 #[path = "laws/smt_beside.rs"]
 mod smt_beside;
 #[path = "laws/smt_cores.rs"]
@@ -75,6 +77,7 @@ const LAWS: &[Law] = &[
     parking::holds,
     placement::holds,
     power::holds,
+    slower_cores::holds,
     smt_beside::holds,
     smt_cores::holds,
     smt_threads::holds,

@@ -6,6 +6,7 @@ use crate::finding::{Finding, Severity};
 use crate::rules::RULES;
 use engine::Session;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json";
 
@@ -53,9 +54,12 @@ fn result(finding: &Finding, uri: &str) -> serde_json::Result<Value> {
         Severity::Medium => "warning",
         Severity::Low => "note",
     };
+    // Lives of one number are one location: the schema wants them unlike one another.
+    let mut named = BTreeSet::new();
     let threads: Vec<Value> = finding
         .threads
         .iter()
+        .filter(|c| named.insert((&c.name, c.tid)))
         .take(MOST_THREADS)
         .map(|c| json!({ "name": c.name, "fullyQualifiedName": format!("{}/{}", c.name, c.tid), "kind": "thread" }))
         .collect();

@@ -67,6 +67,13 @@ pub enum Change {
         /// In order; none: every CPU.
         cpus: Vec<CpuId>,
     },
+    /// Another CPU on which a thread is to be put first.
+    IdealCpu {
+        /// Whose.
+        threads: Threads,
+        /// Which.
+        cpu: CpuId,
+    },
     /// A type of core to be preferred.
     CoreType {
         /// For whom.
@@ -162,6 +169,11 @@ pub enum Change {
         /// Whether they may.
         allowed: bool,
     },
+    /// CPUs that are not to be parked.
+    Unpark {
+        /// Which.
+        cpus: Vec<CpuId>,
+    },
     /// The least frequency of CPUs.
     LeastFrequency {
         /// Which CPUs.
@@ -175,6 +187,11 @@ pub enum Change {
         irq: Option<u32>,
         /// Where they should be.
         cpus: Vec<CpuId>,
+    },
+    /// How much more work a machine is taken to have room for.
+    Headroom {
+        /// So much more than it does, in percent.
+        more_percent: u32,
     },
     /// CPU time that a hypervisor gives to others.
     HostCpus {
@@ -215,6 +232,12 @@ impl Change {
             Self::Affinity { threads, cpus } => {
                 let cpus = if cpus.is_empty() { "0-$(($(nproc --all)-1))".to_owned() } else { list(cpus) };
                 format!("`taskset -pc {cpus} {}`{} (sched_setaffinity(2))", threads.tid(), threads.each())
+            }
+            Self::IdealCpu { threads, .. } => {
+                format!(
+                    "nothing to do for {}: Linux has no ideal CPU, it takes the last one that is allowed",
+                    threads.name
+                )
             }
             Self::CoreType { threads, prefer } => {
                 let clamp = if *prefer == CoreType::Performance { "-m 1024" } else { "-M 256" };
@@ -274,6 +297,9 @@ impl Change {
                 "`echo {} > /sys/devices/system/cpu/cpuN/cpuidle/state{state}/disable` for each CPU N",
                 i32::from(!*allowed)
             ),
+            Self::Unpark { cpus } => {
+                format!("`echo 1 > /sys/devices/system/cpu/cpuN/online` for N in {}", list(cpus))
+            }
             Self::LeastFrequency { cpus, khz } => {
                 format!("`echo {khz} > /sys/devices/system/cpu/cpuN/cpufreq/scaling_min_freq` for N in {}", list(cpus))
             }
@@ -283,6 +309,9 @@ impl Change {
                     "`echo {} > /proc/irq/{irq}/smp_affinity_list` (/proc/interrupts tells the numbers)",
                     list(cpus)
                 )
+            }
+            Self::Headroom { more_percent } => {
+                format!("plan for {more_percent} % more work at most (`corewise table smt_utilisation`)")
             }
             Self::HostCpus { cpus } => {
                 format!(
@@ -324,6 +353,12 @@ impl Change {
                     threads.name
                 )
             }
+            Self::IdealCpu { threads, cpu } => format!(
+                "SetThreadIdealProcessorEx(group {}, number {}) for {}, and another of its mask for each thread beside it",
+                cpu.0 / 64,
+                cpu.0 % 64,
+                threads.name
+            ),
             Self::CoreType { threads, prefer } => {
                 let state =
                     if *prefer == CoreType::Performance { "0" } else { "THREAD_POWER_THROTTLING_EXECUTION_SPEED" };
@@ -390,11 +425,20 @@ impl Change {
                     i32::from(!*allowed)
                 )
             }
+            Self::Unpark { .. } => {
+                "powercfg /setacvalueindex SCHEME_CURRENT SUB_PROCESSOR CPMINCORES 100, then /setactive SCHEME_CURRENT"
+                    .to_owned()
+            }
             Self::LeastFrequency { .. } => {
                 "powercfg /setacvalueindex SCHEME_CURRENT SUB_PROCESSOR PROCTHROTTLEMIN 100".to_owned()
             }
             Self::Interrupts { cpus, .. } => {
                 format!("the device's interrupt affinity policy: IrqPolicySpecifiedProcessors, CPUs {}", list(cpus))
+            }
+            Self::Headroom { more_percent } => {
+                format!(
+                    "plan for {more_percent} % more work at most; Task Manager's utilisation counts each logical processor as a core"
+                )
             }
             Self::HostCpus { cpus } => {
                 format!("on the host, reserve {cpus} CPUs for this machine (Set-VMProcessor -Reserve)")

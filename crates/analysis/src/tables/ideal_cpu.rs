@@ -1,7 +1,7 @@
 //! Whether threads ran on the CPU that they were told to be best on, or near it.
 
 use crate::by_thread::ByThread;
-use crate::{Analysis, Begins, Context, World};
+use crate::{Analysis, Begins, Context, SetId, World};
 use model::{CpuId, Ns, Rows, SetTo, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 
 /// How near a CPU is to the ideal one, in the order of the table's columns.
@@ -32,6 +32,8 @@ struct Of {
     /// While it runs: where (if that is told), since when, until when.
     runs: Option<(Option<CpuId>, Ns, Ns)>,
     times: [Ns; 6],
+    /// Ran while the ideal CPU was none of those where it is allowed.
+    barred: Ns,
 }
 
 pub(crate) struct IdealCpu {
@@ -60,14 +62,21 @@ impl IdealCpu {
     }
 
     /// Counts what it ran until now.
-    fn until(&mut self, thread: ThreadKey, now: Ns) {
+    fn until(&mut self, thread: ThreadKey, now: Ns, world: &World) {
         let of = *self.threads.of(thread);
         let Some((cpu, since, end)) = of.runs else { return };
         let now = now.min(end).max(since);
         let near = of.ideal.zip(cpu).map_or(Near::Unknown, |(ideal, cpu)| self.near(ideal, cpu));
+        let permission = world.allowed(thread);
+        let barred = of.ideal.is_some_and(|ideal| {
+            permission.is_known() && world.place(ideal).is_none_or(|place| !world.set(permission).cpus.has(place))
+        });
         let of = self.threads.of(thread);
         let sum = &mut of.times[near as usize];
         *sum = *sum + (now - since);
+        if barred {
+            of.barred = of.barred + (now - since);
+        }
         of.runs = Some((cpu, now, end));
     }
 }
@@ -83,17 +92,21 @@ impl Analysis for IdealCpu {
         Self { groups, threads: ByThread::new() }
     }
 
-    fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
-        self.until(stretch.thread, stretch.span.start);
+    fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
+        self.until(stretch.thread, stretch.span.start, world);
         let of = self.threads.of(stretch.thread);
         of.tid = stretch.tid;
         let runs = stretch.state == ThreadState::Running;
         of.runs = runs.then_some((stretch.cpu, stretch.span.start, stretch.span.end));
     }
 
+    fn allowed(&mut self, thread: ThreadKey, _: SetId, world: &World) {
+        self.until(thread, world.now, world);
+    }
+
     fn setting(&mut self, thread: ThreadKey, to: &SetTo, world: &World) {
         let SetTo::IdealCpu(cpu) = *to else { return };
-        self.until(thread, world.now);
+        self.until(thread, world.now, world);
         let of = self.threads.of(thread);
         of.ideal = Some(cpu).filter(|c| *c != CpuId::UNKNOWN);
         of.told |= of.ideal.is_some();
@@ -102,14 +115,14 @@ impl Analysis for IdealCpu {
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         let told: Vec<ThreadKey> = self.threads.iter().filter(|(_, of)| of.told).map(|(key, _)| key).collect();
         for thread in told {
-            self.until(thread, world.now);
-            let Of { tid, times, .. } = *self.threads.of(thread);
+            self.until(thread, world.now, world);
+            let Of { tid, times, barred, .. } = *self.threads.of(thread);
             let running: Ns = times.iter().copied().sum();
             let share =
                 if running > Ns::ZERO { Value::Float(times[0].0 as f64 / running.0 as f64) } else { Value::Null };
             let mut row: Vec<Value> = vec![thread.0.into(), i64::from(tid.0).into()];
             row.extend(times.iter().map(|ns| Value::from(*ns)));
-            row.push(share);
+            row.extend([share, barred.into()]);
             out.row(&row);
         }
     }

@@ -21,6 +21,7 @@ pub(crate) mod priority_residency;
 pub(crate) mod ready_by_thief;
 pub(crate) mod ready_wait;
 pub(crate) mod run_lengths;
+pub(crate) mod slower_cores;
 pub(crate) mod smt_beside;
 pub(crate) mod smt_cores;
 pub(crate) mod smt_threads;

@@ -251,7 +251,7 @@ impl Placement {
 }
 
 /// The capacity of all CPUs of a class, where it is told and one.
-fn capacity(machine: &Machine, class: usize) -> Option<u32> {
+pub(super) fn capacity(machine: &Machine, class: usize) -> Option<u32> {
     let of = |c: &&topology::Cpu| c.online && machine.core_class(c.id) as usize == class;
     let mut capacities = machine.cpus.iter().filter(of).map(|c| c.capacity);
     let first = capacities.next()??;

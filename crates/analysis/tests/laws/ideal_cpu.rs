@@ -2,7 +2,9 @@
 //! each, and where it ran, tell which part it is of.
 
 use super::support::Analysed;
-use model::{CpuId, Ns, SetTo, Span, ThreadState};
+use super::support::allowed::allowed;
+use super::support::instants::instants;
+use model::{CpuId, Ns, SetTo, Span, ThreadKey, ThreadState};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -21,6 +23,8 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         prop_assert_eq!(parts.iter().sum::<i64>(), running.get(&thread).copied().unwrap_or(0));
         rows.insert(thread, parts);
     }
+    let not_allowed: BTreeMap<i64, i64> =
+        a.ints("ideal_cpu", "thread").into_iter().zip(a.ints("ideal_cpu", "not_allowed_ns")).collect();
     // Numbers with one life, of which it is plain whom a setting is of.
     for (thread, parts) in &rows {
         let Some(tid) = a.threads.iter().find(|s| s.thread.0 == *thread).map(|s| s.tid) else { continue };
@@ -47,6 +51,20 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             }
         }
         prop_assert_eq!(parts[0], ideal, "thread {}", thread);
+        // Instant by instant, what was told last of where it is allowed, and the times at which each CPU was the ideal one.
+        let mut barred = 0;
+        for instant in instants(a).iter().filter(|i| i.cores.iter().any(|c| c.threads().any(|t| t == *thread))) {
+            let set = allowed(a, ThreadKey(*thread), instant.from);
+            let here = Span::new(instant.from, instant.from + Ns(instant.ns));
+            for (at, (from, cpu)) in told.iter().enumerate() {
+                let to = told.get(at + 1).map_or(a.span.end, |next| next.0);
+                let outside = *cpu != CpuId::UNKNOWN && set.as_ref().is_some_and(|set| !set.contains(cpu));
+                if outside && *from < to {
+                    barred += here.overlap(Span { start: *from, end: to }).map_or(0, |w| w.len().0);
+                }
+            }
+        }
+        prop_assert_eq!(not_allowed.get(thread), Some(&barred), "thread {}", thread);
     }
     Ok(())
 }

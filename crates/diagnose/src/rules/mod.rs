@@ -1,21 +1,122 @@
 //! What can be wrong, a file each, a line in [`RULES`].
 
 mod capture_lost_events;
+mod critical_thread_on_efficient_core;
+mod frequency_below_nominal_while_busy;
+mod high_priority_woke_to_efficient_core_behind_low;
+mod ideal_cpu_outside_affinity;
 mod low_priority_ran_while_high_was_ready;
+mod migration_between_core_types;
 mod nice_without_effect;
 mod oversubscribed;
+mod parked_while_ready;
+mod pinned_away_from_idle_faster_core;
 mod pinned_to_one_cpu;
 mod preemption_rate;
 mod serialised_on_one_cpu;
+mod smt_neighbour_noisy;
 mod static_partition_barrier_tail;
 mod stolen_by_hypervisor;
 mod throttled_by_quota;
+mod utilisation_misread;
+mod woke_on_busy_sibling;
 
-use crate::rule::Rule;
+use crate::given::Given;
+use crate::rule::{Rule, Threshold, Unit};
+use engine::EngineError;
+use std::collections::BTreeSet;
 
 /// Why a switch is taken to cost so much.
 const SWITCH: &str = "a switch: perf bench sched pipe, pinned to one CPU of the virtual machine that corewise is built on, takes 8.5 to \
                       13 µs for two switches and four system calls; corewise does not measure this machine's";
+
+/// What is less for every thread is not told of.
+const LEAST_SHARE: Threshold = Threshold {
+    name: "least_share",
+    unit: Unit::Ratio,
+    value: 0.005,
+    reason: "half of what makes a finding medium: what is less for every thread is not told of",
+};
+
+/// How fast a slower core is taken to be where the kernel's capacities do not tell.
+const SLOWER_SPEED: Threshold = Threshold {
+    name: "slower_speed",
+    unit: Unit::Ratio,
+    value: 0.615,
+    reason: "of a performance core's: six threads of a game on a hybrid desktop did 0.32 to 0.87 of the instructions a second on \
+             efficient cores, in the middle 0.615; where the kernel tells capacities, these count instead",
+};
+
+/// The same threads, those to which the type of core mattered least and most.
+const SLOWER_SPEEDS: [f64; 2] = [0.87, 0.32];
+
+/// Why two siblings are taken to do so much.
+const SMT_GAIN: &str = "what two busy siblings do together, by what one does alone: as the table smt_utilisation has it, measured on \
+                        servers (1.33 and 1.29); two runs of one program on a core of another did 0.97 and 1.18";
+
+/// What a faster core gives back of time on a slower one.
+struct Saving {
+    best: i64,
+    range: [i64; 2],
+    /// Whether the kernel's capacities tell it.
+    told: bool,
+}
+
+impl Saving {
+    /// Of so much time, `perhaps` of so much more; `costed` is what the capacities say that some of it costs.
+    fn of(given: &Given<'_>, certain: i64, perhaps: i64, costed: Option<(i64, i64)>) -> Self {
+        let slower = |speed: f64, ns: i64| (ns as f64 * (1.0 - speed).clamp(0.0, 1.0)).round() as i64;
+        let told = costed.filter(|(_, of)| *of > 0);
+        let best = match told {
+            Some((cost, of)) => (certain as f64 * cost as f64 / of as f64).round() as i64,
+            None => slower(given.threshold("slower_speed"), certain),
+        };
+        let [least, most] = SLOWER_SPEEDS;
+        let range = [slower(least, certain).min(best), slower(most, certain.max(perhaps)).max(best)];
+        Self { best, range, told: told.is_some() }
+    }
+
+    /// What it rests on.
+    fn words(&self, given: &Given<'_>) -> String {
+        let [most, least] = SLOWER_SPEEDS;
+        match self.told {
+            true => format!(
+                "a slower core is slower by the kernel's capacities (the range: it does {least} to {most} of the work)"
+            ),
+            false => {
+                let speed = given.threshold("slower_speed");
+                format!(
+                    "without capacities of the kernel, a slower core does {speed} of a faster one's work ({least} to {most})"
+                )
+            }
+        }
+    }
+}
+
+/// Whether the machine is known to have several types of core.
+fn has_core_types(given: &Given<'_>) -> Result<bool, EngineError> {
+    let mut types = BTreeSet::new();
+    given.each("cpus", |row| {
+        types.insert(row.text("core_type").to_owned());
+    })?;
+    Ok(types.len() > 1)
+}
+
+/// Why rules of core types do not look.
+const ONE_TYPE: &str = "one type of core is all that is known of this machine: --machine FILE tells of another";
+
+/// Whether CPUs share cores; `None` where nobody told of some, and of the others none does.
+fn shares_cores(given: &Given<'_>) -> Result<Option<bool>, EngineError> {
+    let (mut shared, mut untold) = (false, false);
+    given.each("smt_cores", |row| match row.int("siblings") {
+        Some(cpus) => shared |= cpus > 1,
+        None => untold = true,
+    })?;
+    Ok(if shared { Some(true) } else { (!untold).then_some(false) })
+}
+
+/// Why rules of siblings do not look.
+const NO_SIBLINGS: &str = "nobody told which CPUs share a core: --machine FILE does";
 
 /// Every rule: first what limits all others, then who waited for whom, then what the machine did.
 pub const RULES: &[&Rule] = &[
@@ -23,10 +124,20 @@ pub const RULES: &[&Rule] = &[
     &stolen_by_hypervisor::RULE,
     &low_priority_ran_while_high_was_ready::RULE,
     &nice_without_effect::RULE,
+    &parked_while_ready::RULE,
+    &ideal_cpu_outside_affinity::RULE,
     &serialised_on_one_cpu::RULE,
     &pinned_to_one_cpu::RULE,
     &throttled_by_quota::RULE,
+    &critical_thread_on_efficient_core::RULE,
+    &pinned_away_from_idle_faster_core::RULE,
+    &woke_on_busy_sibling::RULE,
+    &high_priority_woke_to_efficient_core_behind_low::RULE,
+    &migration_between_core_types::RULE,
     &static_partition_barrier_tail::RULE,
     &oversubscribed::RULE,
     &preemption_rate::RULE,
+    &smt_neighbour_noisy::RULE,
+    &frequency_below_nominal_while_busy::RULE,
+    &utilisation_misread::RULE,
 ];

@@ -76,7 +76,7 @@ pub const THREAD_SCHEDULING: TableDef = TableDef {
 /// Whether threads ran where it was said that they would best.
 pub const IDEAL_CPU: TableDef = TableDef {
     name: "ideal_cpu",
-    version: 1,
+    version: 2,
     doc: "How long each thread ran on the CPU that it was told to be best on, near it, and elsewhere, as it was told at each time: \
           these sum to its running time. Threads of which it was never told have no row. Windows tells it (the ideal processor), Linux has \
           no such thing.",
@@ -92,5 +92,10 @@ pub const IDEAL_CPU: TableDef = TableDef {
         ns("unknown_ns", "Before it was told, or where nobody tells what the two CPUs share."),
         Col::new("share", Kind::Float, "ratio", "Of ideal_ns in its running time; null where it did not run.")
             .or_null(),
+        ns(
+            "not_allowed_ns",
+            "Of its running time, while the ideal CPU was none of those on which it is known to be allowed: what the scheduler then \
+             takes for it instead, nobody says.",
+        ),
     ],
 };

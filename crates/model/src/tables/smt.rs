@@ -149,6 +149,38 @@ pub const PLACEMENT: TableDef = TableDef {
     ],
 };
 
+/// What was on faster cores while threads ran on slower ones.
+pub const SLOWER_CORES: TableDef = TableDef {
+    name: "slower_cores",
+    version: 1,
+    doc: "Of each thread that ran on a core of a class slower than the fastest, what was on faster cores meanwhile: an idle one where it \
+          is allowed, an idle one where it is not, or one that a thread of lower priority had. A core of which every CPU is parked is not idle. The five times tile running_ns, and \
+          faster_idle_ns is slower_core_lower_ns of the table placement. No rows where the machine has one class, or nobody told \
+          of more.",
+    key: &["thread"],
+    cols: &[
+        THREAD,
+        TID,
+        ns("running_ns", "On a core of another class than the fastest."),
+        ns("faster_idle_ns", "While a whole core of a faster class was idle where it is known to be allowed."),
+        ns("faster_not_allowed_ns", "While only such cores of faster classes were idle where it is not allowed."),
+        ns(
+            "faster_lower_ns",
+            "While none of them was idle, but on a CPU of one where it is allowed a thread ran whose dynamic priority is lower \
+             (a greater number), both priorities being told.",
+        ),
+        ns("none_ns", "While none of these is known."),
+        ns("permission_unknown_ns", "While nobody told on which CPUs it was allowed."),
+        ns(
+            "not_allowed_cost_ns",
+            "Of faster_not_allowed_ns, what the fastest of those classes would have saved by the kernel's capacities; null where these do \
+             not tell both classes.",
+        )
+        .or_null(),
+        ns("lower_cost_ns", "The same of faster_lower_ns.").or_null(),
+    ],
+};
+
 const fn share(name: &'static str, doc: &'static str) -> Col {
     Col::new(name, Kind::Float, "ratio", doc).or_null()
 }

@@ -1,0 +1,111 @@
+//! The thread that decides when all is done, on a slower core while a faster one is idle.
+
+use super::{LEAST_SHARE, ONE_TYPE, SLOWER_SPEED, Saving, has_core_types};
+use crate::finding::{Confidence, Finding, Severity};
+use crate::given::{Given, Shown, threads};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::words::{ms, percent};
+use model::{Change, CoreType};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule = Rule {
+    id: "critical-thread-on-efficient-core",
+    about: "the thread for which the rest waits ran on a slower core while a faster one was idle",
+    page: Page {
+        finds: "Threads on the critical path that ran there on a core of a slower type while a whole core of a faster type was idle on \
+                which they are allowed.",
+        matters: "What is on the critical path delays the end by as much as it is slower itself; what is beside it does not. A thread \
+                  that ran little so far, or that is woken for short whiles, looks light to a scheduler that places by load.",
+        sure: "What was idle and where the thread is allowed is known; while nobody tells where it is allowed, such time is in the upper \
+               end only, and alone never makes a finding more than low. Time on a slower core while the faster ones were busy is not \
+               counted: whether the work there could have waited, the trace does not tell.",
+        mend: "Say that the thread is urgent: a utilisation clamp, a better nice value, or no EcoQoS; no mask that leaves the faster cores out.",
+        example: "A runs alone for 4 ms on an efficient core while a performance core is idle.",
+    },
+    tables: &["placement", "critical_by_thread", "cpus"],
+    thresholds: &[
+        Threshold {
+            name: "least_path_share",
+            unit: Unit::Ratio,
+            value: 0.3,
+            reason: "a choice, of the time looked at: where no thread has a third of the path, none decides when all is done",
+        },
+        SLOWER_SPEED,
+        LEAST_SHARE,
+    ],
+    look,
+};
+
+/// How long a thread was slower than need be.
+struct Slow {
+    certain: i64,
+    perhaps: i64,
+    cost: Option<i64>,
+}
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    if !has_core_types(given)? {
+        return Ok(Looked::Lacks(ONE_TYPE.to_owned()));
+    }
+    if !given.summary().ready_known {
+        return Ok(Looked::Lacks("the source has no wakings, so nobody knows who waited for whom".to_owned()));
+    }
+    let least = given.share("least_share").max(1);
+    let (mut slow, mut shown) = (BTreeMap::new(), Shown::default());
+    given.each("placement", |row| {
+        let [thread, certain, perhaps] = row.sums(["thread", "slower_core_lower_ns", "slower_core_upper_ns"]);
+        if perhaps >= least {
+            slow.insert(thread, Slow { certain, perhaps, cost: row.int("cost_lower_ns") });
+        }
+    })?;
+    // The path of a file is a pass of its own.
+    if slow.is_empty() {
+        return Ok(Looked::At(Vec::new()));
+    }
+    let (mut claims, mut best_of, mut whole) = (Vec::new(), None::<(i64, Saving, i64, i64)>, given.span().len().0);
+    whole = whole.max(1);
+    given.each("critical_by_thread", |row| {
+        let [thread, tid, path] = row.sums(["thread", "tid", "path_ns"]);
+        let Some(Slow { certain, perhaps, cost }) = slow.get(&thread) else { return };
+        let there: i64 = row
+            .sums(["running_middle_ns", "running_efficient_ns", "running_low_power_ns"])
+            .iter()
+            .fold(0, |sum: i64, ns| sum.saturating_add(*ns));
+        let (on_path, perhaps) = (there.min(*certain), there.min(*perhaps));
+        let saving = Saving::of(given, on_path, perhaps, cost.map(|cost| (cost, *certain)));
+        if (path as f64) < given.threshold("least_path_share") * whole as f64 || saving.range[1] < least {
+            return;
+        }
+        claims.push(given.claim(thread, tid, saving.best));
+        shown.push(perhaps, row, &["path_ns", "running_middle_ns", "running_efficient_ns", "running_low_power_ns"]);
+        if best_of.as_ref().is_none_or(|(_, of, ..)| (of.best, of.range[1]) < (saving.best, saving.range[1])) {
+            best_of = Some((thread, saving, path, if on_path > 0 { on_path } else { perhaps }));
+        }
+    })?;
+    let Some((first, saving, path, slower)) = best_of else { return Ok(Looked::At(Vec::new())) };
+    let certain = saving.best >= least;
+    let of_first: Vec<_> = claims.iter().filter(|c| c.thread == first).cloned().collect();
+    let change = Change::CoreType { threads: threads(&of_first), prefer: CoreType::Performance };
+    let finding = given.finding(claims, change, format!("Let {} run on the fastest cores", given.name(first)));
+    Ok(Looked::At(vec![Finding {
+        title: format!(
+            "{}, {} of the critical path, ran for {} ms of it on a slower core while a faster one was idle{}",
+            given.name(first),
+            percent(path, whole),
+            ms(slower),
+            if certain { "" } else { ", if it may run there" }
+        ),
+        severity: if certain { finding.severity } else { Severity::Low },
+        range_ns: saving.range,
+        confidence: if certain { Confidence::High } else { Confidence::Low },
+        evidence: shown.finish(),
+        assumptions: vec![
+            saving.words(given),
+            "its time on a slower core while a faster one was idle lay on the path, as far as the path has such time"
+                .to_owned(),
+            "what then is the path is no longer than what the thread gives back".to_owned(),
+        ],
+        ..finding
+    }]))
+}

@@ -1,0 +1,139 @@
+//! Threads of high priority on slower cores, since ones of lower priority had the faster ones.
+
+use super::{LEAST_SHARE, ONE_TYPE, SLOWER_SPEED, Saving, has_core_types};
+use crate::finding::{Confidence, Finding};
+use crate::given::{Given, Shown, add, threads};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::words::ms;
+use model::{Change, CoreType};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule = Rule {
+    id: "high-priority-woke-to-efficient-core-behind-low",
+    about: "a thread was woken onto a slower core while ones of lower priority ran on the faster ones",
+    page: Page {
+        finds: "Threads that ran on a core of a slower type, in runs that began with a waking, while none of the faster cores was idle, and on one \
+                where they are allowed a thread of lower priority ran.",
+        matters: "Where there are many cores, low priority no longer keeps work out of the way: it takes the fast cores, and what is urgent and \
+                  wakes later gets a slow one, since the scheduler looks for an idle core, not for one that it could take away.",
+        sure: "Both priorities, who ran where, and where threads are allowed are known. That the urgent one could have had the \
+               faster core is assumed. What began otherwise than with a waking is left out.",
+        mend: "Say of the background work that it is not urgent (SCHED_IDLE, EcoQoS, a utilisation clamp), so that it takes the slower cores, \
+               or defer it.",
+        example: "B (nice 19) has the performance core; A (nice 0) is woken, and runs for 4 ms on the efficient one.",
+    },
+    tables: &["slower_cores", "run_lengths", "priority_residency", "thread_by_core_type", "cpus"],
+    thresholds: &[
+        Threshold {
+            name: "woken_share",
+            unit: Unit::Ratio,
+            value: 0.5,
+            reason: "of a thread's running time on slower cores, in runs that began with a waking: with less of it the waking did not \
+                     decide where it ran",
+        },
+        SLOWER_SPEED,
+        LEAST_SHARE,
+    ],
+    look,
+};
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    if !has_core_types(given)? {
+        return Ok(Looked::Lacks(ONE_TYPE.to_owned()));
+    }
+    if !given.summary().ready_known {
+        return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was woken".to_owned()));
+    }
+    let worst = best_and_worst(given)?;
+    if worst.is_empty() {
+        return Ok(Looked::Lacks("the source tells no priorities".to_owned()));
+    }
+    let woken = woken(given)?;
+    let (mut ran, mut told) = (0_i64, 0_i64);
+    let (mut claims, mut shown, mut first) = (Vec::new(), Shown::default(), None::<(i64, Saving, i64)>);
+    let least = given.share("least_share").max(1);
+    given.each("slower_cores", |row| {
+        let [thread, tid, running, untold, ns] =
+            row.sums(["thread", "tid", "running_ns", "permission_unknown_ns", "faster_lower_ns"]);
+        ran = ran.saturating_add(running);
+        told = told.saturating_add(running.saturating_sub(untold));
+        let part = woken.get(&thread).copied().unwrap_or(0.0);
+        if part < given.threshold("woken_share") {
+            return;
+        }
+        let saving = Saving::of(given, ns, 0, row.int("lower_cost_ns").map(|cost| (cost, ns)));
+        if saving.best >= least {
+            claims.push(given.claim(thread, tid, saving.best));
+            shown.push(ns, row, &["faster_lower_ns", "running_ns", "lower_cost_ns"]);
+            if first.as_ref().is_none_or(|(_, of, _)| of.best < saving.best) {
+                first = Some((thread, saving, ns));
+            }
+        }
+    })?;
+    if ran > 0 && told == 0 {
+        return Ok(Looked::Lacks(
+            "nobody tells on which CPUs threads are allowed: recordings by corewise do".to_owned(),
+        ));
+    }
+    let Some((first, saving, ns)) = first else { return Ok(Looked::At(Vec::new())) };
+    let own = worst.get(&first).map_or(i64::MAX, |(best, _)| *best);
+    let mut lower = BTreeMap::new();
+    given.each("thread_by_core_type", |row| {
+        let [thread, tid, running] = row.sums(["thread", "tid", "running_ns"]);
+        let is_lower = worst.get(&thread).is_some_and(|(_, worst)| *worst > own);
+        if is_lower && ["performance", "middle"].contains(&row.text("core_type")) {
+            add(&mut lower, (thread, tid), running);
+        }
+    })?;
+    let lower: Vec<_> = lower.iter().map(|((thread, tid), ns)| given.claim(*thread, *tid, *ns)).collect();
+    let lower = threads(&lower);
+    let what = format!("Say that {} is not urgent", lower.name);
+    let title = format!(
+        "{} was woken onto slower cores, and ran there for {} ms while {}, of lower priority, had a faster one",
+        given.name(first),
+        ms(ns),
+        lower.name
+    );
+    let change = Change::CoreType { threads: lower, prefer: CoreType::Efficient };
+    Ok(Looked::At(vec![Finding {
+        title,
+        range_ns: [0, saving.range[1]],
+        confidence: Confidence::Medium,
+        evidence: shown.finish(),
+        assumptions: vec![
+            saving.words(given),
+            "the faster core would have been the thread's own; the lower end: another would have taken it".to_owned(),
+        ],
+        ..given.finding(claims, change, what)
+    }]))
+}
+
+/// The best and the worst priority (the least and the greatest number) at which each thread ran, where told.
+fn best_and_worst(given: &Given<'_>) -> Result<BTreeMap<i64, (i64, i64)>, EngineError> {
+    let mut prios: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
+    given.each("priority_residency", |row| {
+        if let (Some(prio), true) = (row.int("prio"), row.sum("running_ns") > 0) {
+            let of = prios.entry(row.sum("thread")).or_insert((prio, prio));
+            *of = (of.0.min(prio), of.1.max(prio));
+        }
+    })?;
+    Ok(prios)
+}
+
+/// Of each thread's running time on slower cores than the fastest the part in runs that began with a waking.
+fn woken(given: &Given<'_>) -> Result<BTreeMap<i64, f64>, EngineError> {
+    let (mut fastest, mut ran, mut after_wake) = (0, BTreeMap::new(), BTreeMap::new());
+    given.each("thread_by_core_type", |row| fastest = row.sum("core_class").max(fastest))?;
+    given.each("run_lengths", |row| {
+        if row.int("core_class").is_some_and(|class| class < fastest) {
+            add(&mut ran, row.sum("thread"), row.sum("running_ns"));
+            add(&mut after_wake, row.sum("thread"), row.sum("after_wake_ns"));
+        }
+    })?;
+    let part = |(thread, all): (i64, i64)| {
+        let woken = after_wake.get(&thread).copied().unwrap_or(0);
+        (thread, woken as f64 / all.max(1) as f64)
+    };
+    Ok(ran.into_iter().map(part).collect())
+}

@@ -1,0 +1,91 @@
+//! Threads whose mask keeps them on slower cores while a faster one is idle.
+
+use super::{LEAST_SHARE, ONE_TYPE, SLOWER_SPEED, Saving, has_core_types};
+use crate::finding::{Confidence, Finding};
+use crate::given::{Given, Shown, threads};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::Change;
+use model::words::ms;
+use std::collections::BTreeSet;
+
+pub(super) const RULE: Rule = Rule {
+    id: "pinned-away-from-idle-faster-core",
+    about: "a thread ran on a slower core while faster ones were idle on which its mask does not let it run",
+    page: Page {
+        finds: "Threads that ran on a core of a slower type while whole cores of a faster type were idle, but none on which they are allowed.",
+        matters: "A mask that was right for one machine leaves a thread on slow cores of another, whatever stands idle; and where the slowest \
+                  of several is waited for, all are as slow as it.",
+        sure: "Masks, what ran and what was idle are known from the recording. Threads at a nice value above 0, or of \
+               SCHED_IDLE, are left out: on slower cores they are where they were put on purpose. The kernel's own threads of one CPU cannot \
+               be moved.",
+        mend: "Remove the mask. To spare energy, say that the work is not urgent (EcoQoS, a utilisation clamp) and let the scheduler place it.",
+        example: "A may run on the efficient cores only, and does for 4 ms while a performance core is idle.",
+    },
+    tables: &["slower_cores", "priority_residency", "cpus"],
+    thresholds: &[
+        Threshold {
+            name: "worst_prio",
+            unit: Unit::Count,
+            value: 120.0,
+            reason: "the dynamic priority of nice 0: what somebody set below that may be meant to run slowly",
+        },
+        SLOWER_SPEED,
+        LEAST_SHARE,
+    ],
+    look,
+};
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    if !has_core_types(given)? {
+        return Ok(Looked::Lacks(ONE_TYPE.to_owned()));
+    }
+    let mut background = BTreeSet::new();
+    given.each("priority_residency", |row| {
+        let prio = row.int("prio").filter(|_| row.sum("running_ns") > 0);
+        if prio.is_some_and(|prio| prio as f64 > given.threshold("worst_prio")) {
+            background.insert(row.sum("thread"));
+        }
+    })?;
+    let (mut ran, mut told) = (0_i64, 0_i64);
+    let (mut claims, mut shown, mut first) = (Vec::new(), Shown::default(), None::<(Saving, i64)>);
+    let least = given.share("least_share").max(1);
+    given.each("slower_cores", |row| {
+        let [thread, tid, running, untold, ns] =
+            row.sums(["thread", "tid", "running_ns", "permission_unknown_ns", "faster_not_allowed_ns"]);
+        ran = ran.saturating_add(running);
+        told = told.saturating_add(running.saturating_sub(untold));
+        let saving = Saving::of(given, ns, 0, row.int("not_allowed_cost_ns").map(|cost| (cost, ns)));
+        if saving.best < least || background.contains(&thread) || given.is_of_one_cpu(thread) {
+            return;
+        }
+        claims.push(given.claim(thread, tid, saving.best));
+        shown.push(ns, row, &["faster_not_allowed_ns", "running_ns", "not_allowed_cost_ns"]);
+        if first.as_ref().is_none_or(|(of, _)| of.best < saving.best) {
+            first = Some((saving, ns));
+        }
+    })?;
+    if ran > 0 && told == 0 {
+        return Ok(Looked::Lacks(
+            "nobody tells on which CPUs threads are allowed: recordings by corewise do".to_owned(),
+        ));
+    }
+    let Some((saving, ns)) = first else { return Ok(Looked::At(Vec::new())) };
+    let change = Change::Affinity { threads: threads(&claims), cpus: Vec::new() };
+    let finding = given.finding(claims, change, "Let the scheduler choose the core".to_owned());
+    Ok(Looked::At(vec![Finding {
+        title: format!(
+            "{} ran for {} ms on a slower core while faster ones were idle on which it may not run",
+            finding.threads.first().map_or("", |c| c.name.as_str()),
+            ms(ns)
+        ),
+        range_ns: saving.range,
+        confidence: Confidence::High,
+        evidence: shown.finish(),
+        assumptions: vec![
+            saving.words(given),
+            "the mask is no requirement of the program, and saves no energy that is worth the time".to_owned(),
+        ],
+        ..finding
+    }]))
+}

@@ -1,0 +1,82 @@
+//! A utilisation that counts siblings as cores, and so promises more than there is.
+
+use super::{NO_SIBLINGS, shares_cores};
+use crate::finding::{Confidence, Finding};
+use crate::given::{Given, Shown};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::Change;
+
+pub(super) const RULE: Rule = Rule {
+    id: "utilisation-misread",
+    about: "the CPUs look half idle, but what idles are siblings of busy cores, which have little left to give",
+    page: Page {
+        finds: "Classes of cores of whose CPUs much less is busy than of what their cores can do, because one sibling of many cores is busy.",
+        matters: "A second sibling adds about a third to what a core does, not as much again. Where utilisation counts each CPU as a core, \
+                  50 % may be 77 % of what the machine can do: whoever plans for twice the load runs out of machine.",
+        sure: "For how long how many siblings of a core were busy is known. What a second sibling adds is assumed as measured on servers, \
+               and depends on the work. Nothing is lost by it, so no milliseconds are promised, and it is never more than low.",
+        mend: "Plan by the capacity used (the table smt_utilisation), not by the utilisation of CPUs.",
+        example: "One sibling of each core is busy all the time: CPUs are busy for 50 %, of the capacity 77 % is used.",
+    },
+    tables: &["smt_utilisation", "smt_cores"],
+    thresholds: &[
+        Threshold {
+            name: "least_difference",
+            unit: Unit::Ratio,
+            value: 0.2,
+            reason: "a choice: of the greatest difference that there can be (0.27, at half of the CPUs busy) the most of it",
+        },
+        Threshold {
+            name: "least_known",
+            unit: Unit::Ratio,
+            value: 0.9,
+            reason: "a choice: of core time it must be known for so much what all siblings did",
+        },
+    ],
+    look,
+};
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    match shares_cores(given)? {
+        None => return Ok(Looked::Lacks(NO_SIBLINGS.to_owned())),
+        Some(false) => return Ok(Looked::At(Vec::new())),
+        Some(true) => {}
+    }
+    let mut found = Vec::new();
+    given.each("smt_utilisation", |row| {
+        let (Some(busy), Some(used)) = (row.ratio("busy_share"), row.ratio("used_share")) else { return };
+        let [known, unknown] = row.sums(["known_ns", "unknown_ns"]).map(|ns| ns as f64);
+        if used - busy < given.threshold("least_difference")
+            || known < given.threshold("least_known") * (known + unknown)
+        {
+            return;
+        }
+        let mut shown = Shown::default();
+        shown.push(0, row, &["busy_share", "used_share", "headroom_share", "gain"]);
+        let gain = row.ratio("gain").unwrap_or(1.0);
+        // So much more than now, at most.
+        let more = |share: f64| ((1.0 / share.max(f64::EPSILON) - 1.0) * 100.0).round() as u32;
+        let change = Change::Headroom { more_percent: more(used) };
+        let finding = given.finding(Vec::new(), change, "Plan by the capacity of cores".to_owned());
+        found.push(Finding {
+            title: format!(
+                "CPUs ({}) were busy for {:.1} % of their time, which is {:.1} % of what their cores can do: there is room for {} % more, \
+                 not {} %",
+                row.text("core_type"),
+                busy * 100.0,
+                used * 100.0,
+                more(used),
+                more(busy)
+            ),
+            confidence: Confidence::Medium,
+            evidence: shown.finish(),
+            assumptions: vec![
+                format!("a core does {gain} times as much with all siblings busy as with one"),
+                "nothing is given back: it is told so that nobody plans with what is not there".to_owned(),
+            ],
+            ..finding
+        });
+    })?;
+    Ok(Looked::At(found))
+}

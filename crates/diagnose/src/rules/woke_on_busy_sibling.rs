@@ -1,0 +1,105 @@
+//! Threads that were woken beside a busy sibling while a whole core was idle.
+
+use super::{LEAST_SHARE, NO_SIBLINGS, shares_cores};
+use crate::finding::{Confidence, Finding, Severity};
+use crate::given::{Given, Shown, add, threads};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::words::ms;
+use model::{Change, CpuId};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule = Rule {
+    id: "woke-on-busy-sibling",
+    about: "a thread was woken beside a busy sibling while a whole core of that type was idle",
+    page: Page {
+        finds: "Threads that ran beside a busy sibling of their core while a whole core of the same type was idle on which they are \
+                allowed, where one of them came there by being woken.",
+        matters: "Two threads on one core share its units and caches: together they do a third more than one alone, so each is a third \
+                  slower than on a core of its own, which was there.",
+        sure: "What was idle and where threads are allowed is known; while nobody tells where they are allowed, such time is in the upper \
+               end only, and alone never makes a finding more than low. How much two siblings do is assumed, and depends on the code: \
+               two that wait for memory lose nothing, two that fill a core's units lose half.",
+        mend: "Remove masks that hold the threads together, or give them CPUs of different cores. Where the kernel should have chosen the \
+               idle core (select_idle_core needs a shared cache that it knows of), this is one to tell its developers.",
+        example: "B is woken on the sibling of A's CPU, and both run there for 3 ms while the core beside is idle.",
+    },
+    tables: &["placement", "run_lengths", "smt_cores"],
+    thresholds: &[
+        Threshold { name: "smt_gain", unit: Unit::Ratio, value: 1.3, reason: super::SMT_GAIN },
+        Threshold {
+            name: "woken_share",
+            unit: Unit::Ratio,
+            value: 0.5,
+            reason: "of a thread's running time, in runs that began with a waking: with less of it the waking did not decide where it ran",
+        },
+        LEAST_SHARE,
+    ],
+    look,
+};
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    match shares_cores(given)? {
+        None => return Ok(Looked::Lacks(NO_SIBLINGS.to_owned())),
+        Some(false) => return Ok(Looked::At(Vec::new())),
+        Some(true) => {}
+    }
+    if !given.summary().ready_known {
+        return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was woken".to_owned()));
+    }
+    let (mut claims, mut shown, mut upper) = (Vec::new(), Shown::default(), BTreeMap::new());
+    let least = given.share("least_share").max(1);
+    // Two siblings do `gain` of one's work, so each loses this part of its time.
+    let part = (1.0 - given.threshold("smt_gain") / 2.0).clamp(0.0, 0.5);
+    given.each("placement", |row| {
+        let [thread, tid, certain, perhaps] =
+            row.sums(["thread", "tid", "busy_sibling_lower_ns", "busy_sibling_upper_ns"]);
+        if perhaps as f64 * part >= least as f64 {
+            claims.push(given.claim(thread, tid, (certain as f64 * part) as i64));
+            upper.insert(thread, perhaps);
+            shown.push(perhaps, row, &["busy_sibling_lower_ns", "busy_sibling_upper_ns", "running_ns"]);
+        }
+    })?;
+    let (mut ran, mut after_wake) = (BTreeMap::new(), BTreeMap::new());
+    given.each("run_lengths", |row| {
+        let thread = row.sum("thread");
+        if upper.contains_key(&thread) {
+            add(&mut ran, thread, row.sum("running_ns"));
+            add(&mut after_wake, thread, row.sum("after_wake_ns"));
+        }
+    })?;
+    let was_woken = |thread: i64| {
+        let of = |sums: &BTreeMap<i64, i64>| sums.get(&thread).copied().unwrap_or(0) as f64;
+        of(&after_wake) > 0.0 && of(&after_wake) >= given.threshold("woken_share") * of(&ran)
+    };
+    let woken = claims.iter().filter(|c| was_woken(c.thread));
+    let Some(woken) = woken.max_by_key(|c| (upper.get(&c.thread), std::cmp::Reverse(c.thread))).cloned() else {
+        return Ok(Looked::At(Vec::new()));
+    };
+    let mut cpus = Vec::new();
+    given.each("smt_cores", |row| cpus.extend(u32::try_from(row.sum("first_cpu")).ok().map(CpuId)))?;
+    let change = Change::Affinity { threads: threads(std::slice::from_ref(&woken)), cpus };
+    let finding = given.finding(claims, change, format!("Keep {} to one CPU of each core", woken.name));
+    let certain = finding.recoverable_ns >= least;
+    let most = upper.values().copied().max().unwrap_or(0);
+    Ok(Looked::At(vec![Finding {
+        title: format!(
+            "{} was woken beside a busy sibling, and ran there for up to {} ms while a whole core was idle{}",
+            woken.name,
+            ms(upper.get(&woken.thread).copied().unwrap_or(0)),
+            if certain { "" } else { ", if it may run there" }
+        ),
+        severity: if certain { finding.severity } else { Severity::Low },
+        range_ns: [0, most / 2],
+        confidence: if certain { Confidence::Medium } else { Confidence::Low },
+        evidence: shown.finish(),
+        assumptions: vec![
+            format!(
+                "two busy siblings do {} of what one does alone (the lower end: twice as much; the upper: no more than one)",
+                given.threshold("smt_gain")
+            ),
+            "the idle core would not have slowed anybody else (its clock, a cold cache)".to_owned(),
+        ],
+        ..finding
+    }]))
+}

@@ -1,0 +1,45 @@
+//! Where the kernel tells capacities, what a slower core costs follows from them: drawn machines of the cases have none.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../../report/tests/support/mod.rs"]
+mod support;
+
+use diagnose::{Finding, Options};
+use engine::{PassOptions, Session};
+
+/// The one finding of a rule on a machine whose CPU 0 has the capacity 1024, and CPU 1 that of half of it.
+fn found(rule: &str, drawn: &str) -> Finding {
+    let mut machine = testkit::machine(drawn);
+    machine.cpus.iter_mut().zip([1024, 512]).for_each(|(cpu, capacity)| cpu.capacity = Some(capacity));
+    let options = PassOptions { machine: Some(machine), ..PassOptions::default() };
+    let session = Session::of_source(support::source_of(testkit::trace(drawn).batch), options).unwrap();
+    let options = Options { only: vec![rule.to_owned()], ..Options::default() };
+    let mut said = diagnose::diagnose(&session, &options).unwrap();
+    assert_eq!(said.findings.len(), 1, "{said:#?}");
+    said.findings.remove(0)
+}
+
+/// Of 4 ms at half of the speed, 2 could be had; the range is that of threads to which the type matters least and most.
+#[test]
+fn half_of_the_capacity_is_half_of_the_time() {
+    let alone = "cpu0 P0  B . . . .
+                 cpu1 E1  . A A A A
+                 waking   . A@1 . . .";
+    let rules = [
+        ("critical-thread-on-efficient-core", format!("{alone}\nallowed A=0-1,B=0-1 . . . .")),
+        ("pinned-away-from-idle-faster-core", format!("{alone}\nallowed A=1,B=0-1 . . . .")),
+        (
+            "high-priority-woke-to-efficient-core-behind-low",
+            "cpu0 P0  B B B B B B
+             cpu1 E1  . w A A A A
+             prio     B=139 . . . . .
+             allowed  A=0-1,B=0-1 . . . . ."
+                .to_owned(),
+        ),
+    ];
+    for (rule, drawn) in rules {
+        let finding = found(rule, &drawn);
+        assert_eq!((finding.recoverable_ns, finding.range_ns[1]), (2_000_000, 2_720_000), "{rule}");
+        assert!(finding.assumptions[0].contains("the kernel's capacities (the range"), "{:?}", finding.assumptions);
+    }
+}
