@@ -38,6 +38,8 @@ mod smt_utilisation;
 mod support;
 #[path = "laws/switch_causes.rs"]
 mod switch_causes;
+#[path = "laws/waits.rs"]
+mod waits;
 #[path = "laws/wakers.rs"]
 mod wakers;
 
@@ -53,6 +55,7 @@ const LAWS: &[Law] = &[
     ready_wait::holds,
     ready_by_thief::holds,
     switch_causes::holds,
+    waits::holds,
     migrations::holds,
     run_lengths::holds,
     priority_residency::holds,
