@@ -9,6 +9,7 @@ mod finding;
 mod folding;
 mod given;
 mod json;
+mod pools;
 mod rule;
 mod rules;
 mod sarif;

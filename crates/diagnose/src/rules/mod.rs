@@ -1,6 +1,7 @@
 //! What can be wrong, a file each, a line in [`RULES`].
 
 mod capture_lost_events;
+mod lock_convoy;
 mod low_priority_ran_while_high_was_ready;
 mod nice_without_effect;
 mod oversubscribed;
@@ -10,6 +11,7 @@ mod serialised_on_one_cpu;
 mod static_partition_barrier_tail;
 mod stolen_by_hypervisor;
 mod throttled_by_quota;
+mod wakeup_storm;
 
 use crate::rule::Rule;
 
@@ -26,7 +28,9 @@ pub const RULES: &[&Rule] = &[
     &serialised_on_one_cpu::RULE,
     &pinned_to_one_cpu::RULE,
     &throttled_by_quota::RULE,
+    &lock_convoy::RULE,
     &static_partition_barrier_tail::RULE,
     &oversubscribed::RULE,
     &preemption_rate::RULE,
+    &wakeup_storm::RULE,
 ];
