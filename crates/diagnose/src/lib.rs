@@ -10,6 +10,7 @@ mod folding;
 mod given;
 mod json;
 mod pools;
+mod regions;
 mod rule;
 mod rules;
 mod sarif;
