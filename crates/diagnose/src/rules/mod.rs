@@ -1,9 +1,11 @@
 //! What can be wrong, a file each, a line in [`RULES`].
 
+mod busy_wait_at_barrier;
 mod capture_lost_events;
 mod chunks_too_large;
 mod chunks_too_small;
 mod critical_thread_same_priority_as_workers;
+mod io_wait_serialised;
 mod lock_convoy;
 mod low_priority_ran_while_high_was_ready;
 mod nice_without_effect;
@@ -36,11 +38,13 @@ pub const RULES: &[&Rule] = &[
     &pinned_to_one_cpu::RULE,
     &throttled_by_quota::RULE,
     &lock_convoy::RULE,
+    &busy_wait_at_barrier::RULE,
     &static_partition_barrier_tail::RULE,
     &chunks_too_large::RULE,
     &chunks_too_small::RULE,
     &oversubscribed::RULE,
     &preemption_rate::RULE,
     &wakeup_storm::RULE,
+    &io_wait_serialised::RULE,
     &sleep_too_short_for_idle_state::RULE,
 ];
