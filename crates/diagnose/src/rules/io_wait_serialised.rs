@@ -2,6 +2,7 @@
 
 use crate::finding::{Confidence, Finding, Severity};
 use crate::given::{Given, Shown, threads};
+use crate::pools::Processes;
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
@@ -57,14 +58,16 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if !given.summary().ready_known {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows when waits ended".to_owned()));
     }
+    let processes = Processes::new(given)?;
     let (mut waits, mut shown) = (BTreeMap::<i64, Waits>::new(), Shown::default());
     let [mut any, mut letters] = [false; 2];
     given.each("waits", |row| {
         any = true;
         letters |= !row.text("letter").is_empty();
         let [thread, tid, count, blocked] = row.sums(["thread", "tid", "waits", "blocked_ns"]);
-        // A device's work may be done by one of the kernel's threads.
-        let device = row.int("waker").is_some_and(|waker| waker == 0 || given.is_of_one_cpu(waker));
+        // Where nothing tells that it was an interrupt, it is whom that came upon: never one of its own process, if not by chance.
+        let another = |waker| processes.are_told() && !processes.are_one(thread, waker);
+        let device = row.int("waker").is_some_and(|waker| waker == 0 || given.is_of_one_cpu(waker) || another(waker));
         let reason = row.text("reason");
         let read = ["read", "pread64", "readv", "preadv", "preadv2"].contains(&reason);
         if row.text("letter") != "D" || !device || !(read || reason.is_empty()) || given.is_of_one_cpu(thread) {

@@ -19,7 +19,8 @@ pub(super) const RULE: Rule = Rule {
                   slower.",
         sure: "Who woke whom, and what that one did meanwhile, is known; that it was a lock is the likely reason, unless a callchain \
                says so (futex). At a barrier the last one wakes all others and has itself not waited, so barriers are not found. \
-               Threads that hand on a piece of work in a ring look the same. The estimate is that what the threads ran could be \
+               Threads that hand on a piece of work in a ring look the same. A lock that whoever lets it go may take again before the one \
+               that it woke has a CPU, as the mutex of glibc, leaves shorter queues, and may be missed. The estimate is that what the threads ran could be \
                spread over the CPUs; the lower end is the switching only.",
         mend: "Hold the lock shorter, or make several locks of it: one for each part of the data, or each thread's own result, put \
                together at the end.",

@@ -45,8 +45,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     given.each("waits", |row| {
         let [thread, tid, ns] = row.sums(["thread", "tid", "waker_preempted_ns"]);
         let Some(waker) = row.int("waker").filter(|waker| *waker > 0) else { return };
-        // The kernel's workers wait for work in a state of its own, I, and are not held up by it.
-        let idles = row.text("letter") == "I" || given.is_of_one_cpu(thread);
+        // The kernel's own threads wait for work, and are not held up by who brings it: its workers in a state of their own, I.
+        let of_kernel = given.is_of_one_cpu(thread) || given.name(thread).starts_with("irq/");
+        let idles = of_kernel || row.text("letter") == "I";
         // The smaller number goes first.
         let lower = priorities.get(&waker).zip(priorities.get(&thread)).is_some_and(|(low, own)| low.0 > own.1);
         if ns > 0 && lower && !idles && processes.are_one(thread, waker) {
@@ -86,9 +87,12 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     }]))
 }
 
-/// The best and the worst priority at which each thread ran or was ready; none: the source tells none at all.
-fn priorities(given: &Given<'_>) -> Result<Option<BTreeMap<i64, (i64, i64)>>, EngineError> {
-    let mut of = BTreeMap::<i64, (i64, i64)>::new();
+/// The best and the worst priority at which each thread ran or was ready.
+type Priorities = BTreeMap<i64, (i64, i64)>;
+
+/// None: the source tells none at all.
+fn priorities(given: &Given<'_>) -> Result<Option<Priorities>, EngineError> {
+    let mut of = Priorities::new();
     given.each("priority_residency", |row| {
         if let Some(prio) = row.int("prio") {
             let both = of.entry(row.sum("thread")).or_insert((prio, prio));

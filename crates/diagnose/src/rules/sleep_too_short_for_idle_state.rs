@@ -62,12 +62,11 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let least = given.threshold("least_per_second") * given.span().len().0 as f64 / 1e9;
     given.each("waits", |row| {
         let [thread, tid, waits, blocked] = row.sums(["thread", "tid", "waits", "blocked_ns"]);
-        if row.int("waker") != Some(0) || row.text("letter") != "S" || given.is_of_one_cpu(thread) {
-            return;
-        }
         let reason = row.text("reason");
-        let timed = reason.ends_with("nanosleep") || reason == "nanosleep_time32";
-        if !timed && !reason.is_empty() {
+        // Who is told to have ended a nanosleep is whom the timer came upon.
+        let timed = reason.ends_with("nanosleep");
+        let untold = reason.is_empty() && row.int("waker") == Some(0);
+        if !(timed || untold) || row.text("letter") != "S" || given.is_of_one_cpu(thread) {
             return;
         }
         let of = sleeps.entry(thread).or_default();
