@@ -47,7 +47,8 @@ pub(super) const RULE: Rule = Rule {
     look,
 };
 
-/// How much nicer workers should be: one step makes a tenth of a CPU (sched(7)), five leave them a third of the other's weight.
+/// How much nicer workers should be: five steps leave them a third of the other's weight, 335 to 1024 (sched_prio_to_weight in the
+/// kernel).
 const NICE: i8 = 5;
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
