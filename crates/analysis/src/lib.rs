@@ -161,6 +161,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<tables::ready_wait::ReadyWait>(&model::tables::READY_WAIT),
     entry::<tables::ready_by_thief::ReadyByThief>(&model::tables::READY_BY_THIEF),
     entry::<tables::switch_causes::SwitchCauses>(&model::tables::SWITCH_CAUSES),
+    entry::<tables::waits::Waits>(&model::tables::WAITS),
 ];
 
 const fn entry<A: Analysis + 'static>(table: &'static TableDef) -> Entry {

@@ -48,6 +48,8 @@ mod support;
 mod switch_causes;
 #[path = "laws/thread_scheduling.rs"]
 mod thread_scheduling;
+#[path = "laws/waits.rs"]
+mod waits;
 #[path = "laws/wakers.rs"]
 mod wakers;
 
@@ -63,6 +65,7 @@ const LAWS: &[Law] = &[
     ready_wait::holds,
     ready_by_thief::holds,
     switch_causes::holds,
+    waits::holds,
     migrations::holds,
     run_lengths::holds,
     priority_residency::holds,

@@ -9,6 +9,8 @@ mod finding;
 mod folding;
 mod given;
 mod json;
+mod pools;
+mod regions;
 mod rule;
 mod rules;
 mod sarif;

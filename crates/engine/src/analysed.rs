@@ -162,7 +162,7 @@ impl Session {
         let context = analysis::Context { machine: self.machine(), span, followed: &followed, ready_known };
         let Read { mut stretches, names: told } = read;
         let mut analyses = Running::start(names, &context, told);
-        if names.contains(&tables::SWITCH_CAUSES.name) {
+        if [&tables::SWITCH_CAUSES, &tables::WAITS].iter().any(|def| names.contains(&def.name)) {
             analyses.callchains(self.stacks()?.as_ref());
         }
         stretches

@@ -29,4 +29,5 @@ pub(crate) mod smt_utilisation;
 pub(crate) mod switch_causes;
 pub(crate) mod thread_by_frequency;
 pub(crate) mod thread_scheduling;
+pub(crate) mod waits;
 pub(crate) mod wakers;

@@ -1,8 +1,11 @@
 //! Parallel regions: what several threads marked alike at one time, and who waited for the last of them.
 
+use crate::by_thread::ByThread;
 use crate::critical::column;
 use crate::{Analysis, Begins, Context, World};
-use model::{CpuState, CpuStretch, MarkEdge, Marked, NameId, Ns, Pid, Rows, ThreadKey, Value};
+use model::{
+    CpuState, CpuStretch, MarkEdge, Marked, NameId, Ns, Pid, Rows, ThreadKey, ThreadState, ThreadStretch, Value,
+};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -56,6 +59,28 @@ impl IdleCores {
     }
 }
 
+/// For how long a thread has run and been ready.
+#[derive(Clone, Copy, Default)]
+struct Did {
+    running: Ns,
+    ready: Ns,
+    state: Option<ThreadState>,
+    since: Ns,
+}
+
+impl Did {
+    /// Up to now.
+    fn read(mut self, now: Ns) -> Self {
+        let time = now - self.since;
+        match self.state {
+            Some(ThreadState::Running) => self.running = self.running + time,
+            Some(ThreadState::Ready) => self.ready = self.ready + time,
+            _ => {}
+        }
+        Self { since: now, ..self }
+    }
+}
+
 /// A thread, or a track of none.
 type Worker = (ThreadKey, i64);
 
@@ -69,6 +94,9 @@ struct Part {
     stretches: i64,
     worked: Ns,
     arrived: Ns,
+    /// What the thread had done when its first stretch began, and when it arrived.
+    begun: Did,
+    by_then: Did,
     /// How cores had idled by then.
     idle: Area,
 }
@@ -90,6 +118,10 @@ struct Over {
     end: Ns,
     parts: Vec<Part>,
     idle: Area,
+    /// For how long those who waited ran.
+    waiting_running: Option<Ns>,
+    /// For how long the last to arrive had been ready.
+    last_ready: Option<Ns>,
 }
 
 impl Over {
@@ -111,7 +143,13 @@ impl Over {
             waiting.into(),
         ];
         row.extend(self.idle.iter().zip(by_first).map(|(all, before)| Value::from(*all - before)));
-        row.extend([from.into(), to.into(), self.slowest().into()]);
+        row.extend([
+            from.into(),
+            to.into(),
+            self.waiting_running.into(),
+            self.last_ready.into(),
+            self.slowest().into(),
+        ]);
         row
     }
 
@@ -143,7 +181,9 @@ impl Over {
 }
 
 pub(crate) struct ParallelRegions {
+    ready_known: bool,
     idle: IdleCores,
+    threads: ByThread<Did>,
     /// The same text may come under several numbers: the first of each.
     names: FxHashMap<Box<str>, NameId>,
     /// The stretches that are open on each track, by name.
@@ -153,10 +193,28 @@ pub(crate) struct ParallelRegions {
 }
 
 impl ParallelRegions {
+    /// For how long those who waited ran, and the last to arrive had been ready, of a region that ends now.
+    fn did(&mut self, parts: &BTreeMap<Worker, Part>, now: Ns) -> [Option<Ns>; 2] {
+        if parts.keys().any(|(thread, _)| *thread == ThreadKey::UNKNOWN) {
+            return [None; 2];
+        }
+        let (mut ran, mut ready) = (Ns::ZERO, None);
+        for ((thread, _), part) in parts {
+            let did = self.threads.of(*thread).read(now);
+            ran = ran + (did.running - part.by_then.running);
+            if part.arrived == now {
+                let waited = did.ready - part.begun.ready;
+                ready = Some(ready.map_or(waited, |least: Ns| least.min(waited)));
+            }
+        }
+        [Some(ran), ready.filter(|_| self.ready_known)]
+    }
+
     fn begin(&mut self, (pid, name): (Pid, NameId), worker: Worker, begins: Begins, now: Ns) {
         let new = || Region { start: now, whole: begins == Begins::Here, open: 0, parts: BTreeMap::new() };
         let region = self.regions.entry((pid, name)).or_insert_with(new);
-        let part = region.parts.entry(worker).or_default();
+        let did = self.threads.of(worker.0).read(now);
+        let part = region.parts.entry(worker).or_insert_with(|| Part { begun: did, ..Part::default() });
         if part.depth == 0 {
             part.since = now;
             region.open += 1;
@@ -174,13 +232,15 @@ impl ParallelRegions {
         part.stretches += 1;
         part.worked = part.worked + (now - part.since);
         part.arrived = now;
+        part.by_then = self.threads.of(worker.0).read(now);
         part.idle = self.idle.read(now);
         region.open -= 1;
         if region.open == 0 {
             let Some(Region { start, whole, parts, .. }) = self.regions.remove(&(pid, name)) else { return };
             if whole && parts.len() > 1 {
-                let parts = parts.into_values().collect();
-                self.over.push(Over { pid, name, start, end: now, parts, idle: self.idle.area });
+                let [waiting_running, last_ready] = self.did(&parts, now);
+                let (parts, idle) = (parts.into_values().collect(), self.idle.area);
+                self.over.push(Over { pid, name, start, end: now, parts, idle, waiting_running, last_ready });
             }
         }
     }
@@ -189,12 +249,19 @@ impl ParallelRegions {
 impl Analysis for ParallelRegions {
     fn new(context: &Context<'_>) -> Self {
         Self {
+            ready_known: context.ready_known,
             idle: IdleCores::new(&World::new(context)),
+            threads: ByThread::new(),
             names: FxHashMap::default(),
             tracks: BTreeMap::new(),
             regions: BTreeMap::new(),
             over: Vec::new(),
         }
+    }
+
+    fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
+        let did = self.threads.of(stretch.thread);
+        *did = Did { state: Some(stretch.state), ..did.read(world.now) };
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {

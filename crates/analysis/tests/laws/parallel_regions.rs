@@ -2,12 +2,12 @@
 
 use super::support::Analysed;
 use super::support::instants::instants;
-use model::{CoreType, CpuState, MarkEdge, Ns};
+use model::{CoreType, CpuState, MarkEdge, Ns, Span, ThreadState};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Start, end, first arrival, threads, stretches, worked, waiting.
-type Region = [i64; 7];
+/// Start, end, first arrival, threads, stretches, worked, waiting, waiting and running, ready of the last one; −1: not told.
+type Region = [i64; 9];
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["parallel_regions"];
@@ -16,7 +16,11 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     for row in 0..table.rows.len() {
         let of = |col| table.int(row, col).unwrap();
         let cols = ["start_ns", "end_ns", "first_arrival_ns", "threads", "stretches", "worked_ns", "waiting_ns"];
-        told.push((table.text(row, "name").unwrap().to_owned(), cols.map(of)));
+        let [start, end, first, threads, stretches, worked, waiting] = cols.map(of);
+        let [ran, ready] = ["waiting_running_ns", "last_ready_ns"].map(|col| table.int(row, col).unwrap_or(-1));
+        prop_assert!(ran <= waiting);
+        let region = [start, end, first, threads, stretches, worked, waiting, ran, ready];
+        told.push((table.text(row, "name").unwrap().to_owned(), region));
         let (first, end, tail) = (of("first_arrival_ns"), of("end_ns"), of("tail_ns"));
         prop_assert_eq!(tail, end - first);
         let (from, to, alike) = (of("recoverable_from_ns"), of("recoverable_to_ns"), of("waiting_ns") / of("threads"));
@@ -83,7 +87,21 @@ fn regions(a: &Analysed) -> Vec<(String, Region)> {
                     let worked = of.iter().map(|p| p.2.unwrap() - p.1).sum();
                     let waiting = arrivals.values().map(|arrived| at - arrived).sum();
                     let counts = [arrivals.len() as i64, of.len() as i64];
-                    regions.push((name, [of[0].1, at, first, counts[0], counts[1], worked, waiting]));
+                    let [mut ran, mut ready] = [0, i64::MAX];
+                    for (worker, arrived) in &arrivals {
+                        let begun = of.iter().find(|p| p.0 == *worker).unwrap().1;
+                        ran += during(a, *worker, ThreadState::Running, *arrived, at);
+                        if *arrived == at {
+                            ready = ready.min(during(a, *worker, ThreadState::Ready, begun, at));
+                        }
+                    }
+                    if !a.totals.ready_known {
+                        ready = -1;
+                    }
+                    if arrivals.keys().any(|worker| *worker < 0) {
+                        [ran, ready] = [-1, -1];
+                    }
+                    regions.push((name, [of[0].1, at, first, counts[0], counts[1], worked, waiting, ran, ready]));
                 }
             }
             MarkEdge::Instant => {}
@@ -91,4 +109,10 @@ fn regions(a: &Analysed) -> Vec<(String, Region)> {
     }
     regions.sort();
     regions
+}
+
+/// For how long a thread was in a state within a time.
+fn during(a: &Analysed, thread: i64, state: ThreadState, from: i64, to: i64) -> i64 {
+    let of = a.threads.iter().filter(|s| s.thread.0 == thread && s.state == state);
+    of.filter_map(|s| s.span.overlap(Span::new(Ns(from), Ns(to)))).map(|s| s.len().0).sum()
 }

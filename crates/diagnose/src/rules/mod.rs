@@ -1,10 +1,16 @@
 //! What can be wrong, a file each, a line in [`RULES`].
 
+mod busy_wait_at_barrier;
 mod capture_lost_events;
+mod chunks_too_large;
+mod chunks_too_small;
 mod critical_thread_on_efficient_core;
+mod critical_thread_same_priority_as_workers;
 mod frequency_below_nominal_while_busy;
 mod high_priority_woke_to_efficient_core_behind_low;
 mod ideal_cpu_outside_affinity;
+mod io_wait_serialised;
+mod lock_convoy;
 mod low_priority_ran_while_high_was_ready;
 mod migration_between_core_types;
 mod nice_without_effect;
@@ -13,12 +19,15 @@ mod parked_while_ready;
 mod pinned_away_from_idle_faster_core;
 mod pinned_to_one_cpu;
 mod preemption_rate;
+mod priority_inversion;
 mod serialised_on_one_cpu;
+mod sleep_too_short_for_idle_state;
 mod smt_neighbour_noisy;
 mod static_partition_barrier_tail;
 mod stolen_by_hypervisor;
 mod throttled_by_quota;
 mod utilisation_misread;
+mod wakeup_storm;
 mod woke_on_busy_sibling;
 
 use crate::given::Given;
@@ -123,6 +132,8 @@ pub const RULES: &[&Rule] = &[
     &capture_lost_events::RULE,
     &stolen_by_hypervisor::RULE,
     &low_priority_ran_while_high_was_ready::RULE,
+    &priority_inversion::RULE,
+    &critical_thread_same_priority_as_workers::RULE,
     &nice_without_effect::RULE,
     &parked_while_ready::RULE,
     &ideal_cpu_outside_affinity::RULE,
@@ -134,10 +145,17 @@ pub const RULES: &[&Rule] = &[
     &woke_on_busy_sibling::RULE,
     &high_priority_woke_to_efficient_core_behind_low::RULE,
     &migration_between_core_types::RULE,
+    &lock_convoy::RULE,
+    &busy_wait_at_barrier::RULE,
     &static_partition_barrier_tail::RULE,
+    &chunks_too_large::RULE,
+    &chunks_too_small::RULE,
     &oversubscribed::RULE,
     &preemption_rate::RULE,
     &smt_neighbour_noisy::RULE,
     &frequency_below_nominal_while_busy::RULE,
     &utilisation_misread::RULE,
+    &wakeup_storm::RULE,
+    &io_wait_serialised::RULE,
+    &sleep_too_short_for_idle_state::RULE,
 ];

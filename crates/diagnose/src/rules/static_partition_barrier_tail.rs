@@ -2,11 +2,12 @@
 
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown};
+use crate::regions::{NONE_MARKED, PIECES, pieces, workers};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::words::{ms, percent, plain, plural, short};
 use model::{Change, Ns, Span};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "static-partition-barrier-tail",
@@ -77,10 +78,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         }
     })?;
     if !any {
-        return Ok(Looked::Lacks(
-            "no parallel region is marked: mark the pieces of work (trace_marker, `record --mark`, an OpenMP tool)"
-                .to_owned(),
-        ));
+        return Ok(Looked::Lacks(NONE_MARKED.to_owned()));
     }
     let least = given.share("least_share").max(1);
     let mut found = Vec::new();
@@ -91,21 +89,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
 }
 
 fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, mut of: Regions) -> Result<Finding, EngineError> {
-    let mut working = BTreeSet::new();
-    given.each("marks", |row| {
-        if row.int("pid") == pid && row.text("name") == name {
-            working.extend(row.int("thread"));
-        }
-    })?;
-    let mut claims = Vec::new();
-    given.each("ready_wait", |row| {
-        let [thread, tid] = row.sums(["thread", "tid"]);
-        if working.contains(&thread) {
-            claims.push(given.claim(thread, tid, of.from));
-        }
-    })?;
+    let claims = workers(given, pid, name, of.from)?;
     let region = short(&plain(name), 40);
-    let chunks = u32::try_from(of.threads.clamp(1, 1 << 16) * 8).unwrap_or(u32::MAX);
+    let chunks = pieces(of.threads, PIECES);
     let change = Change::Chunks { region: region.clone(), chunks };
     cut(&mut of.spans);
     let mut spans: Vec<Span> = of.spans.into_iter().map(|(_, span)| span).collect();

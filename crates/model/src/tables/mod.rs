@@ -32,7 +32,7 @@ pub use smt::{CONCURRENCY_BANDS, PLACEMENT, SLOWER_CORES, SMT_BESIDE, SMT_CORES,
 use crate::table::{Col, Kind, TableDef};
 use columns::{CORE_TYPE, CPU, END, LIFE, LIVES, START, THREAD, TID, count, int, ns, text};
 
-pub use wait::{READY_BY_THIEF, READY_WAIT, SWITCH_CAUSES};
+pub use wait::{READY_BY_THIEF, READY_WAIT, SWITCH_CAUSES, WAITS};
 
 /// What each thread did, in sums.
 pub const THREADS: TableDef = TableDef {
@@ -230,6 +230,7 @@ pub const ALL: &[&TableDef] = &[
     &READY_WAIT,
     &READY_BY_THIEF,
     &SWITCH_CAUSES,
+    &WAITS,
     &MIGRATIONS,
     &MIGRATION_MATRIX,
     &RUN_LENGTHS,

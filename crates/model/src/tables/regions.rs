@@ -6,7 +6,7 @@ use crate::table::TableDef;
 /// Every parallel region, and who waited for the last to arrive.
 pub const PARALLEL_REGIONS: TableDef = TableDef {
     name: "parallel_regions",
-    version: 1,
+    version: 2,
     doc: "Every parallel region: while two threads or more of a process have stretches of one name marked, from the first begin to \
           the last end, in order of end. A thread arrives with the end of its last stretch, and waits for the last to arrive (the \
           tail of a barrier). What could be recovered is an estimate: recoverable_from_ns to recoverable_to_ns, had the work been \
@@ -40,6 +40,17 @@ pub const PARALLEL_REGIONS: TableDef = TableDef {
              stretch is as much work as any other, so that who took longer for each goes slower; the less one.",
         ),
         ns("recoverable_to_ns", "The greater one."),
+        ns(
+            "waiting_running_ns",
+            "Of waiting_ns, that in which those who waited ran: they spun, or did other work; null where stretches are of no thread.",
+        )
+        .or_null(),
+        ns(
+            "last_ready_ns",
+            "For how long the last to arrive had been ready since its part began, the least of those that came last; null where the \
+             source has no wakings, or stretches are of no thread.",
+        )
+        .or_null(),
         ns("slowest_ns", "What all of the work takes one thread alone that goes as the slowest does."),
     ],
 };

@@ -143,3 +143,41 @@ pub const SWITCH_CAUSES: TableDef = TableDef {
         ns("unknown_ns", "Unknown from then on."),
     ],
 };
+
+/// Who ended each thread's waiting, and what that one did meanwhile.
+pub const WAITS: TableDef = TableDef {
+    name: "waits",
+    version: 1,
+    doc: "How often and for how long each thread was blocked until somebody woke it, by who did, and what that one did meanwhile: had \
+          it run sooner, the wait might have been shorter. A wait that the time asked for cuts counts with what lies within, one \
+          that lasts to its end not at all. No rows where the source has no wakings.",
+    key: &["thread", "waker", "letter", "reason"],
+    cols: &[
+        THREAD,
+        TID,
+        int(
+            "waker",
+            "",
+            "The thread (key) that ended the wait; 0: an interrupt (a device, a timer); null: not told.",
+        )
+        .or_null()
+        .of_thread(),
+        text("letter", "The kernel's letter of the state in which it waited, where it is known.").or_null(),
+        text(
+            "reason",
+            "Where callchains were recorded: the system call that waits, or page_fault; in a kernel thread the first function that \
+             is not the scheduler's. Null where the names of the callchain do not tell.",
+        )
+        .or_null(),
+        count("waits", "How often."),
+        ns("blocked_ns", "For how long in all."),
+        ns(
+            "waker_running_ns",
+            "Of blocked_ns, that in which the waker ran, as far as its last 32 stretches before the waking tell; null without a waker.",
+        )
+        .or_null(),
+        ns("waker_preempted_ns", "That in which it was ready after it had left its CPU while it could run.").or_null(),
+        ns("waker_ready_ns", "That in which it was ready for any other reason, as after a waking.").or_null(),
+        ns("waker_blocked_ns", "That in which it waited itself.").or_null(),
+    ],
+};

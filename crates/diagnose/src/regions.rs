@@ -1,0 +1,36 @@
+//! What rules about parallel regions share.
+
+use crate::finding::Claim;
+use crate::given::Given;
+use engine::EngineError;
+use std::collections::BTreeSet;
+
+/// Why such a rule could not look.
+pub(crate) const NONE_MARKED: &str =
+    "no parallel region is marked: mark the pieces of work (trace_marker, `record --mark`, an OpenMP tool)";
+
+/// Pieces for each thread with which all arrive at about the same time: an eighth of the slowest one's work is left at most.
+pub(crate) const PIECES: i64 = 8;
+
+/// Those who work in the regions of a name, each of which could be done so much sooner.
+pub(crate) fn workers(given: &Given<'_>, pid: Option<i64>, name: &str, ns: i64) -> Result<Vec<Claim>, EngineError> {
+    let mut working = BTreeSet::new();
+    given.each("marks", |row| {
+        if row.int("pid") == pid && row.text("name") == name {
+            working.extend(row.int("thread"));
+        }
+    })?;
+    let mut claims = Vec::new();
+    given.each("ready_wait", |row| {
+        let [thread, tid] = row.sums(["thread", "tid"]);
+        if working.contains(&thread) {
+            claims.push(given.claim(thread, tid, ns));
+        }
+    })?;
+    Ok(claims)
+}
+
+/// So many pieces a thread, as a change takes it.
+pub(crate) fn pieces(threads: i64, each: i64) -> u32 {
+    u32::try_from(threads.clamp(1, 1 << 16).saturating_mul(each)).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,104 @@
+//! Threads that wait for the last one of a parallel region by running, on the CPU that it needs.
+
+use crate::finding::{Confidence, Finding};
+use crate::given::{Given, Shown, threads};
+use crate::regions::{NONE_MARKED, workers};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::Change;
+use model::words::{ms, percent, plain, plural, short};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule = Rule {
+    id: "busy-wait-at-barrier",
+    about: "threads that had arrived at a barrier ran on, while the last to arrive was ready and had no CPU",
+    page: Page {
+        finds: "Parallel regions in which threads that had done their pieces kept running until the last one was done, and that one was ready \
+                in its piece.",
+        matters: "Who spins while it waits looks busy to the scheduler and gets its share, at the cost of the one that all wait for. With as \
+                  many CPUs as threads that only costs energy; with fewer, each barrier takes turns of milliseconds.",
+        sure: "The stretches are what the program marked; what threads did then is known. That who ran after its arrival did nothing of use is \
+               an assumption: it may have gone on to other work. The estimate is the lesser of the time for which the last one was ready and \
+               that for which those who waited ran.",
+        mend: "Block at the barrier after a short spin (OMP_WAIT_POLICY=passive, GOMP_SPINCOUNT), or start no more threads than CPUs.",
+        example: "A has arrived and spins on CPU 0 for 2 ms, where C, which has yet to arrive, waits for its turn.",
+    },
+    tables: &["parallel_regions", "marks", "ready_wait"],
+    thresholds: &[
+        Threshold {
+            name: "least_spinning",
+            unit: Unit::Ratio,
+            value: 0.5,
+            reason: "part of the waiting for which those who waited ran: barriers that block after a short spin run for less of it",
+        },
+        Threshold {
+            name: "least_share",
+            unit: Unit::Ratio,
+            value: 0.005,
+            reason: "half of what makes a finding medium: what is less in all regions of a name is not told of",
+        },
+    ],
+    look,
+};
+
+/// All regions of a name.
+#[derive(Default)]
+struct Regions {
+    count: u64,
+    waiting: i64,
+    ran: i64,
+    held_up: i64,
+    shown: Shown,
+}
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    let (mut regions, mut any, mut told) = (BTreeMap::<(Option<i64>, String), Regions>::new(), false, false);
+    given.each("parallel_regions", |row| {
+        any = true;
+        let (Some(ran), Some(ready)) = (row.int("waiting_running_ns"), row.int("last_ready_ns")) else { return };
+        told = true;
+        let of = regions.entry((row.int("pid"), row.text("name").to_owned())).or_default();
+        let held_up = ran.min(ready);
+        of.count += 1;
+        of.waiting = of.waiting.saturating_add(row.sum("waiting_ns"));
+        of.ran = of.ran.saturating_add(ran);
+        of.held_up = of.held_up.saturating_add(held_up);
+        of.shown.push(held_up, row, &["threads", "waiting_ns", "waiting_running_ns", "last_ready_ns"]);
+    })?;
+    if !told {
+        let why = if any { "the source has no wakings, or does not tell which threads marked" } else { NONE_MARKED };
+        return Ok(Looked::Lacks(why.to_owned()));
+    }
+    let least = given.share("least_share").max(1);
+    let spinning = given.threshold("least_spinning");
+    regions.retain(|_, of| of.held_up >= least && of.ran as f64 >= spinning * of.waiting as f64);
+    let mut found = Vec::new();
+    for ((pid, name), of) in regions {
+        found.push(finding(given, pid, &name, of)?);
+    }
+    Ok(Looked::At(found))
+}
+
+fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Result<Finding, EngineError> {
+    let claims = workers(given, pid, name, of.held_up)?;
+    let region = short(&plain(name), 40);
+    let change = Change::Block { threads: threads(&claims) };
+    Ok(Finding {
+        title: format!(
+            "In {} of {region} threads that had arrived ran for {} of their waiting, while the last was ready for {} ms",
+            plural(of.count, "region"),
+            percent(of.ran, of.waiting),
+            ms(of.held_up)
+        ),
+        severity: given.severity(of.held_up),
+        recoverable_ns: of.held_up,
+        range_ns: [0, of.held_up],
+        confidence: Confidence::Medium,
+        evidence: of.shown.finish(),
+        assumptions: vec![
+            "who ran after its arrival only waited; the lower end: it did other work that was due".to_owned(),
+            "the last to arrive would have had its CPU at once".to_owned(),
+        ],
+        ..given.finding(claims, change, format!("Block instead of spinning at the end of {region}"))
+    })
+}

@@ -1,0 +1,120 @@
+//! Parallel regions handed out in pieces so large that the last of them keeps all waiting.
+
+use crate::finding::{Confidence, Finding};
+use crate::given::{Given, Shown};
+use crate::regions::{NONE_MARKED, pieces, workers};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::Change;
+use model::words::{grouped, ms, percent, plain, plural, short};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule = Rule {
+    id: "chunks-too-large",
+    about: "a parallel region was handed out in a few large pieces, and all waited for whoever had the last",
+    page: Page {
+        finds: "Parallel regions with more than one, but few pieces for each thread, in which threads waited for the last one to arrive.",
+        matters: "Handing pieces out lets fast threads do more of them, but the last piece is done by one thread alone: the larger it is, the \
+                  longer all others wait, most of all where a slow core has it.",
+        sure: "The stretches are what the program marked. If all threads go equally fast, or if pieces are equal work, the ends of what could be \
+               recovered follow; of the lesser a quarter is taken to be left. Where one piece is much larger than all others, smaller ones \
+               help only if that one can be cut.",
+        mend: "Cut the work into more pieces, about eight or more for each thread.",
+        example: "Three pieces of 2 ms for two threads: one thread does two of them, the other waits for 2 ms.",
+    },
+    tables: &["parallel_regions", "marks", "ready_wait"],
+    thresholds: &[
+        Threshold {
+            name: "most_pieces",
+            unit: Unit::Ratio,
+            value: 16.0,
+            reason: "for each thread: with more, the last piece is less than a sixteenth of the region, and waiting has another reason",
+        },
+        Threshold {
+            name: "least_share",
+            unit: Unit::Ratio,
+            value: 0.005,
+            reason: "half of what makes a finding medium: what is less in all regions of a name is not told of",
+        },
+    ],
+    look,
+};
+
+/// All regions of a name with few pieces.
+#[derive(Default)]
+struct Regions {
+    count: u64,
+    threads: i64,
+    pieces: i64,
+    most_pieces: i64,
+    from: i64,
+    to: i64,
+    shown: Shown,
+}
+
+/// Cut into so many times as many pieces, that part of the waiting is left.
+const FINER: i64 = 4;
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    let (mut regions, mut any) = (BTreeMap::<(Option<i64>, String), Regions>::new(), false);
+    given.each("parallel_regions", |row| {
+        any = true;
+        let [threads, pieces, from, to] =
+            row.sums(["threads", "stretches", "recoverable_from_ns", "recoverable_to_ns"]);
+        // One each: static-partition-barrier-tail looks.
+        if threads < 1 || pieces <= threads || pieces as f64 > given.threshold("most_pieces") * threads as f64 {
+            return;
+        }
+        let of = regions.entry((row.int("pid"), row.text("name").to_owned())).or_default();
+        of.count += 1;
+        of.threads = of.threads.max(threads);
+        of.pieces = of.pieces.saturating_add(pieces);
+        of.most_pieces = of.most_pieces.max(pieces);
+        of.from = of.from.saturating_add(from - from / FINER);
+        of.to = of.to.saturating_add(to);
+        of.shown.push(
+            from,
+            row,
+            &["threads", "stretches", "tail_ns", "waiting_ns", "recoverable_from_ns", "recoverable_to_ns"],
+        );
+    })?;
+    if !any {
+        return Ok(Looked::Lacks(NONE_MARKED.to_owned()));
+    }
+    let least = given.share("least_share").max(1);
+    let mut found = Vec::new();
+    for ((pid, name), of) in regions.into_iter().filter(|(_, of)| of.from >= least) {
+        found.push(finding(given, pid, &name, of)?);
+    }
+    Ok(Looked::At(found))
+}
+
+fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Result<Finding, EngineError> {
+    let claims = workers(given, pid, name, of.from)?;
+    let region = short(&plain(name), 40);
+    let change = Change::Chunks { region: region.clone(), chunks: pieces(of.most_pieces, FINER) };
+    Ok(Finding {
+        title: format!(
+            "{} waited for whoever had the last piece in {} of {region}, {} pieces in all: {} ms ({} of the time) is lost",
+            plural(of.threads.unsigned_abs(), "thread"),
+            plural(of.count, "region"),
+            grouped(of.pieces),
+            ms(of.from),
+            percent(of.from, given.span().len().0)
+        ),
+        severity: given.severity(of.from),
+        recoverable_ns: of.from,
+        range_ns: [0, of.to],
+        confidence: Confidence::Medium,
+        evidence: of.shown.finish(),
+        assumptions: vec![
+            format!(
+                "with {FINER} times as many pieces a quarter of the waiting is left, and handing them out costs nothing"
+            ),
+            "the lesser of: all threads go equally fast; all pieces are equal work (the greater is the upper end)"
+                .to_owned(),
+            "the lower end: one piece is larger than all others and cannot be cut".to_owned(),
+        ],
+        ..given.finding(claims, change, format!("Cut {region} into {FINER} times as many pieces"))
+    })
+}

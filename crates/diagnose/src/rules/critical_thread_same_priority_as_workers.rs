@@ -1,0 +1,126 @@
+//! A thread that all wait for, which takes turns with threads that nobody waits for so much.
+
+use crate::finding::{Confidence, Finding, Severity};
+use crate::given::{Given, Shown, add, threads};
+use crate::pools::Processes;
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::Change;
+use model::words::{ms, percent, plural};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) const RULE: Rule = Rule {
+    id: "critical-thread-same-priority-as-workers",
+    about: "the thread on the critical path was ready behind workers of its own priority",
+    page: Page {
+        finds: "A thread that makes up most of the critical path, and was ready there while threads of a pool of its process ran that have the \
+                same priority.",
+        matters: "The whole takes as long as its critical path. The scheduler gives each thread an equal share: as long as nobody says which one \
+                  the others wait for, it waits its turn behind work that has time.",
+        sure: "The path ends with the thread that ran last in the time looked at: is that not what matters, choose a part (--range). Who ran \
+               instead is known. While nobody tells processes, it is low. Had it run sooner, something else may have become critical: the \
+               lower end is nothing.",
+        mend: "Raise its priority above that of the workers, or lower theirs, which needs no privilege; or start fewer workers.",
+        example: "M prepares the next frame and waits for 2 ms behind W1 and W2 of its own priority.",
+    },
+    tables: &["critical_by_thread", "ready_by_thief", "priority_residency"],
+    thresholds: &[
+        Threshold {
+            name: "least_path",
+            unit: Unit::Ratio,
+            value: 0.5,
+            reason: "of the critical path, that is the thread's own: with less there is no one thread to prefer",
+        },
+        Threshold {
+            name: "least_workers",
+            unit: Unit::Count,
+            value: 2.0,
+            reason: "threads of one name behind which it waited: one alone may be what the next step needs",
+        },
+        Threshold {
+            name: "least_share",
+            unit: Unit::Ratio,
+            value: 0.005,
+            reason: "half of what makes a finding medium",
+        },
+    ],
+    look,
+};
+
+/// How much nicer workers should be: five steps leave them a third of the other's weight, 335 to 1024 (sched_prio_to_weight in the
+/// kernel).
+const NICE: i8 = 5;
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    if !given.summary().ready_known {
+        return Ok(Looked::Lacks("the source has no wakings, so nobody knows who waited for whom".to_owned()));
+    }
+    let mut prio = BTreeMap::<i64, BTreeSet<i64>>::new();
+    given.each("priority_residency", |row| {
+        prio.entry(row.sum("thread")).or_default().extend(row.int("prio"));
+    })?;
+    if prio.values().all(BTreeSet::is_empty) {
+        return Ok(Looked::Lacks("the source tells no priorities".to_owned()));
+    }
+    let (mut critical, mut on_path, mut shown) = (None, BTreeMap::new(), Shown::default());
+    given.each("critical_by_thread", |row| {
+        let [thread, path, ready] = row.sums(["thread", "path_ns", "ready_ns"]);
+        add(&mut on_path, thread, path);
+        if path as f64 >= given.threshold("least_path") * given.span().len().0 as f64 {
+            critical = Some((thread, row.sum("tid"), path, ready));
+            shown.push(ready, row, &["path_ns", "ready_ns"]);
+        }
+    })?;
+    let Some((thread, tid, path, ready)) = critical else { return Ok(Looked::At(Vec::new())) };
+    let processes = Processes::new(given)?;
+    let mut pools: BTreeMap<String, BTreeMap<(i64, i64), i64>> = BTreeMap::new();
+    given.each("ready_by_thief", |row| {
+        let [of, ns] = row.sums(["thread", "ready_ns"]);
+        let Some(thief) = row.int("thief").filter(|thief| *thief > 0 && *thief != thread && of == thread) else {
+            return;
+        };
+        let equal = prio.get(&thief).is_some_and(|their| Some(their) == prio.get(&thread) && their.len() == 1);
+        let name = given.name(thief);
+        if equal && processes.are_one(thread, thief) && name != given.name(thread) {
+            add(pools.entry(name).or_default(), (thief, row.sum("thief_tid")), ns);
+            shown.push(ns, row, &["ready_ns"]);
+        }
+    })?;
+    // Who is on the path for as long itself is no worker that has time.
+    pools.retain(|_, of| {
+        let theirs: i64 = of.keys().filter_map(|(thief, _)| on_path.get(thief)).sum();
+        of.len() as f64 >= given.threshold("least_workers") && 2 * theirs <= path
+    });
+    let behind = pools.values().flat_map(BTreeMap::values).fold(0_i64, |sum, ns| sum.saturating_add(*ns)).min(ready);
+    let most = pools.iter().max_by_key(|(_, of)| of.values().sum::<i64>());
+    let (Some((name, workers)), true) = (most, behind >= given.share("least_share").max(1)) else {
+        return Ok(Looked::At(Vec::new()));
+    };
+    let workers: Vec<_> = workers.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
+    let change = Change::Nice { threads: threads(&workers), nice: NICE };
+    let own = given.name(thread);
+    let mut finding = given.finding(
+        vec![given.claim(thread, tid, behind)],
+        change,
+        format!("Let {own} go before {name}: lower {name}, or raise {own} with the needed privilege"),
+    );
+    if !processes.are_told() {
+        finding.severity = Severity::Low;
+    }
+    Ok(Looked::At(vec![Finding {
+        title: format!(
+            "{own}, {} of the critical path, was ready for {} ms behind {} called {name} of its own priority",
+            percent(path, given.span().len().0),
+            ms(behind),
+            plural(workers.len() as u64, "thread")
+        ),
+        range_ns: [0, behind],
+        confidence: if processes.are_told() { Confidence::Medium } else { Confidence::Low },
+        evidence: shown.finish(),
+        assumptions: vec![
+            format!("nobody waits for {name} as much as for {own}; the lower end: {name} becomes critical instead"),
+            "the critical path ends with the thread that ran last in this time".to_owned(),
+        ],
+        ..finding
+    }]))
+}

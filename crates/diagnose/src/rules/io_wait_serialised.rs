@@ -1,0 +1,117 @@
+//! Threads that ask a device for one thing, wait, and ask for the next.
+
+use crate::finding::{Confidence, Finding, Severity};
+use crate::given::{Given, Shown, threads};
+use crate::pools::Processes;
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::Change;
+use model::words::{grouped, ms, percent, time};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule = Rule {
+    id: "io-wait-serialised",
+    about: "a thread spent much of its time waiting for a device, for one request after the other",
+    page: Page {
+        finds: "Threads that were most of the time in uninterruptible sleep (state D), very often and shortly, which interrupts ended: reads of a \
+                device, one at a time.",
+        matters: "Devices answer several requests in about the time of one: who asks for one at a time gets a part of what they can do, and the \
+                  time of the program is that of the device.",
+        sure: "Sleep in state D is mostly, not always, for a device. Whether the next request depends on the answer to the one before nobody can say, \
+               nor how many the device takes at once: with two under way at any time half of the waiting is taken to be left. Only where a \
+               callchain tells that it was a read is it more than low: who writes to a log must wait.",
+        mend: "Read ahead: larger reads, posix_fadvise(2), several requests under way (io_uring(7), threads).",
+        example: "A reads a file in pieces of 4 KiB in random order: 8 000 waits of 100 µs in a second.",
+    },
+    tables: &["waits"],
+    thresholds: &[
+        Threshold {
+            name: "least_waiting",
+            unit: Unit::Ratio,
+            value: 0.5,
+            reason: "part of the time looked at that the thread waits so: with less, what it does itself counts as much",
+        },
+        Threshold {
+            name: "least_per_second",
+            unit: Unit::PerSecond,
+            value: 200.0,
+            reason: "waits: with fewer, a wait takes milliseconds, as a disk that is asked much by others does",
+        },
+    ],
+    look,
+};
+
+/// Requests under way at once, after the change.
+const AT_ONCE: i64 = 2;
+
+/// The waits of a thread.
+#[derive(Default)]
+struct Waits {
+    tid: i64,
+    count: i64,
+    blocked: i64,
+    /// Those of which a callchain tells that they were for reading.
+    read: i64,
+}
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    if !given.summary().ready_known {
+        return Ok(Looked::Lacks("the source has no wakings, so nobody knows when waits ended".to_owned()));
+    }
+    let processes = Processes::new(given)?;
+    let (mut waits, mut shown) = (BTreeMap::<i64, Waits>::new(), Shown::default());
+    let [mut any, mut letters] = [false; 2];
+    given.each("waits", |row| {
+        any = true;
+        letters |= !row.text("letter").is_empty();
+        let [thread, tid, count, blocked] = row.sums(["thread", "tid", "waits", "blocked_ns"]);
+        // Where nothing tells that it was an interrupt, it is whom that came upon: never one of its own process, if not by chance.
+        let another = |waker| processes.are_told() && !processes.are_one(thread, waker);
+        let device = row.int("waker").is_some_and(|waker| waker == 0 || given.is_of_one_cpu(waker) || another(waker));
+        let reason = row.text("reason");
+        let read = ["read", "pread64", "readv", "preadv", "preadv2"].contains(&reason);
+        if row.text("letter") != "D" || !device || !(read || reason.is_empty()) || given.is_of_one_cpu(thread) {
+            return;
+        }
+        let of = waits.entry(thread).or_default();
+        of.tid = tid;
+        of.count = of.count.saturating_add(count);
+        of.blocked = of.blocked.saturating_add(blocked);
+        of.read += if read { blocked } else { 0 };
+        shown.push(blocked, row, &["waits", "blocked_ns"]);
+    })?;
+    if any && !letters {
+        return Ok(Looked::Lacks("the source does not tell in which state threads waited".to_owned()));
+    }
+    let span = given.span().len().0 as f64;
+    let (part, rate) = (given.threshold("least_waiting"), given.threshold("least_per_second"));
+    waits.retain(|_, of| of.count > 0 && of.blocked as f64 >= part * span && of.count as f64 >= rate * span / 1e9);
+    let claims: Vec<_> =
+        waits.iter().map(|(key, of)| given.claim(*key, of.tid, of.blocked - of.blocked / AT_ONCE)).collect();
+    let change = Change::InFlight { threads: threads(&claims), requests: AT_ONCE as u32 };
+    let what = format!("Let {} ask for the next before it has the one before", threads(&claims).name);
+    let mut finding = given.finding(claims, change, what);
+    let first = finding.threads.first().map(|most| (most.name.clone(), waits.get(&most.thread)));
+    let Some((name, Some(of))) = first else { return Ok(Looked::At(Vec::new())) };
+    let certain = 2 * of.read > of.blocked;
+    if !certain {
+        finding.severity = Severity::Low;
+    }
+    Ok(Looked::At(vec![Finding {
+        title: format!(
+            "{name} waited {} times for a device, {} on average: {} ms, {} of the time",
+            grouped(of.count),
+            time(of.blocked / of.count.max(1)),
+            ms(of.blocked),
+            percent(of.blocked, given.span().len().0)
+        ),
+        range_ns: [0, of.blocked],
+        confidence: if certain { Confidence::Medium } else { Confidence::Low },
+        evidence: shown.finish(),
+        assumptions: vec![
+            format!("the device does {AT_ONCE} requests in the time of one; the upper end: any number"),
+            "no request depends on the answer to the one before; the lower end: each does".to_owned(),
+        ],
+        ..finding
+    }]))
+}

@@ -1,0 +1,169 @@
+//! Threads that queue for one lock, which is handed on from one to the next.
+
+use crate::finding::{Confidence, Finding};
+use crate::given::{Given, Shown, threads};
+use crate::pools::{Pool, Processes};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::Change;
+use model::words::{grouped, ms, plural};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule = Rule {
+    id: "lock-convoy",
+    about: "threads of one name queued for one another, one after the other, as at a lock that all of them need",
+    page: Page {
+        finds: "Threads of one name in one process that block until another of them wakes them, often, where whoever wakes one had \
+                itself waited in the meantime: they queue, and go one by one.",
+        matters: "Work that several threads share is done as if there was one, and each piece costs two switches: more threads make it \
+                  slower.",
+        sure: "Who woke whom, and what that one did meanwhile, is known; that it was a lock is the likely reason, unless a callchain \
+               says so (futex). At a barrier the last one wakes all others and has itself not waited, so barriers are not found. \
+               Threads that hand on a piece of work in a ring look the same. A lock that whoever lets it go may take again before the one \
+               that it woke has a CPU, as the mutex of glibc, leaves shorter queues, and may be missed. The estimate is that what the threads ran could be \
+               spread over the CPUs; the lower end is the switching only.",
+        mend: "Hold the lock shorter, or make several locks of it: one for each part of the data, or each thread's own result, put \
+               together at the end.",
+        example: "A, B and C need one lock for 2 ms each: on two CPUs one runs at any time, and two wait.",
+    },
+    tables: &["waits", "ready_wait", "cpus"],
+    thresholds: &[
+        Threshold {
+            name: "least_threads",
+            unit: Unit::Count,
+            value: 3.0,
+            reason: "of two threads that wait for each other nobody can tell a lock from a question and its answer",
+        },
+        Threshold {
+            name: "least_per_second",
+            unit: Unit::PerSecond,
+            value: 500.0,
+            reason: "waits of all of them together: with one in 2 ms or less often the lock is held for long, and what its holder does counts",
+        },
+        Threshold {
+            name: "least_queue",
+            unit: Unit::Ratio,
+            value: 0.25,
+            reason: "part of the waiting in which whoever ended it waited too: half of it with three that take turns, more with more, none at a barrier",
+        },
+        Threshold {
+            name: "least_waiting",
+            unit: Unit::Ratio,
+            value: 1.0,
+            reason: "waiting for one another for each time of running: three that take turns wait for two turns and run for one",
+        },
+        Threshold {
+            name: "least_busy",
+            unit: Unit::Ratio,
+            value: 0.5,
+            reason: "running of all of them, in CPUs: who is idle for longer waits for work, as threads of a server do",
+        },
+        Threshold {
+            name: "most_busy",
+            unit: Unit::Ratio,
+            value: 1.25,
+            reason: "the same: where more than one runs at most times, the lock is not what limits them",
+        },
+        Threshold { name: "switch_ns", unit: Unit::Ns, value: 4000.0, reason: super::SWITCH },
+    ],
+    look,
+};
+
+/// All threads of a pool that waited for one another.
+#[derive(Default)]
+struct Queue {
+    /// Key and number; how often and for how long it waited.
+    of: BTreeMap<i64, (i64, i64, i64)>,
+    /// For how long whoever ended the waits had waited itself.
+    queued: i64,
+    is_told: bool,
+    running: i64,
+    shown: Shown,
+}
+
+impl Queue {
+    fn waits(&self) -> i64 {
+        self.of.values().map(|(_, waits, _)| waits).sum()
+    }
+
+    fn blocked(&self) -> i64 {
+        self.of.values().fold(0, |sum, (.., blocked)| sum.saturating_add(*blocked))
+    }
+}
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    if !given.summary().ready_known {
+        return Ok(Looked::Lacks("the source has no wakings, so nobody knows who waited for whom".to_owned()));
+    }
+    let processes = Processes::new(given)?;
+    let mut queues: BTreeMap<Pool, Queue> = BTreeMap::new();
+    given.each("waits", |row| {
+        let thread = row.sum("thread");
+        let Some(waker) = row.int("waker").filter(|waker| *waker > 0) else { return };
+        let pool = processes.pool(given, thread);
+        let reason = Some(row.text("reason")).filter(|reason| !reason.is_empty());
+        if processes.pool(given, waker) != pool || given.is_of_one_cpu(thread) || reason.is_some_and(|r| r != "futex") {
+            return;
+        }
+        let [tid, waits, blocked, queued] = row.sums(["tid", "waits", "blocked_ns", "waker_blocked_ns"]);
+        let queue = queues.entry(pool).or_default();
+        let of = queue.of.entry(thread).or_insert((tid, 0, 0));
+        *of = (tid, of.1.saturating_add(waits), of.2.saturating_add(blocked));
+        queue.queued = queue.queued.saturating_add(queued);
+        queue.is_told |= reason.is_some();
+        queue.shown.push(blocked, row, &["waits", "blocked_ns", "waker_running_ns", "waker_blocked_ns"]);
+    })?;
+    given.each("ready_wait", |row| {
+        let [thread, running] = row.sums(["thread", "running_ns"]);
+        if let Some(queue) = queues.get_mut(&processes.pool(given, thread)) {
+            queue.running = queue.running.saturating_add(running);
+        }
+    })?;
+    let mut cpus = 0_i64;
+    given.each("cpus", |_| cpus += 1)?;
+    let span = given.span().len().0.max(1) as f64;
+    let limits = ["least_threads", "least_per_second", "least_queue", "least_waiting", "least_busy", "most_busy"];
+    let [members, rate, queued, waiting, least, most] = limits.map(|name| given.threshold(name));
+    queues.retain(|_, queue| {
+        let (blocked, running) = (queue.blocked() as f64, queue.running as f64);
+        queue.of.len() as f64 >= members
+            && queue.waits() as f64 >= rate * span / 1e9
+            && queue.queued as f64 >= queued * blocked
+            && blocked >= waiting * running
+            && (least * span..=most * span).contains(&running)
+    });
+    Ok(Looked::At(queues.into_iter().map(|((_, name), queue)| finding(given, &name, queue, cpus)).collect()))
+}
+
+fn finding(given: &Given<'_>, name: &str, queue: Queue, cpus: i64) -> Finding {
+    let at_once = cpus.min(queue.of.len() as i64).max(1);
+    let spread = queue.running - queue.running / at_once;
+    let switching = |waits: i64| (waits as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+    let least = queue.of.values().map(|(_, waits, _)| switching(*waits)).max().unwrap_or(0);
+    let of = |(thread, (tid, waits, blocked)): (&i64, &(i64, i64, i64))| {
+        given.claim(*thread, *tid, spread.max(switching(*waits)).min(*blocked))
+    };
+    let claims: Vec<_> = queue.of.iter().map(of).collect();
+    let change = Change::SplitLock { threads: threads(&claims) };
+    let (count, waits, blocked) = (queue.of.len() as u64, queue.waits(), queue.blocked());
+    let finding = given.finding(claims, change, format!("Let {name} need less of what they queue for"));
+    Finding {
+        title: format!(
+            "{} called {name} waited {} times for one another, {} ms in all, and ran one by one",
+            plural(count, "thread"),
+            grouped(waits),
+            ms(blocked)
+        ),
+        range_ns: [least.min(finding.recoverable_ns), finding.recoverable_ns],
+        confidence: if queue.is_told { Confidence::High } else { Confidence::Medium },
+        evidence: queue.shown.finish(),
+        assumptions: vec![
+            format!("what they ran could be spread over {}", plural(at_once.unsigned_abs(), "CPU")),
+            format!(
+                "the lower end: one by one it stays, without two switches of {} ns a wait",
+                given.threshold("switch_ns")
+            ),
+        ],
+        ..finding
+    }
+}

@@ -1,0 +1,103 @@
+//! Threads of high priority that wait for one of low priority that cannot run.
+
+use crate::finding::{Confidence, Finding, Severity};
+use crate::given::{Given, Shown, add, threads};
+use crate::pools::Processes;
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::Change;
+use model::words::ms;
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule = Rule {
+    id: "priority-inversion",
+    about: "a thread of high priority was blocked until one of lower priority woke it, which had been preempted meanwhile",
+    page: Page {
+        finds: "Threads that were blocked until a thread of their process woke them that never had their priority, while that one was ready \
+                after another had taken its CPU.",
+        matters: "What holds a lock runs at its own priority: whoever is between the two keeps the high one waiting for as long as it likes, \
+                  which is what priorities were meant to prevent.",
+        sure: "Priorities, and that the low one was preempted within the wait, are known. That the wait was for a lock which it held all \
+               the while is likely, not certain: it may have handed over its work late. While nobody tells processes, it is low. Where the \
+               lock lends its priority, the low one has it, and nothing is found.",
+        mend: "Let the lock lend the priority of whoever waits to its holder, or do not share a lock between such threads.",
+        example: "L holds a lock and is preempted by M for 10 ms; H, which is before both, waits for the lock and so for M.",
+    },
+    tables: &["waits", "priority_residency"],
+    thresholds: &[Threshold {
+        name: "least_share",
+        unit: Unit::Ratio,
+        value: 0.005,
+        reason: "half of what makes a finding medium: what is less for every thread is not told of",
+    }],
+    look,
+};
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    if !given.summary().ready_known {
+        return Ok(Looked::Lacks("the source has no wakings, so nobody knows who waited for whom".to_owned()));
+    }
+    let Some(priorities) = priorities(given)? else {
+        return Ok(Looked::Lacks("the source tells no priorities".to_owned()));
+    };
+    let processes = Processes::new(given)?;
+    let (mut waited, mut behind, mut shown) = (BTreeMap::new(), BTreeMap::new(), Shown::default());
+    given.each("waits", |row| {
+        let [thread, tid, ns] = row.sums(["thread", "tid", "waker_preempted_ns"]);
+        let Some(waker) = row.int("waker").filter(|waker| *waker > 0) else { return };
+        // The kernel's own threads wait for work, and are not held up by who brings it: its workers in a state of their own, I.
+        let of_kernel = given.is_of_one_cpu(thread) || given.name(thread).starts_with("irq/");
+        let idles = of_kernel || row.text("letter") == "I";
+        // The smaller number goes first.
+        let lower = priorities.get(&waker).zip(priorities.get(&thread)).is_some_and(|(low, own)| low.0 > own.1);
+        if ns > 0 && lower && !idles && processes.are_one(thread, waker) {
+            add(&mut waited, (thread, tid), ns);
+            add(&mut behind, (thread, waker), ns);
+            shown.push(ns, row, &["waits", "blocked_ns", "waker_running_ns", "waker_preempted_ns"]);
+        }
+    })?;
+    let least = given.share("least_share").max(1);
+    waited.retain(|_, ns| *ns >= least);
+    let claims: Vec<_> = waited.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
+    let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
+        return Ok(Looked::At(Vec::new()));
+    };
+    let low = behind.iter().filter(|((thread, _), _)| *thread == most.thread).max_by_key(|(_, ns)| **ns);
+    let low = low.map_or_else(String::new, |((_, waker), _)| given.name(*waker));
+    let change = Change::PriorityInheritance { threads: threads(&claims) };
+    let mut finding =
+        given.finding(claims, change, format!("Let {low} have {}'s priority while that waits for it", most.name));
+    if !processes.are_told() {
+        finding.severity = Severity::Low;
+    }
+    Ok(Looked::At(vec![Finding {
+        title: format!(
+            "{} waited for {low}, of lower priority, which was ready but had no CPU for {} ms of it",
+            most.name,
+            ms(most.recoverable_ns)
+        ),
+        range_ns: [0, finding.recoverable_ns],
+        confidence: if processes.are_told() { Confidence::Medium } else { Confidence::Low },
+        evidence: shown.finish(),
+        assumptions: vec![
+            format!("{low} held what {} waited for all the while; the lower end: it did not", most.name),
+            "with the higher priority it would have run at once".to_owned(),
+        ],
+        ..finding
+    }]))
+}
+
+/// The best and the worst priority at which each thread ran or was ready.
+type Priorities = BTreeMap<i64, (i64, i64)>;
+
+/// None: the source tells none at all.
+fn priorities(given: &Given<'_>) -> Result<Option<Priorities>, EngineError> {
+    let mut of = Priorities::new();
+    given.each("priority_residency", |row| {
+        if let Some(prio) = row.int("prio") {
+            let both = of.entry(row.sum("thread")).or_insert((prio, prio));
+            *both = (both.0.min(prio), both.1.max(prio));
+        }
+    })?;
+    Ok(Some(of).filter(|of| !of.is_empty()))
+}

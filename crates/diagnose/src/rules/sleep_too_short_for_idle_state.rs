@@ -1,0 +1,116 @@
+//! Threads that sleep for so short that the CPU cannot.
+
+use crate::finding::{Confidence, Finding, Severity};
+use crate::given::{Given, Shown, threads};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::words::{grouped, ms, time};
+use model::{Change, Ns};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule = Rule {
+    id: "sleep-too-short-for-idle-state",
+    about: "a thread slept again and again for less than a deep idle state needs to be worth entering",
+    page: Page {
+        finds: "Threads that timers wake very often, after sleeps that are shorter on average than the deepest idle state of the machine must \
+                last for it to save energy.",
+        matters: "Going to sleep and coming back costs energy and time: a CPU that is woken earlier would have been better off awake, and \
+                  one that expects it stays in a shallow state. A loop that sleeps and looks is also late, by half a sleep on average.",
+        sure: "How often and for how long is known. An interrupt ended the sleeps: whether a timer or a device did is known only where a \
+               callchain tells (nanosleep, record --stacks); else it is low. The time is that of the switching, by an assumed cost; the \
+               energy is not estimated.",
+        mend: "Wait for what happens instead of looking for it; where it must be a timer, sleep for longer, or let timers end together.",
+        example: "A looks every 100 µs whether there is work: 10 000 times a second a CPU wakes up.",
+    },
+    tables: &["waits", "idle_residency"],
+    thresholds: &[
+        Threshold {
+            name: "least_per_second",
+            unit: Unit::PerSecond,
+            value: 1000.0,
+            reason: "sleeps of one thread: media programs have timers of a millisecond, which they need",
+        },
+        Threshold {
+            name: "break_even_ns",
+            unit: Unit::Ns,
+            value: 600_000.0,
+            reason: "used where the machine's description tells of no idle state: what the Linux driver intel_idle has for C6 of Skylake servers and of Alder Lake",
+        },
+        Threshold { name: "switch_ns", unit: Unit::Ns, value: 4000.0, reason: super::SWITCH },
+    ],
+    look,
+};
+
+/// The sleeps of a thread.
+#[derive(Default)]
+struct Sleeps {
+    tid: i64,
+    count: i64,
+    blocked: i64,
+    /// Those of which a callchain tells that a timer was to end them.
+    timed: i64,
+}
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    if !given.summary().ready_known {
+        return Ok(Looked::Lacks("the source has no wakings, so nobody knows when sleeps ended".to_owned()));
+    }
+    let mut told = None;
+    given.each("idle_residency", |row| told = told.max(row.int("target_residency_ns")))?;
+    let break_even = told.unwrap_or(given.threshold("break_even_ns") as i64);
+    let (mut sleeps, mut shown) = (BTreeMap::<i64, Sleeps>::new(), Shown::default());
+    let least = given.threshold("least_per_second") * given.span().len().0 as f64 / 1e9;
+    given.each("waits", |row| {
+        let [thread, tid, waits, blocked] = row.sums(["thread", "tid", "waits", "blocked_ns"]);
+        let reason = row.text("reason");
+        // Who is told to have ended a nanosleep is whom the timer came upon.
+        let timed = reason.ends_with("nanosleep");
+        let untold = reason.is_empty() && row.int("waker") == Some(0);
+        if !(timed || untold) || row.text("letter") != "S" || given.is_of_one_cpu(thread) {
+            return;
+        }
+        let of = sleeps.entry(thread).or_default();
+        of.tid = tid;
+        of.count = of.count.saturating_add(waits);
+        of.blocked = of.blocked.saturating_add(blocked);
+        of.timed += if timed { waits } else { 0 };
+        if waits as f64 >= least {
+            shown.push(waits, row, &["waits", "blocked_ns"]);
+        }
+    })?;
+    let short = |of: &Sleeps| of.blocked / of.count.max(1) < break_even;
+    sleeps.retain(|_, of| of.count > 0 && of.count as f64 >= least && short(of));
+    let cost = |count: i64| (count as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+    let claims: Vec<_> = sleeps.iter().map(|(key, of)| given.claim(*key, of.tid, cost(of.count))).collect();
+    let change = Change::Sleep { threads: threads(&claims), length: Ns(break_even) };
+    let what = format!("Let {} wait for what happens, or sleep for longer", threads(&claims).name);
+    let mut finding = given.finding(claims, change, what);
+    let Some(most) = finding.threads.first().cloned() else { return Ok(Looked::At(Vec::new())) };
+    let Some(of) = sleeps.get(&most.thread) else { return Ok(Looked::At(Vec::new())) };
+    let certain = 2 * of.timed > of.count;
+    if !certain {
+        finding.severity = Severity::Low;
+    }
+    Ok(Looked::At(vec![Finding {
+        title: format!(
+            "{} slept {} times for {} on average, less than the {} that a deep idle state needs: about {} ms went into switching",
+            most.name,
+            grouped(of.count),
+            time(of.blocked / of.count.max(1)),
+            time(break_even),
+            ms(most.recoverable_ns)
+        ),
+        range_ns: [0, most.recoverable_ns],
+        confidence: if certain { Confidence::High } else { Confidence::Low },
+        evidence: shown.finish(),
+        assumptions: vec![
+            format!("each sleep costs two switches of {} ns; the lower end: nothing", given.threshold("switch_ns")),
+            match told {
+                Some(_) => "the deepest idle state is as the machine's description says".to_owned(),
+                None => format!("the machine tells of no idle states; {} is assumed of the deepest", time(break_even)),
+            },
+            "the energy that is lost with the sleep of the CPU is not in it".to_owned(),
+        ],
+        ..finding
+    }]))
+}

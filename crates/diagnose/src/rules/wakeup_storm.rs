@@ -1,0 +1,149 @@
+//! Threads that are woken again and again to do next to nothing.
+
+use crate::finding::{Confidence, Finding};
+use crate::given::{Given, Shown, add, threads};
+use crate::pools::{Pool, Processes};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use engine::EngineError;
+use model::Change;
+use model::words::{grouped, ms, time};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule = Rule {
+    id: "wakeup-storm",
+    about: "threads were woken thousands of times a second by their own process, and ran for some microseconds each time",
+    page: Page {
+        finds: "Threads of one name that threads of their own process wake very often, most times to run for no longer than the switching \
+                takes: one waking for each small piece of work, or a waking of all where one is enough.",
+        matters: "A waking costs whoever wakes a system call, and the CPU two switches: with little work behind each, most of the time goes \
+                  into handing it over, and idle CPUs never sleep deeply.",
+        sure: "Wakings and lengths of runs are known. What a waking costs is assumed. Where each piece is needed at once, as by one who waits \
+               for the answer, it cannot be mended by collecting pieces. Wakings by interrupts and other processes are not counted.",
+        mend: "Hand over several pieces with one waking; wake one thread (notify_one) where all find the work of one.",
+        example: "A wakes B for each line of text: 20 000 times a second B runs for 5 µs.",
+    },
+    tables: &["wakers", "run_lengths", "cpus"],
+    thresholds: &[
+        Threshold {
+            name: "least_per_second",
+            unit: Unit::PerSecond,
+            value: 5000.0,
+            reason: "of all threads of the name: at the assumed cost 4 % of a CPU; servers that answer some thousand requests a second are well",
+        },
+        Threshold {
+            name: "short_run_ns",
+            unit: Unit::Ns,
+            value: 16_000.0,
+            reason: "the length, in the powers of two of run_lengths, below which switching takes about as long as running",
+        },
+        Threshold {
+            name: "least_short",
+            unit: Unit::Ratio,
+            value: 0.75,
+            reason: "part of the runs after a waking that are as short: with fewer, the wakings bring work",
+        },
+        Threshold { name: "switch_ns", unit: Unit::Ns, value: 4000.0, reason: super::SWITCH },
+    ],
+    look,
+};
+
+/// Pieces that one waking should bring.
+const PIECES: u32 = 8;
+
+/// All threads of a pool.
+#[derive(Default)]
+struct Storm {
+    /// Number and wakings, by key.
+    woken: BTreeMap<i64, (i64, i64)>,
+    runs: i64,
+    short: i64,
+    shown: Shown,
+    /// Where nobody tells processes, who wakes may be of another one.
+    of_process: bool,
+}
+
+impl Storm {
+    fn wakings(&self) -> i64 {
+        self.woken.values().fold(0, |sum, (_, wakings)| sum.saturating_add(*wakings))
+    }
+}
+
+fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
+    if !given.summary().ready_known {
+        return Ok(Looked::Lacks("the source has no wakings".to_owned()));
+    }
+    let processes = Processes::new(given)?;
+    let mut storms: BTreeMap<Pool, Storm> = BTreeMap::new();
+    given.each("wakers", |row| {
+        let [thread, tid, wakings] = row.sums(["thread", "tid", "wakings"]);
+        let waker = row.int("waker").filter(|waker| *waker > 0 && processes.are_one(*waker, thread));
+        if waker.is_none_or(|waker| given.is_of_one_cpu(waker)) || given.is_of_one_cpu(thread) {
+            return;
+        }
+        let storm = storms.entry(processes.pool(given, thread)).or_default();
+        let of = storm.woken.entry(thread).or_insert((tid, 0));
+        of.1 = of.1.saturating_add(wakings);
+        storm.shown.push(wakings, row, &["wakings", "ready_ns"]);
+    })?;
+    let least = given.threshold("least_per_second") * given.span().len().0 as f64 / 1e9;
+    storms.retain(|_, storm| storm.wakings() as f64 >= least.max(1.0));
+    if storms.is_empty() {
+        return Ok(Looked::At(Vec::new()));
+    }
+    let (mut runs, mut short) = (BTreeMap::new(), BTreeMap::new());
+    given.each("run_lengths", |row| {
+        let [thread, count] = row.sums(["thread", "after_wake"]);
+        let Some(to) = row.int("to_ns") else { return };
+        add(&mut runs, thread, count);
+        if to as f64 <= given.threshold("short_run_ns") {
+            add(&mut short, thread, count);
+        }
+    })?;
+    for storm in storms.values_mut() {
+        let sum = |of: &BTreeMap<i64, i64>| storm.woken.keys().filter_map(|thread| of.get(thread)).sum();
+        (storm.runs, storm.short) = (sum(&runs), sum(&short));
+        storm.of_process = processes.are_told();
+    }
+    storms.retain(|_, storm| storm.short as f64 >= given.threshold("least_short") * storm.runs.max(1) as f64);
+    let mut cpus = 0_i64;
+    given.each("cpus", |_| cpus += 1)?;
+    Ok(Looked::At(storms.into_iter().map(|((_, name), storm)| finding(given, &name, storm, cpus)).collect()))
+}
+
+fn finding(given: &Given<'_>, name: &str, storm: Storm, cpus: i64) -> Finding {
+    let cost = |wakings: i64| (wakings as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+    let saved = |wakings: i64| cost(wakings) - cost(wakings) / i64::from(PIECES);
+    let claim = |(thread, (tid, wakings)): (&i64, &(i64, i64))| given.claim(*thread, *tid, saved(*wakings));
+    let claims: Vec<_> = storm.woken.iter().map(claim).collect();
+    let change = Change::Batch { threads: threads(&claims), pieces: PIECES };
+    let finding = given.finding(claims, change, format!("Wake {name} less often, for more at a time"));
+    // CPUs switch at the same time, each for its part.
+    let most = |all: i64, own: i64| own.max(all / cpus.max(1));
+    let own = storm.woken.values().map(|(_, wakings)| *wakings).max().unwrap_or(0);
+    let recoverable = most(saved(storm.wakings()), saved(own));
+    Finding {
+        title: format!(
+            "{name} was woken {} times by {}, and ran for less than {} in {} of {} runs: about {} ms went into \
+             switching",
+            grouped(storm.wakings()),
+            if storm.of_process { "threads of its process" } else { "other threads" },
+            time(given.threshold("short_run_ns") as i64),
+            grouped(storm.short),
+            grouped(storm.runs),
+            ms(recoverable)
+        ),
+        severity: given.severity(recoverable),
+        recoverable_ns: recoverable,
+        range_ns: [0, most(cost(storm.wakings()), cost(own))],
+        confidence: if storm.of_process { Confidence::Medium } else { Confidence::Low },
+        evidence: storm.shown.finish(),
+        assumptions: vec![
+            format!(
+                "each waking costs two switches of {} ns; one with {PIECES} pieces costs as much as one with one",
+                given.threshold("switch_ns")
+            ),
+            "nobody waits for each piece; the lower end is that somebody does".to_owned(),
+        ],
+        ..finding
+    }
+}
