@@ -85,7 +85,8 @@ fn sums_have_no_part() {
     let span = Some(model::Span::new(Ns(0), Ns(1_000_000)));
     let options = Options { span, ..Options::default() };
     let names: Vec<&str> = options.tables(&session).unwrap().iter().map(|d| d.name).collect();
-    assert_eq!(names, ["critical_path", "mark_stretches", "parallel_regions", "frames", "thread_state", "cpu_state"]);
+    let large = ["critical_path", "mark_stretches", "parallel_regions", "frames", "thread_state", "cpu_state"];
+    assert_eq!(names, [&["thread_scheduling"], large.as_slice()].concat());
     let options = Options { span, tables: vec!["threads".into()], ..Options::default() };
     assert!(options.tables(&session).unwrap_err().to_string().contains("--range"));
     let options = Options { tables: vec!["thread".into()], ..Options::default() };
