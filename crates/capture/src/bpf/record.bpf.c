@@ -585,50 +585,7 @@ int cpu_frequency(u64 *ctx)
 	return 0;
 }
 
-INLINE int on_hard(u32 type, u32 number)
-{
-	struct block *b = claim(this_cpu());
-	if (!b)
-		return 0;
-	u32 *at = room(b, ktime(), word(type, 0, 0));
-	at[2] = number;
-	release(b, 12);
-	return 0;
-}
-
-SEC("tp_btf/irq_handler_entry")
-int irq_handler_entry(u64 *ctx)
-{
-	return on_hard(HARD_IN, ctx[0]);
-}
-
-SEC("tp_btf/irq_handler_exit")
-int irq_handler_exit(u64 *ctx)
-{
-	return on_hard(HARD_OUT, ctx[0]);
-}
-
-INLINE int on_soft(u32 type, u32 vector)
-{
-	struct block *b = claim(this_cpu());
-	if (!b)
-		return 0;
-	room(b, ktime(), word(type, vector, 0));
-	release(b, 8);
-	return 0;
-}
-
-SEC("tp_btf/softirq_entry")
-int softirq_entry(u64 *ctx)
-{
-	return on_soft(SOFT_IN, ctx[0]);
-}
-
-SEC("tp_btf/softirq_exit")
-int softirq_exit(u64 *ctx)
-{
-	return on_soft(SOFT_OUT, ctx[0]);
-}
+#include "interrupts.h"
 
 /* ---- handing over what stays half full; run by the recorder on each CPU that has something ---- */
 

@@ -11,6 +11,8 @@
  *   FREQUENCY    u32 cpu   u32 khz
  *   HARD_IN, HARD_OUT     u32 number
  *   SOFT_IN, SOFT_OUT     a vector
+ *   TIMER        u32 the lower half of its function's address (struct rare_function)
+ *   IPI          a which (enum ipi)
  *   TOLD         u32 tid   u32 0   u64 (ns since the wakeup << 16 | its target), of a wakeup told before its switch-in
  *
  * Rare ones go out one by one, behind a `struct rare`. A priority byte of 255 is -1 (deadline). */
@@ -60,6 +62,14 @@ enum frequent {
 	SOFT_IN,
 	SOFT_OUT,
 	TOLD,
+	TIMER,
+	IPI,
+};
+
+/* Interrupts that one CPU sends another. */
+enum ipi {
+	IPI_RESCHEDULE,
+	IPI_CALL_FUNCTION,
 };
 
 enum rare_type {
@@ -81,6 +91,7 @@ enum rare_type {
 	LET_GO,
 	PARKED,
 	UNPARKED,
+	FUNCTION,
 };
 
 struct block_head {
@@ -170,6 +181,14 @@ struct rare_call {
 struct rare_parking {
 	struct rare head;
 	u32 of, pad;
+};
+
+/* What a function of timers is called, by the lower half of its address: the kernel and its modules lie within 4 GB. Told before the
+ * first timer that has it. */
+struct rare_function {
+	struct rare head;
+	u32 of, pad;
+	char name[64];
 };
 
 struct rare_rename {
