@@ -23,6 +23,8 @@ typedef _Bool bool;
 #define FIELD_EXISTS(field) __builtin_preserve_field_info(field, 2)
 #define TYPE_SIZE(type) __builtin_preserve_type_info(*(type *)0, 1)
 #define FIELD_OFFSET(field) __builtin_preserve_field_info(field, 0)
+#define ENUM_EXISTS(type, name) __builtin_preserve_enum_value(*(type *)name, 0)
+#define ENUM_VALUE(type, name) __builtin_preserve_enum_value(*(type *)name, 1)
 
 /* Map definition by BTF. */
 #define UINT(name, value) int(*name)[value]
@@ -139,6 +141,11 @@ struct task_struct___old {
 	volatile long state;
 	unsigned int cpu;
 } RELOCATED;
+
+/* Only the names: what they stand for is the running kernel's. */
+enum cpuhp_state {
+	CPUHP_TEARDOWN_CPU = 1,
+};
 
 struct linux_binprm {
 	const char *filename;

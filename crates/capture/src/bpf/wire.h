@@ -45,6 +45,9 @@
 /* One switch reads the run queue's clock once, for who leaves and for who comes; what was charged may lag a little. */
 #define STAY_SLACK_NS 5000ll
 
+/* What the kernel's events say of the idle task: MAX_PRIO - 20. */
+#define IDLE_PRIO 120
+
 /* From a thread's giving up its place in the queue to its switch-out it takes less than this. */
 #define EARLY_NS 50000ll
 
