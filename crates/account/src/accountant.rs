@@ -173,11 +173,12 @@ impl Accountant {
             }
             What::Wake(wake) => self.wake(at, wake, sink),
             What::Migrate { tid, to, .. } => {
+                if tid.0 > 0 {
+                    sink.moved(Move { at: at.max(Ns::ZERO), tid: *tid, to: *to });
+                }
                 if let Some(at_life) = self.lives.of(*tid) {
                     let life = &mut self.lives[at_life];
-                    if life.doing == Doing::Ready {
-                        sink.moved(Move { at: at.max(Ns::ZERO), thread: life.totals.thread, to: *to });
-                    } else {
+                    if life.doing != Doing::Ready {
                         life.queue = Some(*to);
                     }
                 }

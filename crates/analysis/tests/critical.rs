@@ -153,7 +153,7 @@ fn pieces(a: &Analysed, all: &[(Span, Instant)], s: &ThreadStretch, until: Ns, w
 
 fn row(a: &Analysed, now: &Instant, s: &ThreadStretch, span: Span, waker: ThreadKey) -> Row {
     let key = |thread: ThreadKey| (thread != ThreadKey::UNKNOWN).then_some(thread.0);
-    let moved = a.moves.iter().rfind(|m| m.thread == s.thread && s.span.start <= m.at && m.at <= span.start);
+    let moved = a.moves.iter().rfind(|m| m.tid == s.tid && s.span.start <= m.at && m.at <= span.start);
     let cpu = match s.state {
         ThreadState::Running => s.cpu,
         ThreadState::Ready => moved.map(|m| m.to).or(s.cpu),

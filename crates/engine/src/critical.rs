@@ -156,7 +156,7 @@ fn push(to: &mut Collector, stretch: &ThreadStretch) {
 fn kept_move(to: &mut Collector, stretch: &ThreadStretch, migration: Migration) {
     let Migration { at, tid, to: queue } = migration;
     if stretch.state == ThreadState::Ready && tid == stretch.tid && at >= stretch.span.start {
-        to.moved(Move { at, thread: stretch.thread, to: queue });
+        to.moved(Move { at, tid, to: queue });
     }
 }
 

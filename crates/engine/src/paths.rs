@@ -260,11 +260,10 @@ impl Session {
             let ready = |lane: &Lane| {
                 let before = lane.path.partition_point(|s| s.span.start <= at);
                 let stretch = lane.path.get(before.checked_sub(1)?)?;
-                let is_it = stretch.tid == tid && stretch.state == ThreadState::Ready && at < stretch.span.end;
-                is_it.then_some(stretch.thread)
+                Some(stretch.tid == tid && stretch.state == ThreadState::Ready && at < stretch.span.end)
             };
-            if let Some(thread) = lanes.iter().find_map(ready) {
-                kept.moved(Move { at, thread, to });
+            if lanes.iter().any(|lane| ready(lane) == Some(true)) {
+                kept.moved(Move { at, tid, to });
             }
         }
         keep_cpus(&mut kept, folder, hull)?;

@@ -27,7 +27,7 @@ impl Window {
 
     /// The first of its path is ready since before the window: whose run queue it is on must be known when that opens.
     fn moved(&mut self, moved: &Move) {
-        let first = self.path.front().filter(|s| s.state == ThreadState::Ready && s.thread == moved.thread);
+        let first = self.path.front().filter(|s| s.state == ThreadState::Ready && s.tid == moved.tid);
         if first.is_some_and(|s| s.span.start <= moved.at) {
             self.queue = Some(moved.to);
         }
@@ -41,7 +41,7 @@ pub struct Beside<'a> {
     pub path: &'a [ThreadStretch],
     /// CPUs' stretches.
     pub cpus: &'a [CpuStretch],
-    /// Ready threads that were moved to another run queue.
+    /// Threads that were moved to another run queue.
     pub moves: &'a [Move],
     /// CPUs' idle states and frequencies.
     pub power: &'a [PowerChange],
@@ -177,7 +177,7 @@ impl Pieces {
             } else if let Some((first, rest)) = moves.split_first() {
                 moves = rest;
                 if let Some((stretch, queue)) = &mut self.on_path
-                    && stretch.thread == first.thread
+                    && stretch.tid == first.tid
                 {
                     *queue = Some(first.to);
                 }

@@ -2,7 +2,7 @@
 
 use crate::by_thread::ByThread;
 use crate::{Analysis, Begins, Context, CpuNow, World};
-use model::{CpuState, CpuStretch, Move, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{CpuId, CpuState, CpuStretch, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 use rustc_hash::FxHashMap;
 
 pub(crate) struct ReadyByThief {
@@ -166,9 +166,9 @@ impl Analysis for ReadyByThief {
         }
     }
 
-    fn moved(&mut self, moved: &Move, world: &World) {
-        if self.leave_queue(moved.thread, world) {
-            self.enter_queue(moved.thread, world.place(moved.to), world.now);
+    fn moved(&mut self, thread: ThreadKey, to: CpuId, world: &World) {
+        if self.leave_queue(thread, world) {
+            self.enter_queue(thread, world.place(to), world.now);
         }
     }
 
