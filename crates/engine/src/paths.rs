@@ -163,7 +163,8 @@ impl Session {
         let context = Context { machine: self.machine(), span: hull, followed: &followed, ready_known };
         let mut rows: Vec<Row> = in_rows(held).into_iter().map(|lanes| Row::new(&context, lanes)).collect();
         let steps = |t: &model::Together<'_>| {
-            let beside = Beside { path: &[], cpus: t.cpus, moves: t.moves, power: t.power };
+            let model::Together { cpus, moves, power, throttles, .. } = *t;
+            let beside = Beside { path: &[], cpus, moves, power, throttles };
             rows.iter_mut().for_each(|row| row.push(&beside));
         };
         stretches.steps(steps).map_err(EngineError::temporary)?;
