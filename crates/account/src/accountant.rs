@@ -173,13 +173,12 @@ impl Accountant {
             }
             What::Wake(wake) => self.wake(at, wake, sink),
             What::Migrate { tid, to, .. } => {
+                if tid.0 > 0 {
+                    sink.moved(Move { at: at.max(Ns::ZERO), tid: *tid, to: *to });
+                }
                 if let Some(at_life) = self.lives.of(*tid) {
                     let life = &mut self.lives[at_life];
-                    let at = at.max(Ns::ZERO);
-                    // In the instant in which it became ready, it only tells on which queue that was.
-                    if life.doing == Doing::Ready && life.since.max(Ns::ZERO) < at {
-                        sink.moved(Move { at, thread: life.totals.thread, to: *to });
-                    } else {
+                    if life.doing != Doing::Ready {
                         life.queue = Some(*to);
                     }
                 }

@@ -51,7 +51,7 @@ pub trait Sink {
     fn thread(&mut self, place: u64, stretch: &ThreadStretch);
     /// A CPU's stretch has ended.
     fn cpu(&mut self, place: u64, stretch: &CpuStretch);
-    /// A ready thread was moved to another run queue; told in the order of time.
+    /// A thread was moved to another run queue; told in the order of time.
     fn moved(&mut self, moved: Move);
     /// A program marked something; told in the order of time.
     fn marked(&mut self, mark: Marked);

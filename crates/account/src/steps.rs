@@ -5,7 +5,7 @@ use crate::rows::{Cursor, Row, Rows};
 use bytemuck::{Pod, Zeroable};
 use model::{
     Allowed, BlockedAt, CpuId, CpuStretch, Interrupt, IrqKind, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power,
-    PowerChange, SetTo, Setting, StackId, ThreadKey, ThreadStretch, Throttle, Tid, Together,
+    PowerChange, SetTo, Setting, StackId, ThreadStretch, Throttle, Tid, Together,
 };
 use std::io::Result;
 
@@ -14,13 +14,13 @@ use std::io::Result;
 #[repr(C)]
 pub(crate) struct MoveRow {
     at: i64,
-    thread: i32,
+    tid: i32,
     cpu: u32,
 }
 
 impl Row for MoveRow {
     fn is_filled(&self) -> bool {
-        self.thread != 0
+        self.tid != 0
     }
     fn is_first(&self) -> bool {
         false
@@ -29,11 +29,11 @@ impl Row for MoveRow {
 
 impl MoveRow {
     pub(crate) fn of(moved: &Move) -> Self {
-        Self { at: moved.at.0, thread: moved.thread.0 as i32, cpu: moved.to.0 }
+        Self { at: moved.at.0, tid: moved.tid.0, cpu: moved.to.0 }
     }
 
     pub(crate) fn moved(&self) -> Move {
-        Move { at: Ns(self.at), thread: ThreadKey(i64::from(self.thread)), to: CpuId(self.cpu) }
+        Move { at: Ns(self.at), tid: Tid(self.tid), to: CpuId(self.cpu) }
     }
 }
 

@@ -68,8 +68,8 @@ pub trait Analysis {
     }
 
     /// A ready thread is moved to another run queue.
-    fn moved(&mut self, moved: &Move, world: &World) {
-        _ = (moved, world);
+    fn moved(&mut self, thread: ThreadKey, to: CpuId, world: &World) {
+        _ = (thread, to, world);
     }
 
     /// A program marked something; also before the span, since what it marked there may last into it. `thread`: who did.
@@ -300,10 +300,11 @@ impl Running {
 
     fn moved(&mut self, moved: &Move) {
         // A move before the span says on whose queue the thread is when it begins.
-        if moved.at < self.span.end {
-            let moved = Move { at: moved.at.max(self.span.start), ..*moved };
+        if moved.at < self.span.end
+            && let Some(thread) = self.lives.ready(moved.tid)
+        {
             self.world.now = self.world.now.max(moved.at);
-            self.analyses.iter_mut().for_each(|(_, a)| a.moved(&moved, &self.world));
+            self.analyses.iter_mut().for_each(|(_, a)| a.moved(thread, moved.to, &self.world));
         }
     }
 

@@ -27,6 +27,13 @@ impl Lives {
         (last.state != ThreadState::Exited).then_some(thread)
     }
 
+    /// The same, if it is ready.
+    pub(crate) fn ready(&self, tid: Tid) -> Option<ThreadKey> {
+        let thread = *self.of.get(&tid)?;
+        let last = self.last.get(thread).copied().flatten()?;
+        (last.state == ThreadState::Ready).then_some(thread)
+    }
+
     /// A life that exits at the very instant at which its number's next one begins is over for no time at all, and has no
     /// stretch of it: here it is, empty.
     pub(crate) fn over(&mut self, begins: &ThreadStretch) -> Option<ThreadStretch> {

@@ -4,12 +4,13 @@
 mod support;
 
 use model::{
-    CpuState, Ns, Power, PowerChange, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, tables,
+    CpuState, CpuStretch, Ns, Power, PowerChange, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid,
+    Value, tables,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::instants::{Cpu, Instant, instants};
-use support::{Analysed, critical};
+use support::{Analysed, critical, parked};
 use testkit::{Mode, Rng};
 
 /// A random trace or a part of it, and whose end counts.
@@ -32,7 +33,7 @@ fn holds(a: &Analysed, path: &Table, sums: &Table) -> Result<(), TestCaseError> 
         prop_assert!(start < end);
         at = end;
         let state = path.text(row, "state").unwrap();
-        let is = if state == "wakeup_latency" { "ready" } else { state };
+        let is = if matches!(state, "wakeup_latency" | "throttled") { "ready" } else { state };
         let within = |s: &&ThreadStretch| s.thread.0 == thread && s.span.start.0 <= start && end <= s.span.end.0;
         match a.threads.iter().find(within) {
             Some(s) => {
@@ -134,9 +135,10 @@ fn pieces(a: &Analysed, all: &[(Span, Instant)], s: &ThreadStretch, until: Ns, w
     let mut rows: Vec<Row> = Vec::new();
     for (within, now) in all {
         let Some(within) = Span::new(s.span.start, until).overlap(*within) else { continue };
-        // Moves and frequencies cut a stretch as well.
+        // Moves, frequencies, parking and quotas cut a stretch as well.
         let mut borders = vec![within.start, within.end];
         let told = a.moves.iter().map(|m| m.at).chain(a.power.iter().map(|p| p.at));
+        let told = told.chain(a.throttles.iter().map(|t| t.at));
         borders.extend(told.filter(|at| within.start < *at && *at < within.end));
         borders.sort_unstable();
         borders.dedup();
@@ -151,9 +153,20 @@ fn pieces(a: &Analysed, all: &[(Span, Instant)], s: &ThreadStretch, until: Ns, w
     rows
 }
 
+/// Whether a quota holds a thread, by its number: who exited may be told to be held as well, and be woken all the same.
+fn held(a: &Analysed, s: &ThreadStretch, at: Ns) -> bool {
+    let told = a.throttles.iter().skip_while(|t| t.tid != Tid::IDLE);
+    let last = told.filter(|t| t.at <= at && (t.tid == Tid::IDLE || t.tid == s.tid)).last();
+    let ran = |since: Ns| {
+        let busy = |c: &&CpuStretch| c.state == CpuState::Busy && c.thread == s.thread;
+        a.cpus.iter().filter(busy).any(|c| since < c.span.start && c.span.start <= at)
+    };
+    last.is_some_and(|t| t.begins && !ran(t.at))
+}
+
 fn row(a: &Analysed, now: &Instant, s: &ThreadStretch, span: Span, waker: ThreadKey) -> Row {
     let key = |thread: ThreadKey| (thread != ThreadKey::UNKNOWN).then_some(thread.0);
-    let moved = a.moves.iter().rfind(|m| m.thread == s.thread && s.span.start <= m.at && m.at <= span.start);
+    let moved = a.moves.iter().rfind(|m| m.tid == s.tid && s.span.start <= m.at && m.at <= span.start);
     let cpu = match s.state {
         ThreadState::Running => s.cpu,
         ThreadState::Ready => moved.map(|m| m.to).or(s.cpu),
@@ -175,8 +188,11 @@ fn row(a: &Analysed, now: &Instant, s: &ThreadStretch, span: Span, waker: Thread
     };
     let running = s.state == ThreadState::Running && !here.is_empty();
     let khz = a.power.iter().rev().find_map(khz).filter(|_| running);
-    let queue = here.first().filter(|_| s.state == ThreadState::Ready);
+    let ready = s.state == ThreadState::Ready;
+    let held = ready && held(a, s, span.start);
+    let queue = here.first().filter(|c| ready && !held && parked::parked(a, c.id, span.start) != Some(true));
     let state = match queue {
+        _ if held => "throttled",
         Some(queue) if queue.state == CpuState::Idle => "wakeup_latency",
         _ => s.state.as_str(),
     };

@@ -37,6 +37,8 @@ pub struct Book {
     pub callchains: Option<Callchains>,
     /// Calls that are marked, by their number.
     marks: Vec<(String, bool)>,
+    /// The records that name functions of timers: the kernel tells each once.
+    functions: Vec<Box<[u8]>>,
     execs: Vec<(i32, u64)>,
     cgroups: HashMap<u64, String>,
     unknown_cgroups: HashSet<u64>,
@@ -54,6 +56,7 @@ impl Book {
             processes: Gatherer::default(),
             callchains: None,
             marks: marks.iter().map(|mark| (mark.name.clone(), mark.stretch)).collect(),
+            functions: Vec::new(),
             execs: Vec::new(),
             cgroups: HashMap::new(),
             unknown_cgroups: HashSet::new(),
@@ -102,6 +105,10 @@ impl Book {
         let head = wire::rare_head(&mut b);
         if head.of == wire::MARKER && self.focus.as_ref().is_some_and(|f| !f.has_thread(head.tid)) {
             return; // a stranger's words
+        }
+        if head.of == wire::FUNCTION {
+            self.functions.push(record.into());
+            return self.write(&[record]);
         }
         self.events += 1;
         match head.of {
@@ -177,6 +184,9 @@ impl Book {
         for (number, name) in interrupts() {
             self.write(&[&[frame::IRQ_NAME], &number.to_ne_bytes(), name.as_bytes()]);
         }
+        let functions = std::mem::take(&mut self.functions);
+        functions.iter().for_each(|record| self.write(&[record]));
+        self.functions = functions;
     }
 
     /// Writes a snapshot's rows.

@@ -38,7 +38,7 @@ pub struct RecordOptions {
     pub target: Target,
     /// Ends it after this time at the latest.
     pub duration: Option<Duration>,
-    /// Hard and soft interrupts too.
+    /// Interrupts too; BPF: also timers by their function, and on x86 those that other CPUs send.
     pub irq: bool,
     /// Flight recorder: keeps the last such time only.
     pub keep: Option<Duration>,

@@ -140,6 +140,9 @@ impl PerfTracer {
             "Threads that their cgroup's CPU quota holds are not told from others that are ready.".to_owned(),
             "Which CPUs go offline and come online is not told.".to_owned(),
         ];
+        if irq {
+            lacks.push("Timers and the interrupts that other CPUs send are not told.".to_owned());
+        }
         let (mut points, mut ids) = (HashMap::new(), Vec::new());
         for (of, (system, name, needed, only_irq)) in POINTS.into_iter().enumerate() {
             if only_irq && !irq {

@@ -33,7 +33,19 @@ const TRACEPOINTS: [(&str, &str); 12] = [
     ("sched_wakeup_new", "new threads"),
 ];
 
-const INTERRUPTS: [&str; 4] = ["irq_handler_entry", "irq_handler_exit", "softirq_entry", "softirq_exit"];
+/// Programs of interrupts at tracepoints, some of which only x86 has.
+const INTERRUPTS: [&str; 7] = [
+    "irq_handler_entry",
+    "irq_handler_exit",
+    "softirq_entry",
+    "softirq_exit",
+    "reschedule_entry",
+    "call_function_entry",
+    "call_function_single_entry",
+];
+
+/// Those of expiring timers: they have the kernel name its functions, which Linux does since 5.13.
+const TIMERS: [&str; 2] = ["hrtimer_expire_entry", "timer_expire_entry"];
 
 /// Programs at functions: program, function.
 const FUNCTIONS: [(&str, &str); 3] = [
@@ -389,6 +401,8 @@ fn open(
             wanted.functions && btf.type_by_name::<types::Func<'_>>(function).is_some()
         } else if INTERRUPTS.contains(&name) {
             wanted.irq && has_point(name)
+        } else if TIMERS.contains(&name) {
+            wanted.irq && has_point(name) && btf.type_by_name::<types::Func<'_>>("bpf_snprintf").is_some()
         } else if let Some((_, what)) = TRACEPOINTS.iter().find(|(p, _)| *p == name) {
             let there = has_point(name);
             if !there {
@@ -413,6 +427,7 @@ fn open(
             "blocks" => map.set_max_entries(cpus * wire::LEVELS as u32),
             "pending" => map.set_max_entries(cpus * wire::PENDING),
             "chains" => map.set_max_entries(cpus),
+            "functions" => map.set_autocreate(wanted.irq),
             "kernel_stacks" | "user_stacks" => map.set_autocreate(wanted.stacks),
             name if name.ends_with(".rodata.stacks") => {
                 if let Some(value) = map.initial_value_mut().and_then(|v| v.get_mut(..4)) {

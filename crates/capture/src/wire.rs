@@ -34,6 +34,7 @@ pub const HELD: u8 = 20;
 pub const LET_GO: u8 = 21;
 pub const PARKED: u8 = 22;
 pub const UNPARKED: u8 = 23;
+pub const FUNCTION: u8 = 24;
 
 /// Reads numbers one after another; zero behind the end, and `whole` then says so.
 pub struct Bytes<'a> {
@@ -248,7 +249,7 @@ pub fn decode_block(
             7 => What::Idle { state: if a == 255 { -1 } else { i32::from(a) } },
             8 => What::Frequency { of: CpuId(b.u32()), khz: b.u32() },
             9 | 10 => {
-                // The name stands in the spool's table of interrupts: the reader puts it in.
+                // Names, here and below, stand in the spool's tables of interrupts and functions: the reader puts them in.
                 What::Irq { kind: IrqKind::Hard, number: b.i32(), begins: kind == 9, name: NameId::NONE }
             }
             11 | 12 => What::Irq { kind: IrqKind::Soft, number: i32::from(a), begins: kind == 11, name: NameId::NONE },
@@ -256,6 +257,8 @@ pub fn decode_block(
                 let (tid, _) = (Tid(b.i32()), b.u32());
                 told(tid, time, b.u64())
             }
+            14 => What::Irq { kind: IrqKind::Timer, number: b.i32(), begins: true, name: NameId::NONE },
+            15 => What::Irq { kind: IrqKind::Ipi, number: i32::from(a), begins: true, name: NameId::NONE },
             _ => return false,
         };
         if !b.whole {

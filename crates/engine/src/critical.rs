@@ -72,7 +72,8 @@ impl Session {
         let ready_known = self.summary().ready_known;
         let mut pieces = Pieces::new(&Context { machine: self.machine(), span, followed: &followed, ready_known });
         let steps = |t: &model::Together<'_>| {
-            pieces.push(&Beside { path: t.threads, cpus: t.cpus, moves: t.moves, power: t.power }, &mut each);
+            let model::Together { threads: path, cpus, moves, power, throttles, .. } = *t;
+            pieces.push(&Beside { path, cpus, moves, power, throttles }, &mut each);
         };
         stretches.steps(steps).map_err(EngineError::temporary)?;
         pieces.finish(each);
@@ -134,9 +135,20 @@ impl Session {
 
 /// What a folder tells of CPUs beside a path.
 pub(crate) fn keep_cpus(to: &mut Collector, folder: &Folder, span: Span) -> Result<(), EngineError> {
-    for change in folder.frequencies()? {
+    let mut frequencies = folder.frequencies()?.peekable();
+    for change in folder.parking()? {
         let change = change?;
-        to.power(model::PowerChange { at: change.at.max(Ns::ZERO), ..change });
+        while let Some(earlier) = frequencies.next_if(|f| f.as_ref().map_or(true, |f| f.at <= change.at)) {
+            keep_power(to, earlier?);
+        }
+        keep_power(to, change);
+    }
+    for change in frequencies {
+        keep_power(to, change?);
+    }
+    for throttle in folder.throttles()? {
+        let throttle = throttle?;
+        to.throttle(model::Throttle { at: throttle.at.max(Ns::ZERO), ..throttle });
     }
     folder.cpu_stretches(Some(span), |cpus| {
         for stretch in cpus {
@@ -145,6 +157,10 @@ pub(crate) fn keep_cpus(to: &mut Collector, folder: &Folder, span: Span) -> Resu
         }
     })?;
     Ok(())
+}
+
+fn keep_power(to: &mut Collector, change: model::PowerChange) {
+    to.power(model::PowerChange { at: change.at.max(Ns::ZERO), ..change });
 }
 
 fn push(to: &mut Collector, stretch: &ThreadStretch) {
@@ -156,7 +172,7 @@ fn push(to: &mut Collector, stretch: &ThreadStretch) {
 fn kept_move(to: &mut Collector, stretch: &ThreadStretch, migration: Migration) {
     let Migration { at, tid, to: queue } = migration;
     if stretch.state == ThreadState::Ready && tid == stretch.tid && at >= stretch.span.start {
-        to.moved(Move { at, thread: stretch.thread, to: queue });
+        to.moved(Move { at, tid, to: queue });
     }
 }
 

@@ -163,7 +163,8 @@ impl Session {
         let context = Context { machine: self.machine(), span: hull, followed: &followed, ready_known };
         let mut rows: Vec<Row> = in_rows(held).into_iter().map(|lanes| Row::new(&context, lanes)).collect();
         let steps = |t: &model::Together<'_>| {
-            let beside = Beside { path: &[], cpus: t.cpus, moves: t.moves, power: t.power };
+            let model::Together { cpus, moves, power, throttles, .. } = *t;
+            let beside = Beside { path: &[], cpus, moves, power, throttles };
             rows.iter_mut().for_each(|row| row.push(&beside));
         };
         stretches.steps(steps).map_err(EngineError::temporary)?;
@@ -260,11 +261,10 @@ impl Session {
             let ready = |lane: &Lane| {
                 let before = lane.path.partition_point(|s| s.span.start <= at);
                 let stretch = lane.path.get(before.checked_sub(1)?)?;
-                let is_it = stretch.tid == tid && stretch.state == ThreadState::Ready && at < stretch.span.end;
-                is_it.then_some(stretch.thread)
+                Some(stretch.tid == tid && stretch.state == ThreadState::Ready && at < stretch.span.end)
             };
-            if let Some(thread) = lanes.iter().find_map(ready) {
-                kept.moved(Move { at, thread, to });
+            if lanes.iter().any(|lane| ready(lane) == Some(true)) {
+                kept.moved(Move { at, tid, to });
             }
         }
         keep_cpus(&mut kept, folder, hull)?;

@@ -2,11 +2,7 @@
 
 use crate::EngineError;
 use account::{Collector, Knife, Sink as _, Stretches};
-use model::{
-    Allowed, BlockedAt, CpuId, Event, Marked, Move, Ns, PowerChange, Setting, Table, ThreadKey, ThreadState, Throttle,
-    Tid, What,
-};
-use std::collections::HashMap;
+use model::{Allowed, BlockedAt, CpuId, Event, Marked, Move, Ns, PowerChange, Setting, Table, Throttle, What};
 use std::sync::mpsc::{Receiver, sync_channel};
 use store::Folder;
 
@@ -41,12 +37,10 @@ pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Read, EngineErr
             });
             read.map(|()| names)
         });
-        let mut beside = Beside { told, next: Vec::new().into_iter().peekable(), lives: HashMap::new() };
+        let mut beside = Beside { told, next: Vec::new().into_iter().peekable() };
         let read = folder.thread_stretches(None, |threads| {
             for stretch in threads {
                 beside.until(stretch.span.start, &mut collector);
-                let (thread, state, since) = (stretch.thread, stretch.state, stretch.span.start);
-                beside.lives.insert(stretch.tid, Life { thread, state, since });
                 let place = collector.begin_thread();
                 collector.thread(place, stretch);
             }
@@ -74,18 +68,10 @@ fn blocked_at(event: &Event) -> Option<BlockedAt> {
     }
 }
 
-/// Such events in order, and what each thread did until then.
+/// Such events, in order.
 struct Beside {
     told: Receiver<Vec<Event>>,
     next: std::iter::Peekable<std::vec::IntoIter<Event>>,
-    lives: HashMap<Tid, Life>,
-}
-
-/// What a thread does, and since when.
-struct Life {
-    thread: ThreadKey,
-    state: ThreadState,
-    since: Ns,
 }
 
 impl Beside {
@@ -93,7 +79,7 @@ impl Beside {
     fn until(&mut self, time: Ns, collector: &mut Collector) {
         loop {
             while let Some(event) = self.next.next_if(|e| e.at < time) {
-                self.take(&event, collector);
+                Self::take(&event, collector);
             }
             if self.next.peek().is_some() {
                 return;
@@ -103,20 +89,13 @@ impl Beside {
         }
     }
 
-    fn take(&self, event: &Event, collector: &mut Collector) {
+    fn take(event: &Event, collector: &mut Collector) {
         if let Some(setting) = Setting::of(event) {
             collector.setting(setting);
         }
         let at = event.at;
         match event.what {
-            What::Migrate { tid, to, .. } => {
-                let at = at.max(Ns::ZERO);
-                if let Some(Life { thread, state: ThreadState::Ready, since }) = self.lives.get(&tid)
-                    && *since < at
-                {
-                    collector.moved(Move { at, thread: *thread, to });
-                }
-            }
+            What::Migrate { tid, to, .. } if tid.0 > 0 => collector.moved(Move { at: at.max(Ns::ZERO), tid, to }),
             What::Affinity { tid, cpus } if tid.0 > 0 => {
                 collector.allowed(Allowed { at: at.max(Ns::ZERO), tid, cpus });
             }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
 use engine::{EngineError, Facts, Fatal, Identity, Opened, PassOptions, Session, Source, Target, import};
-use model::{Batch, Table, TableDef, What, tables};
+use model::{Batch, Table, TableDef, tables};
 use proptest::prelude::*;
 use std::path::Path;
 use testkit::{Mode, Random, Replay};
@@ -56,9 +56,7 @@ proptest! {
     #[test]
     fn analyses_of_a_folder_are_those_of_its_source(seed in any::<u64>(), steps in 20usize..400, whole in any::<bool>()) {
         let mode = if whole { Mode::Whole } else { Mode::Deleted };
-        let mut batch = Random { mode, seed, steps }.batch();
-        // Whether a thread was moved before or behind its waking of the same instant, a folder does not tell.
-        batch.events.retain(|e| !matches!(e.what, What::Migrate { .. }));
+        let batch = Random { mode, seed, steps }.batch();
         let options = PassOptions { machine: Some(testkit::machine(MACHINE)), ..PassOptions::default() };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.cw");

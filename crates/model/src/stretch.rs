@@ -166,14 +166,14 @@ pub struct CpuStretch {
     pub thread: ThreadKey,
 }
 
-/// A ready thread was moved to another run queue (`sched_migrate_task`). Its stretch goes on; its `cpu` is the queue on which
-/// it began: that of a move in the very instant in which it became ready.
+/// A thread was moved to another run queue (`sched_migrate_task`), whatever it did then: whether it was ready its stretches say, of
+/// which some are known later. The stretch of one that was ready goes on; its `cpu` is the queue on which it began.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Move {
     /// When.
     pub at: Ns,
-    /// Who.
-    pub thread: ThreadKey,
+    /// Who, by its number.
+    pub tid: Tid,
     /// Whose run queue it is on from now on.
     pub to: CpuId,
 }

@@ -6,7 +6,7 @@ use crate::event_tables::{EventKind, TABLES};
 use crate::folder::Folder;
 use crate::read::{Reader, Texts};
 use crate::sheet::Column;
-use model::{CpuId, Ns, Power, PowerChange, Tid};
+use model::{CpuId, Ns, Power, PowerChange, Throttle, Tid};
 
 /// A thread was put on another run queue, whatever it did then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +47,36 @@ impl Folder {
                 cpu: CpuId(*cpu.get(row)? as u32),
                 to: Power::Frequency(u32::try_from(*khz.get(row)?).ok()?),
             }),
+            _ => None,
+        }))
+    }
+
+    /// Which CPUs are parked from when on, and no longer, in order; empty as above.
+    ///
+    /// # Errors
+    /// Where the folder is damaged; so does each item tell.
+    pub fn parking(&self) -> Result<impl Iterator<Item = Result<PowerChange, Error>>, Error> {
+        let reader = self.events_of(EventKind::Parking)?;
+        Ok(groups(reader, None, |cols, row| match cols {
+            [_, Values::Long(at), _, Values::Int(cpu), Values::Word(edge, _), ..] => Some(PowerChange {
+                at: Ns(*at.get(row)?),
+                cpu: CpuId(*cpu.get(row)? as u32),
+                to: Power::Parked(*edge.get(row)? == 0),
+            }),
+            _ => None,
+        }))
+    }
+
+    /// Whom a quota holds from when on, and no longer, in order; empty as above.
+    ///
+    /// # Errors
+    /// Where the folder is damaged; so does each item tell.
+    pub fn throttles(&self) -> Result<impl Iterator<Item = Result<Throttle, Error>>, Error> {
+        let reader = self.events_of(EventKind::Throttle)?;
+        Ok(groups(reader, None, |cols, row| match cols {
+            [_, Values::Long(at), _, Values::Int(tid), Values::Word(edge, _), ..] => {
+                Some(Throttle { at: Ns(*at.get(row)?), tid: Tid(*tid.get(row)?), begins: *edge.get(row)? == 0 })
+            }
             _ => None,
         }))
     }

@@ -15,6 +15,8 @@ pub enum Cause {
     Ready(ThreadKey),
     /// A thread was ready while the CPU of its run queue was idle.
     WakeupLatency,
+    /// A thread's cgroup's CPU quota held it.
+    Throttled,
     /// A thread waited for something.
     Blocked,
     /// The thread had exited.
@@ -30,6 +32,7 @@ impl Cause {
         match piece.state {
             ThreadState::Running if piece.sibling == Some(CpuState::Busy) => Self::BesideBusy(piece.core_type),
             ThreadState::Running => Self::Running(piece.core_type),
+            ThreadState::Ready if piece.throttled => Self::Throttled,
             ThreadState::Ready if piece.is_latency() => Self::WakeupLatency,
             ThreadState::Ready => Self::Ready(piece.behind()),
             ThreadState::Blocked => Self::Blocked,
@@ -46,6 +49,7 @@ impl Cause {
             Self::BesideBusy(_) => "running_beside_busy",
             Self::Ready(_) => "ready",
             Self::WakeupLatency => "wakeup_latency",
+            Self::Throttled => "throttled",
             Self::Blocked => "blocked",
             Self::Exited => "exited",
             Self::Unknown => "unknown",

@@ -3,9 +3,9 @@
 use crate::{Context, World};
 use model::{
     CoreType, CpuId, CpuState, CpuStretch, Move, Ns, PowerChange, Reason, Rows, Span, ThreadKey, ThreadState,
-    ThreadStretch, Tid, Value,
+    ThreadStretch, Throttle, Tid, Value,
 };
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A part of the time to whose end there is a path.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ impl Window {
 
     /// The first of its path is ready since before the window: whose run queue it is on must be known when that opens.
     fn moved(&mut self, moved: &Move) {
-        let first = self.path.front().filter(|s| s.state == ThreadState::Ready && s.thread == moved.thread);
+        let first = self.path.front().filter(|s| s.state == ThreadState::Ready && s.tid == moved.tid);
         if first.is_some_and(|s| s.span.start <= moved.at) {
             self.queue = Some(moved.to);
         }
@@ -41,10 +41,12 @@ pub struct Beside<'a> {
     pub path: &'a [ThreadStretch],
     /// CPUs' stretches.
     pub cpus: &'a [CpuStretch],
-    /// Ready threads that were moved to another run queue.
+    /// Threads that were moved to another run queue.
     pub moves: &'a [Move],
-    /// CPUs' idle states and frequencies.
+    /// CPUs' idle states and frequencies, and which are parked.
     pub power: &'a [PowerChange],
+    /// Who is throttled.
+    pub throttles: &'a [Throttle],
 }
 
 /// A part of the path in which nothing changes that the table tells.
@@ -66,8 +68,10 @@ pub struct Piece {
     pub sibling: Option<CpuState>,
     /// Running: that CPU's frequency in kHz, where told.
     pub khz: Option<u32>,
-    /// Ready: what that CPU did, and whom it ran.
+    /// Ready, and not throttled: what that CPU did, and whom it ran; of a parked one, nobody knows what it would have done.
     pub queue: Option<(CpuState, ThreadKey)>,
+    /// Ready: its cgroup's CPU quota held it, so that it waited for no CPU.
+    pub throttled: bool,
     /// Why.
     pub reason: Reason,
     /// Ready since a waking: who woke it; blocked: who ended that.
@@ -80,10 +84,14 @@ impl Piece {
     /// The word in tables.
     #[must_use]
     pub fn state(&self) -> &'static str {
-        if self.is_latency() { "wakeup_latency" } else { self.state.as_str() }
+        match self.state {
+            _ if self.throttled => "throttled",
+            _ if self.is_latency() => "wakeup_latency",
+            state => state.as_str(),
+        }
     }
 
-    /// Ready, while the CPU of its run queue was idle.
+    /// Ready, while the CPU of its run queue was idle, and nothing but its waking up kept it from there.
     #[must_use]
     pub fn is_latency(&self) -> bool {
         matches!(self.queue, Some((CpuState::Idle, _)))
@@ -129,6 +137,10 @@ pub struct Pieces {
     /// The one that is open or opens next, and those after it.
     windows: VecDeque<Window>,
     world: World,
+    /// Whom a quota holds, by number, and since when; `None`: not every change is told yet.
+    throttled: Option<BTreeMap<Tid, Ns>>,
+    /// Who came to run since anybody is held, and when last: whoever runs is not held, even where nobody told that it was let go.
+    ran: BTreeMap<ThreadKey, Ns>,
     /// Who is on the path now, and on whose run queue it is, if it is ready.
     on_path: Option<(ThreadStretch, Option<CpuId>)>,
     /// What was before has been told, or stands in `open`.
@@ -147,18 +159,27 @@ impl Pieces {
     #[must_use]
     pub fn of(context: &Context<'_>, windows: VecDeque<Window>) -> Self {
         let since = windows.front().map_or(Ns::MAX, |w| w.span.start);
-        Self { windows, world: World::new(context), on_path: None, since, open: None }
+        Self {
+            windows,
+            world: World::new(context),
+            throttled: None,
+            ran: BTreeMap::new(),
+            on_path: None,
+            since,
+            open: None,
+        }
     }
 
     /// Goes on; `each` gets the pieces that are over.
     pub fn push(&mut self, beside: &Beside<'_>, mut each: impl FnMut(&Piece)) {
-        let Beside { mut path, mut cpus, mut moves, mut power } = *beside;
+        let Beside { mut path, mut cpus, mut moves, mut power, mut throttles } = *beside;
         loop {
             let on_path = path.first().map_or(Ns::MAX, |s| s.span.start);
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
             let moved = moves.first().map_or(Ns::MAX, |m| m.at);
             let powered = power.first().map_or(Ns::MAX, |c| c.at);
-            let now = on_path.min(cpu).min(moved).min(powered);
+            let throttled = throttles.first().map_or(Ns::MAX, |t| t.at);
+            let now = on_path.min(cpu).min(moved).min(powered).min(throttled);
             // Behind the last of what is at hand more may come before the end of a window.
             if now < Ns::MAX {
                 self.until(now, &mut each);
@@ -171,13 +192,19 @@ impl Pieces {
             } else if let (true, Some((first, rest))) = (cpu == now, cpus.split_first()) {
                 cpus = rest;
                 self.world.cpu(first);
+                if self.holds_any() && first.state == CpuState::Busy {
+                    self.ran.insert(first.thread, first.span.start);
+                }
             } else if let (true, Some((first, rest))) = (powered == now, power.split_first()) {
                 power = rest;
                 self.world.power(first);
+            } else if let (true, Some((first, rest))) = (throttled == now, throttles.split_first()) {
+                throttles = rest;
+                self.throttle(first);
             } else if let Some((first, rest)) = moves.split_first() {
                 moves = rest;
                 if let Some((stretch, queue)) = &mut self.on_path
-                    && stretch.thread == first.thread
+                    && stretch.tid == first.tid
                 {
                     *queue = Some(first.to);
                 }
@@ -186,6 +213,26 @@ impl Pieces {
                 return;
             }
         }
+    }
+
+    fn throttle(&mut self, told: &Throttle) {
+        let Throttle { at, tid, begins } = *told;
+        if tid == Tid::IDLE {
+            self.throttled = Some(BTreeMap::new());
+        } else if let Some(throttled) = &mut self.throttled {
+            if begins {
+                throttled.insert(tid, at);
+            } else {
+                throttled.remove(&tid);
+            }
+        }
+        if !self.holds_any() {
+            self.ran.clear();
+        }
+    }
+
+    fn holds_any(&self) -> bool {
+        self.throttled.as_ref().is_some_and(|held| !held.is_empty())
     }
 
     /// The windows are over.
@@ -236,6 +283,7 @@ impl Pieces {
         let running = stretch.state == ThreadState::Running;
         let ready = stretch.state == ThreadState::Ready;
         let cpu = if ready { queue } else { stretch.cpu.filter(|_| running) };
+        let throttled = ready && self.is_throttled(stretch);
         let place = cpu.and_then(|c| self.world.place(c));
         let now = place.map(|p| &self.world.cpus[p]);
         Piece {
@@ -247,11 +295,20 @@ impl Pieces {
             core_type: now.map(|c| c.core_type),
             sibling: place.filter(|_| running).and_then(|p| self.sibling(p)),
             khz: place.filter(|_| running).and_then(|p| self.world.cpus[p].khz),
-            queue: now.filter(|_| ready).map(|c| (c.state, c.thread)),
+            queue: now.filter(|_| ready && !throttled).map(|c| match c.parked {
+                Some(true) => (CpuState::Unknown, ThreadKey::UNKNOWN),
+                _ => (c.state, c.thread),
+            }),
+            throttled,
             reason: stretch.reason,
             waker: stretch.waker_thread,
             prio: stretch.prio,
         }
+    }
+
+    fn is_throttled(&self, stretch: &ThreadStretch) -> bool {
+        let since = self.throttled.as_ref().and_then(|held| held.get(&stretch.tid));
+        since.is_some_and(|since| self.ran.get(&stretch.thread).is_none_or(|ran| ran <= since))
     }
 
     /// What the other CPUs of a CPU's core do.

@@ -23,6 +23,7 @@ struct Sum {
     beside_busy: Ns,
     ready: Ns,
     latency: Ns,
+    throttled: Ns,
     blocked: Ns,
     exited: Ns,
     unknown: Ns,
@@ -50,6 +51,7 @@ impl Sum {
             beside_busy: none,
             ready: none,
             latency: none,
+            throttled: none,
             blocked: none,
             exited: none,
             unknown: none,
@@ -60,6 +62,7 @@ impl Sum {
     fn of(&mut self, piece: &Piece) -> &mut Ns {
         match piece.state {
             ThreadState::Running => &mut self.running[column(piece.core_type)],
+            ThreadState::Ready if piece.throttled => &mut self.throttled,
             ThreadState::Ready if piece.is_latency() => &mut self.latency,
             ThreadState::Ready => &mut self.ready,
             ThreadState::Blocked => &mut self.blocked,
@@ -93,7 +96,7 @@ impl Sums {
             let mut row = vec![thread.0.into(), tid(sum.tid), sum.path.into()];
             row.push((sum.path.0 as f64 / span.len().0.max(1) as f64).into());
             row.extend(sum.running.map(Into::into));
-            let rest = [sum.beside_busy, sum.ready, sum.latency, sum.blocked, sum.exited, sum.unknown];
+            let rest = [sum.beside_busy, sum.ready, sum.latency, sum.throttled, sum.blocked, sum.exited, sum.unknown];
             row.extend(rest.map(Into::into));
             row.push(sum.visits.into());
             out.row(&row);

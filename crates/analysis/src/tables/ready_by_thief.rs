@@ -2,22 +2,24 @@
 
 use crate::by_thread::ByThread;
 use crate::{Analysis, Begins, Context, CpuNow, World};
-use model::{CpuState, CpuStretch, Move, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{CpuId, CpuState, CpuStretch, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 use rustc_hash::FxHashMap;
 
 pub(crate) struct ReadyByThief {
     ready_known: bool,
     threads: ByThread<Thread>,
-    /// Who is ready on each CPU's run queue, by place; last, on nobody knows whose.
+    /// Who is ready on each CPU's run queue, by place; last, on nobody knows whose. Behind these, as many for those of them that are
+    /// throttled: who runs there is not what they wait for.
     queues: Vec<Vec<Ready>>,
     /// Place of each thief in `waited`.
     thieves: FxHashMap<Thief, usize>,
     waited: Vec<Waited>,
 }
 
-/// Somebody on a CPU, or nobody.
+/// Somebody on a CPU, or nobody, or no CPU at all but time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Thief {
+    throttled: bool,
     thread: ThreadKey,
     prio: i16,
     /// Of the CPU; −1: nobody knows of which.
@@ -75,30 +77,49 @@ impl Default for Thread {
 impl Thief {
     fn of(cpu: Option<&CpuNow>) -> Self {
         let Some(cpu) = cpu else {
-            return Self { thread: ThreadKey::UNKNOWN, prio: i16::MIN, core_class: -1 };
+            return Self { throttled: false, thread: ThreadKey::UNKNOWN, prio: i16::MIN, core_class: -1 };
         };
         let thread = match cpu.state {
             CpuState::Busy => cpu.thread,
             CpuState::Idle => ThreadKey::IDLE,
             CpuState::Unknown => ThreadKey::UNKNOWN,
         };
-        Self { thread, prio: cpu.prio(), core_class: i64::from(cpu.class) }
+        Self { throttled: false, thread, prio: cpu.prio(), core_class: i64::from(cpu.class) }
+    }
+
+    /// A quota, of a thread on this CPU's run queue.
+    fn quota(cpu: Option<&CpuNow>) -> Self {
+        Self { throttled: true, thread: ThreadKey::UNKNOWN, prio: i16::MIN, ..Self::of(cpu) }
+    }
+
+    /// The word in the table.
+    fn word(self) -> &'static str {
+        match self.thread {
+            _ if self.throttled => "throttled",
+            ThreadKey::UNKNOWN => "unknown",
+            ThreadKey::IDLE => "idle",
+            _ => "thread",
+        }
     }
 }
 
 impl ReadyByThief {
     /// Counts what those on a queue waited behind who was on its CPU until now; of one of them, or of all.
     fn count(&mut self, queue: usize, only: Option<usize>, world: &World) {
-        let waiting = &mut self.queues[queue];
-        if waiting.is_empty() {
+        if self.queues[queue].is_empty() {
             return;
         }
         let next = self.waited.len();
-        let thief = *self.thieves.entry(Thief::of(world.cpus.get(queue))).or_insert(next);
+        let half = self.queues.len() / 2;
+        let thief = match queue.checked_sub(half) {
+            Some(of) => Thief::quota(world.cpus.get(of)),
+            None => Thief::of(world.cpus.get(queue)),
+        };
+        let thief = *self.thieves.entry(thief).or_insert(next);
         if thief == next {
             self.waited.push(Waited::default());
         }
-        let waited = &mut self.waited[thief];
+        let (waited, waiting) = (&mut self.waited[thief], &mut self.queues[queue]);
         let of = only.map_or(0..waiting.len(), |at| at..at + 1);
         for ready in &mut waiting[of] {
             waited.add(ready.thread, world.now - ready.since);
@@ -106,23 +127,25 @@ impl ReadyByThief {
         }
     }
 
-    fn enter_queue(&mut self, thread: ThreadKey, queue: Option<usize>, now: Ns) {
-        let queue = queue.unwrap_or(self.queues.len() - 1);
+    fn enter_queue(&mut self, thread: ThreadKey, place: Option<usize>, throttled: bool, now: Ns) {
+        let half = self.queues.len() / 2;
+        let queue = place.unwrap_or(half - 1) + if throttled { half } else { 0 };
         self.threads.of(thread).open = Some((queue, self.queues[queue].len()));
         self.queues[queue].push(Ready { thread, since: now });
     }
 
-    fn leave_queue(&mut self, thread: ThreadKey, world: &World) -> bool {
-        let Some((queue, at)) = self.threads.of(thread).open.take() else { return false };
+    /// The queue on which it was, if it was ready.
+    fn leave_queue(&mut self, thread: ThreadKey, world: &World) -> Option<usize> {
+        let (queue, at) = self.threads.of(thread).open.take()?;
         self.count(queue, Some(at), world);
         self.queues[queue].swap_remove(at);
         if let Some(moved) = self.queues[queue].get(at) {
             self.threads.of(moved.thread).open = Some((queue, at));
         }
-        true
+        Some(queue)
     }
 
-    fn row(&self, thread: ThreadKey, thief: Thief, time: Ns, world: &World) -> [Value; 8] {
+    fn row(&self, thread: ThreadKey, thief: Thief, time: Ns, world: &World) -> [Value; 9] {
         let tid = |thread| i64::from(self.threads.get(thread).map_or(Tid::UNKNOWN, |t| t.tid).0);
         let known = Some(thief.thread).filter(|t| *t != ThreadKey::UNKNOWN);
         let core_class = Some(thief.core_class).filter(|c| *c >= 0);
@@ -130,6 +153,7 @@ impl ReadyByThief {
         [
             thread.0.into(),
             tid(thread).into(),
+            thief.word().into(),
             known.map(|t| t.0).into(),
             known.map(|t| if t == ThreadKey::IDLE { 0 } else { tid(t) }).into(),
             Some(thief.prio).filter(|p| *p != i16::MIN).map(i64::from).into(),
@@ -146,7 +170,7 @@ impl Analysis for ReadyByThief {
         Self {
             ready_known: context.ready_known,
             threads: ByThread::new(),
-            queues: vec![Vec::new(); queues],
+            queues: vec![Vec::new(); 2 * queues],
             thieves: FxHashMap::default(),
             waited: Vec::new(),
         }
@@ -156,7 +180,8 @@ impl Analysis for ReadyByThief {
         self.leave_queue(stretch.thread, world);
         self.threads.of(stretch.thread).tid = stretch.tid;
         if stretch.state == ThreadState::Ready && self.ready_known {
-            self.enter_queue(stretch.thread, stretch.cpu.and_then(|c| world.place(c)), world.now);
+            let (thread, place) = (stretch.thread, stretch.cpu.and_then(|c| world.place(c)));
+            self.enter_queue(thread, place, world.throttled.is(thread), world.now);
         }
     }
 
@@ -166,9 +191,15 @@ impl Analysis for ReadyByThief {
         }
     }
 
-    fn moved(&mut self, moved: &Move, world: &World) {
-        if self.leave_queue(moved.thread, world) {
-            self.enter_queue(moved.thread, world.place(moved.to), world.now);
+    fn moved(&mut self, thread: ThreadKey, to: CpuId, world: &World) {
+        if self.leave_queue(thread, world).is_some() {
+            self.enter_queue(thread, world.place(to), world.throttled.is(thread), world.now);
+        }
+    }
+
+    fn throttled(&mut self, thread: ThreadKey, throttled: bool, world: &World) {
+        if let Some(queue) = self.leave_queue(thread, world) {
+            self.enter_queue(thread, Some(queue % (self.queues.len() / 2)), throttled, world.now);
         }
     }
 

@@ -4,7 +4,7 @@ use crate::by_thread::{Before, ByThread};
 use crate::free::{Found, Free, Is, Queue};
 use crate::{Analysis, Begins, Context, SetId, World};
 use model::{
-    CpuStretch, Move, Ns, Power, PowerChange, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
+    CpuId, CpuStretch, Ns, Power, PowerChange, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
 };
 
 pub(crate) struct ReadyWait {
@@ -144,11 +144,11 @@ impl Analysis for ReadyWait {
         }
     }
 
-    fn moved(&mut self, moved: &Move, world: &World) {
-        let thread = self.threads.of(moved.thread);
+    fn moved(&mut self, key: ThreadKey, to: CpuId, world: &World) {
+        let thread = self.threads.of(key);
         if let Some(queue) = thread.leave_queue(&mut self.free, world) {
-            let queue = Queue { place: world.place(moved.to), ..queue };
-            thread.enter_queue(queue, world.throttled.is(moved.thread), &mut self.free, world);
+            let queue = Queue { place: world.place(to), ..queue };
+            thread.enter_queue(queue, world.throttled.is(key), &mut self.free, world);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::by_thread::{Before, ByThread};
 use crate::{Analysis, Begins, Context, ReasonId, World};
-use model::{CpuState, CpuStretch, Move, Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{CpuId, CpuState, CpuStretch, Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
 
 pub(crate) struct SwitchCauses {
     ready_known: bool,
@@ -210,7 +210,7 @@ impl Analysis for SwitchCauses {
         self.advance(world);
     }
 
-    fn moved(&mut self, _: &Move, world: &World) {
+    fn moved(&mut self, _: ThreadKey, _: CpuId, world: &World) {
         self.advance(world);
     }
 

@@ -24,7 +24,7 @@ pub fn pieces(a: &Analysed) -> Vec<Piece<'_>> {
         let inside = times.iter().copied().filter(|t| *t > within.start && *t < within.end);
         let mut start = within.start;
         for end in inside.chain([within.end]) {
-            let mut moves = a.moves.iter().filter(|m| m.thread == of.thread && m.at >= of.span.start && m.at <= start);
+            let mut moves = a.moves.iter().filter(|m| m.tid == of.tid && m.at >= of.span.start && m.at <= start);
             let queue = moves.next_back().map(|m| m.to).or(of.cpu);
             pieces.push(Piece { of, span: Span::new(start, end), queue });
             start = end;

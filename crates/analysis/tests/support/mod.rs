@@ -219,7 +219,8 @@ pub fn critical(a: &Analysed, ends: Option<Tid>) -> Result<[Table; 2], Tid> {
         piece.row(&mut tables[0] as &mut dyn Rows);
         sums.push(piece);
     };
-    pieces.push(&Beside { path: &path, cpus: &a.cpus, moves: &a.moves, power: &a.power }, &mut each);
+    let beside = Beside { path: &path, cpus: &a.cpus, moves: &a.moves, power: &a.power, throttles: &a.throttles };
+    pieces.push(&beside, &mut each);
     pieces.finish(&mut each);
     sums.finish(a.span, &mut tables[1]);
     Ok(tables)

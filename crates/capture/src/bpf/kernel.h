@@ -23,11 +23,14 @@ typedef _Bool bool;
 #define FIELD_EXISTS(field) __builtin_preserve_field_info(field, 2)
 #define TYPE_SIZE(type) __builtin_preserve_type_info(*(type *)0, 1)
 #define FIELD_OFFSET(field) __builtin_preserve_field_info(field, 0)
+#define ENUM_EXISTS(type, name) __builtin_preserve_enum_value(*(type *)name, 0)
+#define ENUM_VALUE(type, name) __builtin_preserve_enum_value(*(type *)name, 1)
 
 /* Map definition by BTF. */
 #define UINT(name, value) int(*name)[value]
 #define TYPE(name, value) typeof(value) *name
 
+#define MAP_HASH 1
 #define MAP_ARRAY 2
 #define MAP_STACK_TRACE 7
 #define MAP_RINGBUF 27
@@ -124,11 +127,25 @@ struct task_struct {
 	char comm[16];
 } RELOCATED;
 
+/* Of either kind of timer, only the place is used. */
+struct hrtimer {
+	void *function;
+} RELOCATED;
+
+struct timer_list {
+	void *function;
+} RELOCATED;
+
 /* Before 5.14 the state was called `state`; before 5.16 some architectures kept the CPU in the task. */
 struct task_struct___old {
 	volatile long state;
 	unsigned int cpu;
 } RELOCATED;
+
+/* Only the names: what they stand for is the running kernel's. */
+enum cpuhp_state {
+	CPUHP_TEARDOWN_CPU = 1,
+};
 
 struct linux_binprm {
 	const char *filename;
@@ -147,6 +164,8 @@ struct bpf_iter__task {
 
 /* Helpers by their number (UAPI). */
 static void *(*const map_lookup)(void *map, const void *key) = (void *)1;
+static long (*const map_update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*const map_delete)(void *map, const void *key) = (void *)3;
 static u64 (*const ktime)(void) = (void *)5;
 static u32 (*const this_cpu)(void) = (void *)8;
 static long (*const get_stackid)(void *ctx, void *map, u64 flags) = (void *)27;
@@ -156,6 +175,7 @@ static long (*const probe_read_str)(void *dst, u32 size, const void *from) = (vo
 static long (*const seq_write)(struct seq_file *seq, const void *data, u32 len) = (void *)127;
 static long (*const ring_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
 static struct task_struct *(*const current_task)(void) = (void *)158;
+static long (*const print)(char *out, u32 size, const char *format, const u64 *data, u32 len) = (void *)165;
 static u64 (*const attach_cookie)(void *ctx) = (void *)174;
 
 #endif

@@ -155,6 +155,9 @@ SEC("tp_btf/cpuhp_exit")
 int cpuhp_exit(u64 *ctx)
 {
 	s32 state = ctx[1], step = ctx[2], error = ctx[3];
+	if (ENUM_EXISTS(enum cpuhp_state, CPUHP_TEARDOWN_CPU) &&
+	    step == ENUM_VALUE(enum cpuhp_state, CPUHP_TEARDOWN_CPU) && state < step && !error)
+		stopped(ctx[0]);
 	if (error ? state >= step : state <= step)
 		return 0;
 	return on_parking(ctx[0], UNPARKED);

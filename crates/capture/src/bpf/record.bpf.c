@@ -140,14 +140,14 @@ INLINE void release(struct block *b, u32 bytes)
 	b->busy = 0;
 }
 
-NOINLINE int hand_over(struct block *b)
+NOINLINE int hand_over(struct block *b, u32 cpu)
 {
 	if (!b)
 		return 0;
 	u32 used = b->used;
 	u64 lost = b->lost;
 	b->head.kind = KIND_BLOCK;
-	b->head.cpu = this_cpu();
+	b->head.cpu = cpu;
 	b->head.lost = lost;
 	if (used > BLOCK_DATA)
 		used = BLOCK_DATA;
@@ -160,11 +160,34 @@ NOINLINE int hand_over(struct block *b)
 	return 0;
 }
 
+/* How many blocks of a CPU are being written to, and stay. */
+NOINLINE int hand_over_all(u32 cpu)
+{
+	int left = 0;
+	for (int level = 0; level < LEVELS; level++) {
+		u32 key = cpu * LEVELS + level;
+		struct block *b = map_lookup(&blocks, &key);
+		if (!b)
+			continue;
+		if (b->busy) {
+			left++;
+			continue;
+		}
+		b->busy = 1;
+		BARRIER();
+		if (b->used)
+			hand_over(b, cpu);
+		BARRIER();
+		b->busy = 0;
+	}
+	return left;
+}
+
 /* Room for one record; writes its first eight bytes. */
 INLINE void *room(struct block *b, u64 now, u32 word)
 {
 	if (unlikely(b->used > BLOCK_DATA - RECORD_MAX) || unlikely(b->used && (now - b->head.base) >> 32))
-		hand_over(b);
+		hand_over(b, this_cpu());
 	u32 used = b->used;
 	if (!used)
 		b->head.base = now;
@@ -585,78 +608,17 @@ int cpu_frequency(u64 *ctx)
 	return 0;
 }
 
-INLINE int on_hard(u32 type, u32 number)
-{
-	struct block *b = claim(this_cpu());
-	if (!b)
-		return 0;
-	u32 *at = room(b, ktime(), word(type, 0, 0));
-	at[2] = number;
-	release(b, 12);
-	return 0;
-}
-
-SEC("tp_btf/irq_handler_entry")
-int irq_handler_entry(u64 *ctx)
-{
-	return on_hard(HARD_IN, ctx[0]);
-}
-
-SEC("tp_btf/irq_handler_exit")
-int irq_handler_exit(u64 *ctx)
-{
-	return on_hard(HARD_OUT, ctx[0]);
-}
-
-INLINE int on_soft(u32 type, u32 vector)
-{
-	struct block *b = claim(this_cpu());
-	if (!b)
-		return 0;
-	room(b, ktime(), word(type, vector, 0));
-	release(b, 8);
-	return 0;
-}
-
-SEC("tp_btf/softirq_entry")
-int softirq_entry(u64 *ctx)
-{
-	return on_soft(SOFT_IN, ctx[0]);
-}
-
-SEC("tp_btf/softirq_exit")
-int softirq_exit(u64 *ctx)
-{
-	return on_soft(SOFT_OUT, ctx[0]);
-}
+#include "interrupts.h"
 
 /* ---- handing over what stays half full; run by the recorder on each CPU that has something ---- */
 
 SEC("raw_tp")
 int hand_over_rest(void *ctx)
 {
-	u32 first = this_cpu() * LEVELS;
 	struct block *own = lowest(this_cpu());
-	int left = 0;
 	if (own)
 		look_who_runs(own, current_task(), ktime(), 0);
-	for (int level = 0; level < LEVELS; level++) {
-		u32 key = first + level;
-		struct block *b = map_lookup(&blocks, &key);
-		if (!b)
-			continue;
-		if (b->busy) {
-			left = 1;
-			continue;
-		}
-		b->busy = 1;
-		BARRIER();
-		if (b->used)
-			hand_over(b);
-		BARRIER();
-		b->busy = 0;
-	}
-	return left;
+	return hand_over_all(this_cpu());
 }
 
 #include "rare.h"

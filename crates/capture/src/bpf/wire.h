@@ -11,6 +11,8 @@
  *   FREQUENCY    u32 cpu   u32 khz
  *   HARD_IN, HARD_OUT     u32 number
  *   SOFT_IN, SOFT_OUT     a vector
+ *   TIMER        u32 the lower half of its function's address (struct rare_function)
+ *   IPI          a which (enum ipi)
  *   TOLD         u32 tid   u32 0   u64 (ns since the wakeup << 16 | its target), of a wakeup told before its switch-in
  *
  * Rare ones go out one by one, behind a `struct rare`. A priority byte of 255 is -1 (deadline). */
@@ -43,6 +45,9 @@
 /* One switch reads the run queue's clock once, for who leaves and for who comes; what was charged may lag a little. */
 #define STAY_SLACK_NS 5000ll
 
+/* What the kernel's events say of the idle task: MAX_PRIO - 20. */
+#define IDLE_PRIO 120
+
 /* From a thread's giving up its place in the queue to its switch-out it takes less than this. */
 #define EARLY_NS 50000ll
 
@@ -60,6 +65,14 @@ enum frequent {
 	SOFT_IN,
 	SOFT_OUT,
 	TOLD,
+	TIMER,
+	IPI,
+};
+
+/* Interrupts that one CPU sends another. */
+enum ipi {
+	IPI_RESCHEDULE,
+	IPI_CALL_FUNCTION,
 };
 
 enum rare_type {
@@ -81,6 +94,7 @@ enum rare_type {
 	LET_GO,
 	PARKED,
 	UNPARKED,
+	FUNCTION,
 };
 
 struct block_head {
@@ -170,6 +184,14 @@ struct rare_call {
 struct rare_parking {
 	struct rare head;
 	u32 of, pad;
+};
+
+/* What a function of timers is called, by the lower half of its address: the kernel and its modules lie within 4 GB. Told before the
+ * first timer that has it. */
+struct rare_function {
+	struct rare head;
+	u32 of, pad;
+	char name[64];
 };
 
 struct rare_rename {

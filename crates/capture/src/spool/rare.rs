@@ -51,11 +51,19 @@ pub struct Telling {
     ended: HashSet<i32>,
     paths: HashMap<u64, NameId>,
     irqs: HashMap<i32, NameId>,
+    /// Of timers' functions, by the lower half of their addresses.
+    functions: HashMap<i32, NameId>,
     /// What each cgroup was last set to.
     limits: HashMap<u64, What>,
     /// Of marked calls: their name, and whether they are stretches.
     marks: HashMap<u32, (NameId, bool)>,
 }
+
+/// What `enum ipi` of bpf/wire.h numbers.
+const IPIS: [&str; 2] = ["reschedule", "call_function"];
+
+/// The number of what has neither an interrupt number nor a softirq vector.
+const UNNUMBERED: i32 = -1;
 
 const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
@@ -89,13 +97,16 @@ impl Telling {
     /// Puts in what an event of a block does not carry.
     pub fn complete(&mut self, event: &mut Event) {
         if let What::Irq { kind, number, name: name @ NameId(0), .. } = &mut event.what {
-            *name = match kind {
-                model::IrqKind::Hard => self.irqs.get(number).copied().unwrap_or_default(),
-                model::IrqKind::Soft => match usize::try_from(*number).ok().and_then(|n| SOFTIRQS.get(n)) {
-                    Some(text) => self.names.id(text),
-                    None => NameId::NONE,
-                },
-                model::IrqKind::Timer | model::IrqKind::Ipi => NameId::NONE,
+            let of = *number;
+            let mut listed = |list: &[&str]| {
+                let text = usize::try_from(of).ok().and_then(|at| list.get(at).copied());
+                self.names.id(text.unwrap_or_default())
+            };
+            (*number, *name) = match kind {
+                model::IrqKind::Hard => (of, self.irqs.get(&of).copied().unwrap_or_default()),
+                model::IrqKind::Soft => (of, listed(&SOFTIRQS)),
+                model::IrqKind::Timer => (UNNUMBERED, self.functions.get(&of).copied().unwrap_or_default()),
+                model::IrqKind::Ipi => (UNNUMBERED, listed(&IPIS)),
             };
         }
     }
@@ -177,6 +188,11 @@ impl Telling {
             wire::HELD | wire::LET_GO => tell(What::Throttle { tid, begins: head.of == wire::HELD }),
             wire::PARKED | wire::UNPARKED => {
                 tell(What::Parking { of: CpuId(b.u32()), parked: head.of == wire::PARKED });
+            }
+            wire::FUNCTION => {
+                let (of, _) = (b.i32(), b.u32());
+                let name = self.names.id(&b.text(64));
+                self.functions.insert(of, name);
             }
             wire::CURRENT => tell(What::Current { tid }),
             // Its waking went untold; the kernel's note of its queueing comes right after one.

@@ -221,6 +221,56 @@ fn parking_is_told() {
     assert_eq!(told(), [begun(0), each(0), begun(2000), each(2000)].concat());
 }
 
+/// Of two timers the function of one was named before; of other CPUs' interrupts, number 7 is none that is known. The names come
+/// before the block, as the kernel side hands them over.
+#[test]
+fn timers_have_the_names_of_their_functions() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut w = begin(dir.path());
+    w.begin_segment(0).unwrap();
+    w.frame(&[&mark(frame::SNAP_DONE, 100)]).unwrap();
+    let mut named = b"hrtimer_wakeup".to_vec();
+    named.resize(64, 0);
+    w.frame(&[&rare(wire::FUNCTION, 0, 200, &[&0x8120_3040u32.to_ne_bytes()[..], &[0; 4], &named].concat())]).unwrap();
+    let mut interrupts = block(0, 0, 300, 1, 0)[..wire::BLOCK_HEAD].to_vec();
+    interrupts[4..8].copy_from_slice(&5u32.to_ne_bytes());
+    for (after, (kind, which, function)) in (0u32..).zip([
+        (14, 0, Some(0x8120_3040u32)),
+        (14, 0, Some(0x8120_3041)),
+        (15, 0, None),
+        (15, 1, None),
+        (15, 7, None),
+    ]) {
+        interrupts.extend_from_slice(&after.to_ne_bytes());
+        interrupts.extend_from_slice(&[kind, which, 0, 0]);
+        interrupts.extend(function.into_iter().flat_map(u32::to_ne_bytes));
+    }
+    w.frame(&[&interrupts]).unwrap();
+    w.frame(&[&mark(frame::END, 900)]).unwrap();
+    w.flush().unwrap();
+    let (events, names, bad) = read(dir.path());
+    let told: Vec<_> = events
+        .iter()
+        .filter_map(|e| match e.what {
+            What::Irq { kind, number, begins: true, name } => Some((e.at.0, kind, number, name)),
+            _ => None,
+        })
+        .map(|(at, kind, number, name)| {
+            (at, kind, number, names.get((name.0 as usize).wrapping_sub(1)).map_or("", |n| &**n))
+        })
+        .collect();
+    use model::IrqKind::{Ipi, Timer};
+    let expected = [
+        (300, Timer, -1, "hrtimer_wakeup"),
+        (301, Timer, -1, ""),
+        (302, Ipi, -1, "reschedule"),
+        (303, Ipi, -1, "call_function"),
+        (304, Ipi, -1, ""),
+    ];
+    assert_eq!(told, expected);
+    assert!(bad.0.is_empty(), "{bad:?}");
+}
+
 /// Each segment tells all anew: what holds is told once, and once more after a gap.
 #[test]
 fn quotas_are_told() {

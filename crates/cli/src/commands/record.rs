@@ -58,7 +58,7 @@ pub struct Args {
     /// Until this process ends; the report shows it first
     #[arg(short, long, conflicts_with = "command")]
     pid: Option<i32>,
-    /// Hard and soft interrupts too
+    /// Interrupts too: of devices, soft ones, timers by their function, those that other CPUs send
     #[arg(long)]
     irq: bool,
     /// Flight recorder: keep only the last such time

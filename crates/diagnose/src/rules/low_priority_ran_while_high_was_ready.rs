@@ -59,6 +59,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         of.tid = tid;
         match (thief, row.int("thief_prio"), own) {
             (Some(0), ..) => {}
+            _ if row.text("behind") == "throttled" => {}
             (Some(thief), ..) if groups_decide.contains(&(thread, thief)) => {}
             (Some(thief), Some(prio), Some(own)) if prio > own => {
                 of.behind_lower = of.behind_lower.saturating_add(ns);

@@ -6,7 +6,7 @@ use crate::table::{Col, Kind, TableDef};
 /// The path, piece by piece.
 pub const CRITICAL_PATH: TableDef = TableDef {
     name: "critical_path",
-    version: 1,
+    version: 2,
     doc: "The chain of threads that determined when a thread came where it was at the end of the time asked for (the critical path \
           of Yang and Miller, 1988), piece by piece in order of time: the pieces tile that time. Going back from the end, the \
           path stays with a thread while it runs and while it is ready; where it was woken by another thread, the path goes \
@@ -24,11 +24,11 @@ pub const CRITICAL_PATH: TableDef = TableDef {
         TID.or_null(),
         text(
             "state",
-            "running; ready: another ran on the CPU of its run queue, or nobody can say what did; wakeup_latency: ready while \
-             that CPU was idle; blocked (in a source without wakings, until it ran again); exited; unknown, without a reason: \
+            "running; ready: another ran on the CPU of its run queue, or nobody can say what did, or that CPU was parked; \
+             wakeup_latency: ready while that CPU was idle; throttled: ready, and held by its cgroup's CPU quota; blocked (in a source without wakings, until it ran again); exited; unknown, without a reason: \
              before its life began.",
         ),
-        int("cpu", "", "Running: where. Ready and wakeup_latency: on whose run queue, where told. Else null.").or_null(),
+        int("cpu", "", "Running: where. Ready, wakeup_latency and throttled: on whose run queue, where told. Else null.").or_null(),
         CORE_TYPE.or_null(),
         text(
             "sibling",
@@ -56,7 +56,7 @@ pub const CRITICAL_PATH: TableDef = TableDef {
 /// The path, thread by thread.
 pub const CRITICAL_BY_THREAD: TableDef = TableDef {
     name: "critical_by_thread",
-    version: 1,
+    version: 2,
     doc: "For how long which threads were on the critical path, and what they did there: the table critical_path in sums, the \
           thread with the most first. path_ns sums to the time asked for.",
     key: &["thread"],
@@ -73,6 +73,7 @@ pub const CRITICAL_BY_THREAD: TableDef = TableDef {
         ns("beside_busy_ns", "Of all its running time there, that in which a sibling was busy."),
         ns("ready_ns", "Was ready there behind another thread, or nobody can say behind what."),
         ns("wakeup_latency_ns", "Was ready there while the CPU of its run queue was idle."),
+        ns("throttled_ns", "Its cgroup's CPU quota held it there, where that is told; else it is in the two before."),
         ns("blocked_ns", "Was blocked there."),
         ns("exited_ns", "Had exited."),
         ns("unknown_ns", "Nobody can say what it did."),

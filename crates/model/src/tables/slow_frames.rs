@@ -6,7 +6,7 @@ use crate::table::{Col, Kind, TableDef};
 /// The slowest frames, cause by cause.
 pub const SLOW_FRAMES: TableDef = TableDef {
     name: "slow_frames",
-    version: 1,
+    version: 2,
     doc: "The slowest of the frames that took longer than their budget, and why: the critical path to the end of each (see the \
           table critical_path), cause by cause, beside that of typical frames, the cause that took most more first. Frames are \
           the stretches that a program marked (corewise table --frames-of NAME), else those of a frame log that was recorded \
@@ -29,7 +29,7 @@ pub const SLOW_FRAMES: TableDef = TableDef {
         text(
             "cause",
             "What happened on its path: running; running_beside_busy: running while a sibling was busy; ready: another ran on \
-             the CPU of its run queue, or nobody can say what did; wakeup_latency: ready while that CPU was idle; blocked; exited; \
+             the CPU of its run queue, or nobody can say what did; wakeup_latency: ready while that CPU was idle; throttled: held by its cgroup's CPU quota; blocked; exited; \
              unknown.",
         ),
         text("core_type", "Running: on cores of this type; null: nobody knows on which.").or_null(),

@@ -83,16 +83,26 @@ pub const READY_WAIT: TableDef = TableDef {
 /// Who ran where a thread wanted to.
 pub const READY_BY_THIEF: TableDef = TableDef {
     name: "ready_by_thief",
-    version: 1,
+    version: 2,
     doc: "Who ran on the CPU on whose run queue a thread was ready. Over all rows of a thread the times sum to its ready time. No \
           rows where the source has no wakings.",
-    key: &["thread", "thief", "thief_prio", "core_class"],
+    key: &["thread", "behind", "thief", "thief_prio", "core_class"],
     cols: &[
         THREAD,
         TID,
-        int("thief", "", "The thread (key) that ran there; 0: the CPU was idle, or parked; null: nobody can say.")
-            .or_null()
-            .of_thread(),
+        text(
+            "behind",
+            "thread: another thread ran there; idle: the CPU was idle, or parked; throttled: its cgroup's CPU quota held it, \
+             whatever ran there (throttled_ns of the table ready_wait; where nobody tells that, such time is in the others); unknown: \
+             nobody can say what ran there.",
+        ),
+        int(
+            "thief",
+            "",
+            "The thread (key) that ran there; 0: the CPU was idle, or parked; null: throttled, or nobody can say.",
+        )
+        .or_null()
+        .of_thread(),
         int("thief_tid", "", "The kernel's number of that thread.").or_null(),
         int("thief_prio", "", "Its dynamic priority on the kernel's scale, where told.").or_null(),
         int(

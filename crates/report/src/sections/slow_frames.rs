@@ -22,14 +22,15 @@ pub const SECTION: Section = Section {
 const NAMED: usize = 2;
 const READY: &str = "ready";
 
-/// The parts of a bar: running, beside a busy sibling, ready, wakeup latency, blocked, and the rest.
-const PARTS: [(Tone, &str); 6] = [
+/// The parts of a bar: running, beside a busy sibling, ready, wakeup latency, blocked, the rest, and held by a quota.
+const PARTS: [(Tone, &str); 7] = [
     (Tone::Blue, "running"),
     (Tone::Purple, "beside a busy sibling"),
     (Tone::Orange, "ready"),
     (Tone::Red, "wakeup latency"),
     (Tone::Idle, "blocked"),
     (Tone::Unknown, "exited or unknown"),
+    (Tone::Sky, "throttled"),
 ];
 
 struct Frame {
@@ -55,6 +56,7 @@ impl Frame {
             READY => (2, READY),
             "wakeup_latency" => (3, "wakeup latency"),
             "blocked" => (4, "blocked"),
+            "throttled" => (6, "throttled"),
             cause => (5, cause),
         };
         let [time, more] = row.sums(["time_ns", "more_ns"]);

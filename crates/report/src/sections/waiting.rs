@@ -108,7 +108,8 @@ type Thieves = BTreeMap<Option<i64>, i64>;
 fn thieves(seen: &Seen<'_>, rows: &[Waited]) -> Result<BTreeMap<i64, Thieves>, EngineError> {
     let mut of: BTreeMap<i64, Thieves> = rows.iter().map(|r| (r.key, Thieves::new())).collect();
     seen.each("ready_by_thief", |row| {
-        if let Some(thieves) = of.get_mut(&row.sum("thread")) {
+        // Time that a quota held it stands in a column of its own.
+        if let Some(thieves) = of.get_mut(&row.sum("thread")).filter(|_| row.text("behind") != "throttled") {
             add(thieves.entry(row.int("thief")).or_default(), row.sum("ready_ns"));
         }
     })?;

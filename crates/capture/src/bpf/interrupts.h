@@ -1,0 +1,125 @@
+/* Interrupts, recorded where that is asked for (`--irq`). Part of record.bpf.c. */
+#ifndef COREWISE_INTERRUPTS_H
+#define COREWISE_INTERRUPTS_H
+
+/* Functions of timers that are named; of more than these, the others have no name. */
+#define FUNCTIONS 1024
+
+/* The functions of timers that were told (struct rare_function), by the lower half of their addresses. */
+struct {
+	UINT(type, MAP_HASH);
+	UINT(max_entries, FUNCTIONS);
+	TYPE(key, u32);
+	TYPE(value, u8);
+} functions SEC(".maps");
+
+const char function_name[] SEC(".rodata.functions") = "%ps";
+
+INLINE int on_numbered(u32 type, u32 number)
+{
+	struct block *b = claim(this_cpu());
+	if (!b)
+		return 0;
+	u32 *at = room(b, ktime(), word(type, 0, 0));
+	at[2] = number;
+	release(b, 12);
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int irq_handler_entry(u64 *ctx)
+{
+	return on_numbered(HARD_IN, ctx[0]);
+}
+
+SEC("tp_btf/irq_handler_exit")
+int irq_handler_exit(u64 *ctx)
+{
+	return on_numbered(HARD_OUT, ctx[0]);
+}
+
+INLINE int on_short(u32 type, u32 which)
+{
+	struct block *b = claim(this_cpu());
+	if (!b)
+		return 0;
+	room(b, ktime(), word(type, which, 0));
+	release(b, 8);
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int softirq_entry(u64 *ctx)
+{
+	return on_short(SOFT_IN, ctx[0]);
+}
+
+SEC("tp_btf/softirq_exit")
+int softirq_exit(u64 *ctx)
+{
+	return on_short(SOFT_OUT, ctx[0]);
+}
+
+/* The kernel names the function itself, in its own words: its list may be closed to the recorder. */
+NOINLINE int tell_function(u64 function)
+{
+	struct rare_function r = {};
+	u32 of = function;
+	u8 told = 1;
+	r.head.kind = KIND_RARE;
+	r.head.type = FUNCTION;
+	r.head.cpu = this_cpu();
+	r.head.at = ktime();
+	r.of = of;
+	/* Noted first: where there is no more room for it, it would be told each time. */
+	if (map_update(&functions, &of, &told, 0))
+		return 0;
+	if (print(r.name, sizeof(r.name), function_name, &function, sizeof(function)) <= 0 ||
+	    ring_output(&ring, &r, sizeof(r), RB_NO_WAKEUP))
+		map_delete(&functions, &of);
+	return 0;
+}
+
+INLINE int on_timer(u64 function)
+{
+	u32 of = function;
+	if (unlikely(!map_lookup(&functions, &of)))
+		tell_function(function);
+	return on_numbered(TIMER, of);
+}
+
+SEC("tp_btf/hrtimer_expire_entry")
+int hrtimer_expire_entry(u64 *ctx)
+{
+	struct hrtimer *timer = (void *)ctx[0];
+	u64 function = 0;
+	return READ(function, timer->function) ? 0 : on_timer(function);
+}
+
+SEC("tp_btf/timer_expire_entry")
+int timer_expire_entry(u64 *ctx)
+{
+	struct timer_list *timer = (void *)ctx[0];
+	u64 function = 0;
+	return READ(function, timer->function) ? 0 : on_timer(function);
+}
+
+SEC("tp_btf/reschedule_entry")
+int reschedule_entry(u64 *ctx)
+{
+	return on_short(IPI, IPI_RESCHEDULE);
+}
+
+SEC("tp_btf/call_function_entry")
+int call_function_entry(u64 *ctx)
+{
+	return on_short(IPI, IPI_CALL_FUNCTION);
+}
+
+SEC("tp_btf/call_function_single_entry")
+int call_function_single_entry(u64 *ctx)
+{
+	return on_short(IPI, IPI_CALL_FUNCTION);
+}
+
+#endif

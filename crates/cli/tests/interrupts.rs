@@ -1,0 +1,103 @@
+//! A recording of what ends idle periods (`record --irq`). Where it cannot be made the test says so and is skipped.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod support;
+
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use support::{Folder, cannot_record, good, run};
+
+static ON: AtomicBool = AtomicBool::new(true);
+
+/// Puts this thread on one CPU, under a name.
+fn settle(cpu: usize, name: &std::ffi::CStr) {
+    // SAFETY: a valid mask of one CPU, of this thread; the name ends with 0.
+    unsafe {
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut one);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one);
+        libc::prctl(libc::PR_SET_NAME, name.as_ptr());
+    }
+}
+
+/// The CPUs on which this thread may run.
+fn allowed() -> Vec<usize> {
+    // SAFETY: the kernel writes at most the mask's size.
+    let mask = unsafe {
+        let mut mask: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut mask);
+        mask
+    };
+    // SAFETY: within the mask.
+    (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &mask) }).collect()
+}
+
+/// How long a CPU was idle since the machine was started, ns, as the kernel counts it.
+fn idle_ns(cpu: usize) -> i64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap();
+    let line = stat.lines().find_map(|line| line.strip_prefix(&format!("cpu{cpu} "))).unwrap();
+    // SAFETY: no memory is involved.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    line.split_whitespace().nth(3).unwrap().parse::<i64>().unwrap() * 1_000_000_000 / ticks
+}
+
+/// One thread sleeps for 2 ms at a time and then writes to a pipe, on the first CPU; another one reads that, on the second. A timer
+/// takes the first CPU out of idle, whose function is hrtimer_wakeup, and the writer the second one, by an interrupt, or without
+/// one where the idle task looks for work by itself. Other timers and devices end some periods: most is what is asked.
+#[test]
+fn timers_and_other_cpus_end_idle_periods() {
+    let cpus = allowed();
+    if let Some(why) = cannot_record() {
+        return println!("skipped: this machine cannot be recorded:\n{why}");
+    }
+    let [first, second, ..] = cpus[..] else {
+        return println!("skipped: this machine has one CPU");
+    };
+    let (mut from, mut into) = std::io::pipe().unwrap();
+    let writing = std::thread::spawn(move || {
+        settle(first, c"idle-writer");
+        while ON.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(2));
+            into.write_all(&[0]).unwrap();
+        }
+    });
+    let reading = std::thread::spawn(move || {
+        settle(second, c"idle-reader");
+        while from.read(&mut [0]).unwrap() > 0 {}
+    });
+    let folder = Folder::new();
+    let dir = folder.name("run.cw");
+    let before = [first, second].map(idle_ns);
+    let ran = run(["record", "-o", &dir, "--irq", "--duration", "1s"]);
+    let idle = [first, second].map(idle_ns);
+    ON.store(false, Ordering::Relaxed);
+    writing.join().unwrap();
+    reading.join().unwrap();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    // Where the kernel lets nobody load BPF programs, neither timers nor other CPUs' interrupts are recorded.
+    if !ran.err.contains("by bpf") {
+        return println!("skipped: recorded without BPF: {}", ran.err);
+    }
+    if idle.iter().zip(before).any(|(after, before)| after - before < 500_000_000) {
+        return println!("skipped: this machine is too busy to idle");
+    }
+    let rows: Vec<Value> =
+        serde_json::from_str(&good(["table", &dir, "idle_wakeups", "--format", "json"])).expect("JSON");
+    // Of the periods of a CPU with this cause and waker: all of them, and those that this interrupt ended.
+    let periods = |cpu: usize, cause: &str, waker: Option<&str>, ended: &dyn Fn(Option<&str>) -> bool| {
+        let ours = |row: &&Value| {
+            row["cpu"].as_u64() == Some(cpu as u64) && row["cause"] == cause && row["waker_name"].as_str() == waker
+        };
+        let count = |row: &Value| row["periods"].as_i64().unwrap();
+        let all: i64 = rows.iter().filter(ours).map(count).sum();
+        let such: i64 = rows.iter().filter(ours).filter(|row| ended(row["interrupt"].as_str())).map(count).sum();
+        (all, such)
+    };
+    let (all, timer) = periods(first, "interrupt", None, &|name| name == Some("timer hrtimer_wakeup"));
+    assert!(all > 50 && timer * 2 > all, "{timer} of {all} by a timer: {rows:?}");
+    let (all, sent) =
+        periods(second, "thread", Some("idle-writer"), &|name| name.is_none_or(|name| name.starts_with("ipi ")));
+    assert!(all > 50 && sent * 2 > all, "{sent} of {all} by another CPU: {rows:?}");
+}

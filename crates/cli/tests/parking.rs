@@ -1,0 +1,69 @@
+//! A recording across a CPU's going offline. It changes the machine, so it is skipped unless that is asked for.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod support;
+
+use serde_json::Value;
+use std::time::Duration;
+use support::{Folder, cannot_record, corewise, good, ran};
+
+const ONLINE: &str = "/sys/devices/system/cpu/cpu1/online";
+
+/// CPU 1, offline until this goes.
+struct Offline;
+
+impl Offline {
+    fn take() -> std::io::Result<Self> {
+        std::fs::write(ONLINE, "0").map(|()| Self)
+    }
+}
+
+impl Drop for Offline {
+    fn drop(&mut self) {
+        let _ = std::fs::write(ONLINE, "1");
+    }
+}
+
+/// A CPU tells nothing of its last switch, to its idle task, since it counts as offline by then: who ran there last (`migration/1`)
+/// must not be taken to run until it comes back.
+#[test]
+fn an_offline_cpu_runs_nothing() {
+    if std::env::var_os("COREWISE_TEST_OFFLINE").is_none() {
+        return println!("skipped: set COREWISE_TEST_OFFLINE=1 to have CPU 1 taken offline for 0.3 s");
+    }
+    if let Some(why) = cannot_record() {
+        return println!("skipped: this machine cannot be recorded:\n{why}");
+    }
+    let folder = Folder::new();
+    let dir = folder.name("run.cw");
+    let mut recorder = corewise(["record", "-o", &dir, "--duration", "1500ms"]);
+    let mut recorder = recorder.stderr(std::process::Stdio::piped()).spawn().expect("corewise runs");
+    std::thread::sleep(Duration::from_millis(600));
+    let offline = match Offline::take() {
+        Ok(offline) => offline,
+        Err(why) => {
+            recorder.wait().unwrap();
+            return println!("skipped: CPU 1 cannot be taken offline: {why}");
+        }
+    };
+    std::thread::sleep(Duration::from_millis(300));
+    drop(offline);
+    let ended = ran(recorder.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    if !ended.err.contains("by bpf") {
+        return println!("skipped: recorded without BPF: {}", ended.err);
+    }
+    let table = |name: &str| -> Vec<Value> {
+        serde_json::from_str(&good(["table", &dir, name, "--format", "json"])).expect("JSON")
+    };
+    let parking = table("parking");
+    let row = parking.iter().find(|r| r["cpu"] == 1).unwrap();
+    // Going down and coming up, threads of the kernel run; what lies between is all but nothing of that.
+    let [parked, busy] = ["parked_ns", "busy_ns"].map(|col| row[col].as_i64().unwrap());
+    assert!(parked >= 300_000_000 && parked - busy >= 250_000_000, "{row}");
+    let idle = |r: &&Value| r["cpu"] == 1 && r["state"] == "idle";
+    let longest = |r: &Value| r["end_ns"].as_i64().unwrap() - r["start_ns"].as_i64().unwrap();
+    let stretches = table("cpu_state");
+    let longest = stretches.iter().filter(idle).map(longest).max().unwrap_or(0);
+    assert!(longest >= 250_000_000, "idle for {longest} ns at most, of {parked} ns offline");
+}
