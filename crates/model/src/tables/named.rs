@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn a_name_stands_behind_each_key_of_a_thread() {
         let names = |def| named(def).cols.iter().map(|c| c.name).collect::<Vec<_>>();
-        assert_eq!(names(&READY_BY_THIEF)[..5], ["thread", "thread_name", "tid", "thief", "thief_name"]);
+        assert_eq!(names(&READY_BY_THIEF)[..6], ["thread", "thread_name", "tid", "behind", "thief", "thief_name"]);
         assert_eq!(names(&MARKS)[..4], ["thread", "thread_name", "pid", "name"]);
         for def in ALL.iter().map(|def| named(def)) {
             let (mut names, all) = (def.cols.iter().map(|c| c.name).collect::<Vec<_>>(), def.cols.len());
