@@ -2,15 +2,40 @@
 
 use crate::finding::Claim;
 use crate::given::Given;
+use crate::rule::{Threshold, Unit};
 use engine::EngineError;
-use std::collections::BTreeSet;
+use model::Row;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why such a rule could not look.
 pub(crate) const NONE_MARKED: &str =
     "no parallel region is marked: mark the pieces of work (trace_marker, `record --mark`, an OpenMP tool)";
 
+/// What is less in all regions of a name is not told of.
+pub(crate) const LEAST_OF_REGIONS: Threshold = Threshold {
+    name: "least_share",
+    unit: Unit::Ratio,
+    value: 0.005,
+    reason: "half of what makes a finding medium: what is less in all regions of a name is not told of",
+};
+
 /// Pieces for each thread with which all arrive at about the same time: an eighth of the slowest one's work is left at most.
 pub(crate) const PIECES: i64 = 8;
+
+/// A process, where it is told, and what its regions are called.
+pub(crate) type Name = (Option<i64>, String);
+
+/// The regions of each process and name, added up; `None` where there are none.
+pub(crate) fn by_name<T: Default>(
+    given: &Given<'_>,
+    mut add: impl FnMut(&mut T, &Row<'_>),
+) -> Result<Option<BTreeMap<Name, T>>, EngineError> {
+    let mut regions = BTreeMap::<_, T>::new();
+    given.each("parallel_regions", |row| {
+        add(regions.entry((row.int("pid"), row.text("name").to_owned())).or_default(), row);
+    })?;
+    Ok(Some(regions).filter(|regions| !regions.is_empty()))
+}
 
 /// Those who work in the regions of a name, each of which could be done so much sooner.
 pub(crate) fn workers(given: &Given<'_>, pid: Option<i64>, name: &str, ns: i64) -> Result<Vec<Claim>, EngineError> {

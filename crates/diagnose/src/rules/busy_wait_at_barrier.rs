@@ -2,12 +2,11 @@
 
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
-use crate::regions::{NONE_MARKED, workers};
+use crate::regions::{LEAST_OF_REGIONS, NONE_MARKED, by_name, workers};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
 use model::words::{ms, percent, plain, plural, short};
-use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "busy-wait-at-barrier",
@@ -31,12 +30,7 @@ pub(super) const RULE: Rule = Rule {
             value: 0.5,
             reason: "part of the waiting for which those who waited ran: barriers that block after a short spin run for less of it",
         },
-        Threshold {
-            name: "least_share",
-            unit: Unit::Ratio,
-            value: 0.005,
-            reason: "half of what makes a finding medium: what is less in all regions of a name is not told of",
-        },
+        LEAST_OF_REGIONS,
     ],
     look,
 };
@@ -52,12 +46,10 @@ struct Regions {
 }
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
-    let (mut regions, mut any, mut told) = (BTreeMap::<(Option<i64>, String), Regions>::new(), false, false);
-    given.each("parallel_regions", |row| {
-        any = true;
+    let mut told = false;
+    let regions = by_name(given, |of: &mut Regions, row| {
         let (Some(ran), Some(ready)) = (row.int("waiting_running_ns"), row.int("last_ready_ns")) else { return };
         told = true;
-        let of = regions.entry((row.int("pid"), row.text("name").to_owned())).or_default();
         let held_up = ran.min(ready);
         of.count += 1;
         of.waiting = of.waiting.saturating_add(row.sum("waiting_ns"));
@@ -65,9 +57,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         of.held_up = of.held_up.saturating_add(held_up);
         of.shown.push(held_up, row, &["threads", "waiting_ns", "waiting_running_ns", "last_ready_ns"]);
     })?;
+    let Some(mut regions) = regions else { return Ok(Looked::Lacks(NONE_MARKED.to_owned())) };
     if !told {
-        let why = if any { "the source has no wakings, or does not tell which threads marked" } else { NONE_MARKED };
-        return Ok(Looked::Lacks(why.to_owned()));
+        return Ok(Looked::Lacks("the source has no wakings, or does not tell which threads marked".to_owned()));
     }
     let least = given.share("least_share").max(1);
     let spinning = given.threshold("least_spinning");

@@ -2,12 +2,11 @@
 
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown};
-use crate::regions::{NONE_MARKED, pieces, workers};
+use crate::regions::{LEAST_OF_REGIONS, NONE_MARKED, by_name, pieces, workers};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
 use model::words::{grouped, ms, percent, plain, plural, short};
-use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "chunks-too-large",
@@ -30,12 +29,7 @@ pub(super) const RULE: Rule = Rule {
             value: 16.0,
             reason: "for each thread: with more, the last piece is less than a sixteenth of the region, and waiting has another reason",
         },
-        Threshold {
-            name: "least_share",
-            unit: Unit::Ratio,
-            value: 0.005,
-            reason: "half of what makes a finding medium: what is less in all regions of a name is not told of",
-        },
+        LEAST_OF_REGIONS,
     ],
     look,
 };
@@ -56,16 +50,13 @@ struct Regions {
 const FINER: i64 = 4;
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
-    let (mut regions, mut any) = (BTreeMap::<(Option<i64>, String), Regions>::new(), false);
-    given.each("parallel_regions", |row| {
-        any = true;
+    let regions = by_name(given, |of: &mut Regions, row| {
         let [threads, pieces, from, to] =
             row.sums(["threads", "stretches", "recoverable_from_ns", "recoverable_to_ns"]);
         // One each: static-partition-barrier-tail looks.
         if threads < 1 || pieces <= threads || pieces as f64 > given.threshold("most_pieces") * threads as f64 {
             return;
         }
-        let of = regions.entry((row.int("pid"), row.text("name").to_owned())).or_default();
         of.count += 1;
         of.threads = of.threads.max(threads);
         of.pieces = of.pieces.saturating_add(pieces);
@@ -78,9 +69,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             &["threads", "stretches", "tail_ns", "waiting_ns", "recoverable_from_ns", "recoverable_to_ns"],
         );
     })?;
-    if !any {
-        return Ok(Looked::Lacks(NONE_MARKED.to_owned()));
-    }
+    let Some(regions) = regions else { return Ok(Looked::Lacks(NONE_MARKED.to_owned())) };
     let least = given.share("least_share").max(1);
     let mut found = Vec::new();
     for ((pid, name), of) in regions.into_iter().filter(|(_, of)| of.from >= least) {

@@ -1,5 +1,6 @@
 //! Parallel work cut into pieces so small that handing them out takes the time.
 
+use super::LEAST_SHARE;
 use crate::finding::{Action, Confidence, Finding};
 use crate::given::{Given, Shown, add};
 use crate::regions::NONE_MARKED;
@@ -48,12 +49,7 @@ pub(super) const RULE: Rule = Rule {
             value: 0.1,
             reason: "part of the time in pieces and between them: a choice; less is what the marks themselves may cost",
         },
-        Threshold {
-            name: "least_share",
-            unit: Unit::Ratio,
-            value: 0.005,
-            reason: "half of what makes a finding medium: what is less for every thread is not told of",
-        },
+        LEAST_SHARE,
     ],
     look,
 };

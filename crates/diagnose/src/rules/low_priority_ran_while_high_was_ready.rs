@@ -1,9 +1,9 @@
 //! Threads that waited behind others of lower priority.
 
-use super::nice_without_effect;
+use super::{LEAST_SHARE, nice_without_effect};
 use crate::finding::{Claim, Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
 use model::words::ms;
 use model::{Change, Policy};
@@ -24,12 +24,7 @@ pub(super) const RULE: Rule = Rule {
         example: "A (nice 0) is ready for 3 ms while B (nice 10) runs on its CPU.",
     },
     tables: &["ready_by_thief", "priority_residency", "ready_wait"],
-    thresholds: &[Threshold {
-        name: "least_share",
-        unit: Unit::Ratio,
-        value: 0.005,
-        reason: "half of what makes a finding medium: what is less for every thread is not told of",
-    }],
+    thresholds: &[LEAST_SHARE],
     look,
 };
 

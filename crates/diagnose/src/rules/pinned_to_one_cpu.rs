@@ -1,8 +1,9 @@
 //! Threads that waited where they were pinned, while other CPUs were idle.
 
+use super::LEAST_SHARE;
 use crate::finding::Confidence;
 use crate::given::{Given, Shown, threads};
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
 use model::words::ms;
 use model::{Change, CpuId};
@@ -21,12 +22,7 @@ pub(super) const RULE: Rule = Rule {
         example: "A and B are pinned on CPU 0, and CPU 1 is idle: each waits while the other runs.",
     },
     tables: &["ready_wait", "thread_by_cpu"],
-    thresholds: &[Threshold {
-        name: "least_share",
-        unit: Unit::Ratio,
-        value: 0.005,
-        reason: "half of what makes a finding medium: what is less for every thread is not told of",
-    }],
+    thresholds: &[LEAST_SHARE],
     look,
 };
 

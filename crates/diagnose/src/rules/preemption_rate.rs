@@ -1,5 +1,6 @@
 //! Threads that are switched out again and again while they could run.
 
+use super::LEAST_SHARE;
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
@@ -29,12 +30,7 @@ pub(super) const RULE: Rule = Rule {
             reason: "of its running time: the kernel's shortest turn is about a millisecond (base_slice is 0.7 ms times 1 + log2 of the CPUs)",
         },
         Threshold { name: "switch_ns", unit: Unit::Ns, value: 4000.0, reason: super::SWITCH },
-        Threshold {
-            name: "least_share",
-            unit: Unit::Ratio,
-            value: 0.005,
-            reason: "half of what makes a finding medium: what is less for every thread is not told of",
-        },
+        LEAST_SHARE,
     ],
     look,
 };

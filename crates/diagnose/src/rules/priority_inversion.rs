@@ -1,9 +1,10 @@
 //! Threads of high priority that wait for one of low priority that cannot run.
 
+use super::LEAST_SHARE;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::given::{Given, Shown, add, threads};
 use crate::pools::Processes;
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
 use model::Change;
 use model::words::ms;
@@ -24,12 +25,7 @@ pub(super) const RULE: Rule = Rule {
         example: "L holds a lock and is preempted by M for 10 ms; H, which is before both, waits for the lock and so for M.",
     },
     tables: &["waits", "priority_residency"],
-    thresholds: &[Threshold {
-        name: "least_share",
-        unit: Unit::Ratio,
-        value: 0.005,
-        reason: "half of what makes a finding medium: what is less for every thread is not told of",
-    }],
+    thresholds: &[LEAST_SHARE],
     look,
 };
 

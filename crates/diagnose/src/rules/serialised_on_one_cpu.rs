@@ -1,8 +1,9 @@
 //! Threads that waited for one another on one CPU while another was idle.
 
+use super::LEAST_SHARE;
 use crate::finding::{Confidence, Severity};
 use crate::given::{Given, Shown, add, threads};
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
 use model::words::ms;
 use model::{Change, CpuId};
@@ -22,12 +23,7 @@ pub(super) const RULE: Rule = Rule {
         example: "B is woken on CPU 0 behind A, and waits 2 ms while CPU 1 is idle.",
     },
     tables: &["ready_wait", "ready_by_thief", "thread_by_cpu", "cpus"],
-    thresholds: &[Threshold {
-        name: "least_share",
-        unit: Unit::Ratio,
-        value: 0.005,
-        reason: "half of what makes a finding medium: what is less for every thread is not told of",
-    }],
+    thresholds: &[LEAST_SHARE],
     look,
 };
 

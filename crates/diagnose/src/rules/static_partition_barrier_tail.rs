@@ -2,12 +2,11 @@
 
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown};
-use crate::regions::{NONE_MARKED, PIECES, pieces, workers};
+use crate::regions::{LEAST_OF_REGIONS, NONE_MARKED, PIECES, by_name, pieces, workers};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::words::{ms, percent, plain, plural, short};
 use model::{Change, Ns, Span};
-use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "static-partition-barrier-tail",
@@ -24,12 +23,7 @@ pub(super) const RULE: Rule = Rule {
     },
     tables: &["parallel_regions", "marks", "ready_wait"],
     thresholds: &[
-        Threshold {
-            name: "least_share",
-            unit: Unit::Ratio,
-            value: 0.005,
-            reason: "half of what makes a finding medium: what is less in all regions of a name is not told of",
-        },
+        LEAST_OF_REGIONS,
         Threshold {
             name: "most_pieces",
             unit: Unit::Ratio,
@@ -55,15 +49,12 @@ struct Regions {
 const SPANS: usize = 8;
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
-    let (mut regions, mut any) = (BTreeMap::<(Option<i64>, String), Regions>::new(), false);
-    given.each("parallel_regions", |row| {
-        any = true;
+    let regions = by_name(given, |of: &mut Regions, row| {
         let [threads, stretches, from, to] =
             row.sums(["threads", "stretches", "recoverable_from_ns", "recoverable_to_ns"]);
         if stretches as f64 > given.threshold("most_pieces") * threads as f64 {
             return;
         }
-        let of = regions.entry((row.int("pid"), row.text("name").to_owned())).or_default();
         of.count += 1;
         of.threads = of.threads.max(threads);
         (of.from, of.to) = (of.from.saturating_add(from), of.to.saturating_add(to));
@@ -77,9 +68,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             cut(&mut of.spans);
         }
     })?;
-    if !any {
-        return Ok(Looked::Lacks(NONE_MARKED.to_owned()));
-    }
+    let Some(regions) = regions else { return Ok(Looked::Lacks(NONE_MARKED.to_owned())) };
     let least = given.share("least_share").max(1);
     let mut found = Vec::new();
     for ((pid, name), of) in regions.into_iter().filter(|(_, of)| of.from >= least) {

@@ -1,8 +1,9 @@
 //! Threads that a CPU quota held.
 
+use super::LEAST_SHARE;
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
 use model::Change;
 use model::words::{ms, plural};
@@ -22,12 +23,7 @@ pub(super) const RULE: Rule = Rule {
         example: "A's group has used its quota at 2 ms and is held until 5 ms, with its CPU idle: 3 ms could be recovered.",
     },
     tables: &["ready_wait"],
-    thresholds: &[Threshold {
-        name: "least_share",
-        unit: Unit::Ratio,
-        value: 0.005,
-        reason: "half of what makes a finding medium: what is less for every thread is not told of",
-    }],
+    thresholds: &[LEAST_SHARE],
     look,
 };
 
