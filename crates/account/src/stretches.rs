@@ -147,6 +147,12 @@ impl Stretches {
         Self { knife, ..self }
     }
 
+    /// With the stretches of CPUs that another collector has.
+    #[must_use]
+    pub fn with_cpus(self, of: Collector) -> Self {
+        Self { cpus: of.cpus, ..self }
+    }
+
     /// With the stretches of threads that another collector has.
     #[must_use]
     pub fn with_threads(self, of: Collector) -> Self {

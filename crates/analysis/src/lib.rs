@@ -20,6 +20,7 @@ mod lengths;
 mod lives;
 mod marked;
 mod parking;
+mod shares;
 mod tables;
 mod throttled;
 mod world;
@@ -27,6 +28,7 @@ mod world;
 pub use allowed::SetId;
 pub use blocked_by::ReasonId;
 pub use core_times::capacity_used;
+pub use shares::shares;
 pub use world::{CoreNow, CpuNow, World};
 
 use blocked_by::Reasons;
@@ -56,6 +58,14 @@ pub trait Analysis {
     fn new(context: &Context<'_>) -> Self
     where
         Self: Sized;
+
+    /// About how long it takes, beside the quickest ones: so they are shared out among threads ([`shares`]).
+    fn weight() -> usize
+    where
+        Self: Sized,
+    {
+        1
+    }
 
     /// A thread's stretch begins. `world` is as it was until now.
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
@@ -127,6 +137,8 @@ pub struct Entry {
     pub table: &'static TableDef,
     /// Begins.
     pub start: fn(&Context<'_>) -> Box<dyn Analysis>,
+    /// [`Analysis::weight`].
+    pub weight: fn() -> usize,
 }
 
 /// Every analysis: the table that it makes, and what makes it.
@@ -165,7 +177,7 @@ pub const ANALYSES: &[Entry] = &[
 ];
 
 const fn entry<A: Analysis + 'static>(table: &'static TableDef) -> Entry {
-    Entry { table, start: |context| Box::new(A::new(context)) }
+    Entry { table, start: |context| Box::new(A::new(context)), weight: A::weight }
 }
 
 /// Analyses under way.

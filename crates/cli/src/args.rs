@@ -68,7 +68,7 @@ impl Global {
     /// The machine file cannot be read.
     pub fn pass_options(&self) -> Result<PassOptions, Failure> {
         let infer = if self.inferred { Infer::Within } else { Infer::No };
-        Ok(PassOptions { strict_loss: self.strict_loss, machine: self.machine()?, infer, within: None, symbols: None })
+        Ok(PassOptions { strict_loss: self.strict_loss, machine: self.machine()?, infer, ..PassOptions::default() })
     }
 
     /// What the user says of the machine.
@@ -96,6 +96,14 @@ impl Global {
     /// It cannot be opened.
     pub fn open(&self, trace: &std::path::Path) -> Result<engine::Session, Failure> {
         Ok(engine::Session::open(trace, self.pass_options()?)?)
+    }
+
+    /// The same for who will ask for more than sums: of a file, the stretches are kept as it is opened.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open_kept(&self, trace: &std::path::Path) -> Result<engine::Session, Failure> {
+        Ok(engine::Session::open(trace, PassOptions { keep: true, ..self.pass_options()? })?)
     }
 }
 

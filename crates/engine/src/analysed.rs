@@ -1,13 +1,14 @@
 //! Tables that analyses make of a trace's stretches, over all of it or a part.
 
 use crate::frames::is_of_frames;
-use crate::import::{followed, stretches};
+use crate::import::followed;
 use crate::rows::Batches;
 use crate::session::Kind;
+use crate::shared::{self, Given};
 use crate::steps::{Read, followed_of, of_folder};
-use crate::{EngineError, Session, account_with};
-use account::Collector;
-use analysis::Running;
+use crate::{EngineError, Session};
+use account::Stretches;
+use analysis::Context;
 use model::{Ns, Span, Table, TableDef, tables};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -122,55 +123,52 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub fn analyse(&self, names: &[&str], span: Option<Span>) -> Result<Vec<Table>, EngineError> {
-        self.run(names, span, |_| {})
+        self.run(names, span, |stretches, given| shared::tables(stretches, names, given))
     }
 
     /// One that is as long as the recording: its rows are handed on as they are made.
     pub(crate) fn drained(&self, def: &TableDef, span: Option<Span>, out: &mut Batches<'_>) -> Result<(), EngineError> {
-        let rest = self.run(&[def.name], span, |analyses| analyses.drain(out))?;
+        let rest = self.run(&[def.name], span, |stretches, given| {
+            let mut running = given.start(&[def.name]);
+            let steps = stretches.steps(|steps| {
+                running.push(steps);
+                running.drain(out);
+            });
+            steps.map(|()| running.finish()).map_err(EngineError::temporary)
+        })?;
         rest.iter().for_each(|table| out.all(&table.rows));
         Ok(())
     }
 
-    /// Runs some; `between` steps, it may ask them for what they have.
-    fn run(
+    /// Reads all that analyses need of the recording or of a part, and hands it to `run`.
+    fn run<T>(
         &self,
         names: &[&str],
         span: Option<Span>,
-        mut between: impl FnMut(&mut Running),
-    ) -> Result<Vec<Table>, EngineError> {
-        let (read, followed, end, ready_known) = match self.kind() {
-            Kind::Folder(folder, filled) => {
-                let cpus = self.table_of_whole(&tables::CPUS)?;
-                let knife = filled.as_ref().map(|f| f.knife.clone()).unwrap_or_default();
-                let end = Ns(folder.manifest().end_ns);
-                (of_folder(folder, knife)?, followed_of(&cpus), end, self.summary().ready_known)
-            }
-            Kind::Source(source, _, _) => {
-                let mut names = Vec::new();
-                let begin = |_: &_| Collector::default();
-                let (accounted, collector) = account_with(source.as_ref(), self.options(), begin, |_, batch| {
-                    names.extend(batch.names.iter().cloned());
-                })?;
-                let totals = &accounted.totals;
-                let stretches = stretches(collector, &accounted, self.options());
-                (Read { stretches, names }, followed(totals), totals.end, totals.ready_known)
-            }
+        run: impl FnOnce(&mut Stretches, &Given<'_>) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let chains = [&tables::SWITCH_CAUSES, &tables::WAITS].iter().any(|def| names.contains(&def.name));
+        let stacks = if chains { Some(self.stacks()?) } else { None };
+        let context = |followed, end, ready_known| {
+            let whole = Span::new(Ns::ZERO, end);
+            let span = span.or(self.part()).map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
+            Context { machine: self.machine(), span, followed, ready_known }
         };
-        let whole = Span::new(Ns::ZERO, end);
-        let span = span.or(self.part()).map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
-        let context = analysis::Context { machine: self.machine(), span, followed: &followed, ready_known };
-        let Read { mut stretches, names: told } = read;
-        let mut analyses = Running::start(names, &context, told);
-        if [&tables::SWITCH_CAUSES, &tables::WAITS].iter().any(|def| names.contains(&def.name)) {
-            analyses.callchains(self.stacks()?.as_ref());
+        match self.kind() {
+            Kind::Folder(folder, filled) => {
+                let followed = followed_of(&self.table_of_whole(&tables::CPUS)?);
+                let knife = filled.as_ref().map(|f| f.knife.clone()).unwrap_or_default();
+                let context = context(&followed, Ns(folder.manifest().end_ns), self.summary().ready_known);
+                let Read { mut stretches, names } = of_folder(folder, knife)?;
+                run(&mut stretches, &Given { context, names, stacks })
+            }
+            Kind::Source(of) => {
+                let totals = &of.accounted.totals;
+                let followed = followed(totals);
+                let context = context(&followed, totals.end, totals.ready_known);
+                let given = Given { context, names: of.stacks.names.clone(), stacks };
+                of.stretches(self.options(), |stretches| run(stretches, &given))
+            }
         }
-        stretches
-            .steps(|steps| {
-                analyses.push(steps);
-                between(&mut analyses);
-            })
-            .map_err(EngineError::temporary)?;
-        Ok(analyses.finish())
     }
 }

@@ -38,7 +38,7 @@ impl Session {
     pub(crate) fn within(&self, span: Option<Span>) -> Option<Span> {
         let end = match self.kind() {
             Kind::Folder(folder, _) => Ns(folder.manifest().end_ns),
-            Kind::Source(_, accounted, _) => accounted.totals.end,
+            Kind::Source(of) => of.accounted.totals.end,
         };
         Span::new(Ns::ZERO, end).overlap(span.unwrap_or(Span { start: Ns::ZERO, end: Ns::MAX }))
     }
@@ -66,7 +66,7 @@ impl Session {
     ) -> Result<bool, EngineError> {
         let along = match self.kind() {
             Kind::Folder(folder, filled) => self.along_folder(folder, filled.as_deref(), end, span)?,
-            Kind::Source(source, _, _) => self.along_source(source.as_ref(), end, span)?,
+            Kind::Source(of) => self.along_source(of.source.as_ref(), end, span)?,
         };
         let Some(Along { mut stretches, followed }) = along else { return Ok(false) };
         let ready_known = self.summary().ready_known;

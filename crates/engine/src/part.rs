@@ -62,9 +62,9 @@ impl Session {
         let end = if span.end.0 >= self.whole.span_ns { Ns::MAX } else { span.end };
         let within = Some(Span { end, ..span });
         match self.kind() {
-            Kind::Source(source, ..) => {
+            Kind::Source(of) => {
                 let options = PassOptions { within, ..self.options().clone() };
-                account(source.as_ref(), &options).map(|Accounted { totals, .. }| totals)
+                account(of.source.as_ref(), &options).map(|Accounted { totals, .. }| totals)
             }
             Kind::Folder(_, filled) => {
                 let options = PassOptions { within, infer: Infer::No, ..self.options().clone() };

@@ -18,6 +18,9 @@ pub struct PassOptions {
     pub infer: Infer,
     /// Only of this part of the recording sums are made ([`account::Rules::within`]).
     pub within: Option<Span>,
+    /// A file's stretches are kept as it is opened, in temporary files where they are many: for who will ask for more than its
+    /// sums. Else it is read again for each table that is made of them.
+    pub keep: bool,
     /// Where the names of functions are looked for that the source does not tell; else where this machine keeps them.
     pub symbols: Option<SymbolPath>,
 }

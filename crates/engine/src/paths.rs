@@ -155,7 +155,7 @@ impl Session {
         let hull = Span::new(starts, frames.iter().map(|f| f.span.end).max().unwrap_or_default());
         let Along { lanes, mut stretches, followed } = match self.kind() {
             Kind::Folder(folder, filled) => self.lanes_of_folder(folder, filled.as_deref(), (frames, last, hull))?,
-            Kind::Source(source, _, _) => self.lanes_of_source(source.as_ref(), frames, last)?,
+            Kind::Source(of) => self.lanes_of_source(of.source.as_ref(), frames, last)?,
         };
         let mut told = vec![(ThreadKey::UNKNOWN, Causes::default()); frames.len()];
         let (long, held): (Vec<Lane>, Vec<Lane>) = lanes.into_iter().partition(|lane| lane.is_long);

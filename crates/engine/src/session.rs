@@ -2,20 +2,19 @@
 
 use crate::analysed::{Made, is_analysis};
 use crate::filled::Filled;
+use crate::foreign::Foreign;
 use crate::frames::is_of_frames;
-use crate::import::{OF_TOTALS, name_frames, of_totals, stretches};
+use crate::import::{OF_TOTALS, of_totals};
 use crate::names::Names;
 use crate::part::Part;
 use crate::retype;
 use crate::rows::Batches;
-use crate::{Accounted, EngineError, Infer, PassOptions, Slow, Source, Summary, account, account_with, open_source};
-use account::Collector;
+use crate::{EngineError, Infer, PassOptions, Slow, Source, Summary, account, open_source};
 use ingest::{Facts, Limits};
 use model::{
     CpuStretch, Event, Ns, Rows as _, Span, Stacks, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
     tables,
 };
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use topology::Machine;
@@ -41,8 +40,7 @@ pub struct Session {
 pub(crate) enum Kind {
     /// With what was inferred, where that was asked for.
     Folder(Box<store::Folder>, Option<Box<Filled>>),
-    /// Accounted for once, with its callchains; the tables that need stretches read the source again.
-    Source(Box<dyn Source>, Box<Accounted>, Arc<Stacks>),
+    Source(Box<Foreign>),
 }
 
 /// Where a large table's rows go, some thousands at a time; `Err` ends the reading.
@@ -69,19 +67,14 @@ impl Session {
     /// # Errors
     /// In a sentence with where and what to do.
     pub fn of_source(source: Box<dyn Source>, options: PassOptions) -> Result<Self, EngineError> {
-        let stacks = RefCell::new(Stacks::default());
-        let begin = |_: &Facts| drop(stacks.take());
-        let (mut accounted, ()) =
-            account_with(source.as_ref(), &options, begin, |(), batch| stacks.borrow_mut().add(batch))?;
-        let mut stacks = stacks.into_inner();
-        accounted.facts.lacks.extend(name_frames(&mut stacks, &options));
+        let read = Foreign::read(source, &options)?;
         Ok(Self {
-            path: source.path().to_owned(),
-            facts: accounted.facts.clone(),
-            machine: accounted.machine.clone(),
-            whole: Summary::of(&accounted),
+            path: read.source.path().to_owned(),
+            facts: read.accounted.facts.clone(),
+            machine: read.accounted.machine.clone(),
+            whole: Summary::of(&read.accounted),
             part: None,
-            kind: Kind::Source(source, Box::new(accounted), Arc::new(stacks)),
+            kind: Kind::Source(Box::new(read)),
             options,
             made: Made::default(),
             names: OnceLock::new(),
@@ -198,6 +191,12 @@ impl Session {
         large.iter().any(|d| d.name == def.name)
     }
 
+    /// Whether a table comes from the sums alone, which every trace that is opened has.
+    #[must_use]
+    pub fn is_of_sums(name: &str) -> bool {
+        OF_TOTALS.iter().any(|of| of.name == name)
+    }
+
     /// A table's definition by name.
     ///
     /// # Errors
@@ -244,7 +243,7 @@ impl Session {
     pub fn trace(&self) -> Result<i64, EngineError> {
         match &self.kind {
             Kind::Folder(folder, _) => Ok(folder.manifest().trace),
-            Kind::Source(source, _, _) => Ok(source.identity()?.trace),
+            Kind::Source(of) => Ok(of.source.identity()?.trace),
         }
     }
 
@@ -259,7 +258,7 @@ impl Session {
     pub fn origin(&self) -> Ns {
         match &self.kind {
             Kind::Folder(folder, _) => Ns(folder.manifest().origin_ns),
-            Kind::Source(_, accounted, _) => accounted.ingested.origin.unwrap_or_default(),
+            Kind::Source(of) => of.accounted.ingested.origin.unwrap_or_default(),
         }
     }
 
@@ -276,10 +275,10 @@ impl Session {
         };
         match &self.kind {
             Kind::Folder(folder, _) => folder.events(&mut hand_on)?,
-            Kind::Source(source, accounted, _) => {
+            Kind::Source(of) => {
                 let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
                 let mut names = Vec::new();
-                ingest::run(source.open().map_err(failed)?, accounted.sorted_all, Limits::default(), |batch| {
+                ingest::run(of.source.open().map_err(failed)?, of.accounted.sorted_all, Limits::default(), |batch| {
                     names.extend(batch.names.iter().cloned());
                     hand_on(&batch.events, &names);
                 });
@@ -295,7 +294,7 @@ impl Session {
     pub fn stacks(&self) -> Result<Arc<Stacks>, EngineError> {
         match &self.kind {
             Kind::Folder(folder, _) => Ok(Arc::new(folder.stacks()?)),
-            Kind::Source(_, _, stacks) => Ok(Arc::clone(stacks)),
+            Kind::Source(of) => Ok(Arc::clone(&of.stacks)),
         }
     }
 
@@ -326,7 +325,7 @@ impl Session {
             _ if is_of_frames(def) => self.frame_rows(def, span, &mut out)?,
             (_, true) if is_analysis(def) => self.drained(def, span, &mut out)?,
             (_, false) if is_of_spans(def) && span.is_some() => self.overlapping(def, span, &mut out)?,
-            (_, false) if let Some(span) = span.filter(|_| is_of_totals(def)) => match &self.part {
+            (_, false) if let Some(span) = span.filter(|_| Self::is_of_sums(def.name)) => match &self.part {
                 Some(part) if part.span == span => of_totals(def, &part.totals, &self.machine, &mut out)?,
                 _ => of_totals(def, &self.sums_within(span)?, &self.machine, &mut out)?,
             },
@@ -342,7 +341,7 @@ impl Session {
                 Ok(())
             })?,
             (Kind::Folder(_, Some(filled)), false) if def.name != tables::LOSS.name => {
-                if is_of_totals(def) {
+                if Self::is_of_sums(def.name) {
                     of_totals(def, &filled.totals, &self.machine, &mut out)?;
                 } else {
                     out.all(&self.analysed(def, None)?.rows);
@@ -353,15 +352,13 @@ impl Session {
                 out.all(&self.analysed(def, None)?.rows);
             }
             (Kind::Folder(folder, _), false) => self.of_folder(folder, def, &mut out)?,
-            (Kind::Source(source, _, _), true) => self.of_states(source.as_ref(), def, span, &mut out)?,
-            (Kind::Source(source, _, _), false)
-                if def.name == tables::INFERRED_STATE.name && self.options.infer == Infer::No =>
-            {
+            (Kind::Source(of), true) => self.of_states(of, def, span, &mut out)?,
+            (Kind::Source(of), false) if def.name == tables::INFERRED_STATE.name && self.options.infer == Infer::No => {
                 let apart = PassOptions { infer: Infer::Apart, ..self.options.clone() };
-                account::inferred_state(&account(source.as_ref(), &apart)?.totals.inferred, &mut out);
+                account::inferred_state(&account(of.source.as_ref(), &apart)?.totals.inferred, &mut out);
             }
-            (Kind::Source(_, accounted, _), false) if is_of_totals(def) => {
-                of_totals(def, &accounted.totals, &accounted.machine, &mut out)?;
+            (Kind::Source(of), false) if Self::is_of_sums(def.name) => {
+                of_totals(def, &of.accounted.totals, &of.accounted.machine, &mut out)?;
             }
             (Kind::Source(..), false) => out.all(&self.analysed(def, None)?.rows),
         }
@@ -415,32 +412,28 @@ impl Session {
         there.then_some(()).ok_or_else(|| EngineError::outdated(folder, def.name))
     }
 
-    /// The rows of a file's stretches, for which it is read again.
+    /// The rows of a file's stretches.
     fn of_states(
         &self,
-        source: &dyn Source,
+        of: &Foreign,
         def: &TableDef,
         span: Option<Span>,
         out: &mut Batches<'_>,
     ) -> Result<(), EngineError> {
-        let (accounted, collector) = account_with(source, &self.options, |_| Collector::default(), |_, _| {})?;
-        let mut all = stretches(collector, &accounted, &self.options);
-        let read = if def.name == tables::THREAD_STATE.name {
-            all.threads(|threads| self.thread_rows(threads, span, out))
-        } else {
-            all.cpus(|cpus| cpu_rows(cpus, span, out))
-        };
-        read.map_err(EngineError::temporary)
+        of.stretches(&self.options, |all| {
+            let read = if def.name == tables::THREAD_STATE.name {
+                all.threads(|threads| self.thread_rows(threads, span, out))
+            } else {
+                all.cpus(|cpus| cpu_rows(cpus, span, out))
+            };
+            read.map_err(EngineError::temporary)
+        })
     }
 
     fn thread_rows(&self, threads: &[ThreadStretch], within: Option<Span>, out: &mut Batches<'_>) {
         let wanted = threads.iter().filter(|s| overlaps(s.span, within));
         wanted.for_each(|s| out.row(&thread_row(s, &self.machine)));
     }
-}
-
-fn is_of_totals(def: &TableDef) -> bool {
-    OF_TOTALS.iter().any(|of| of.name == def.name)
 }
 
 /// What holds when something was, not sums.

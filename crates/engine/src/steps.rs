@@ -16,20 +16,23 @@ pub(crate) struct Read {
     pub(crate) names: Vec<Box<str>>,
 }
 
-/// Reads a folder's stretches, and what else is told beside them, to be handed on together.
+/// Reads a folder's stretches, and what else is told beside them, to be handed on together: CPUs', threads' and events at once.
 pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Read, EngineError> {
-    let mut collector = Collector::default();
-    folder.cpu_stretches(None, |cpus| {
-        for stretch in cpus {
-            let place = collector.begin_cpu();
-            collector.cpu(place, stretch);
-        }
-    })?;
-    let names = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
+        let cpus = scope.spawn(|| {
+            let mut collector = Collector::default();
+            let read = folder.cpu_stretches(None, |cpus| {
+                for stretch in cpus {
+                    let place = collector.begin_cpu();
+                    collector.cpu(place, stretch);
+                }
+            });
+            read.map(|()| collector)
+        });
         let (tell, told) = sync_channel(AHEAD);
-        let reading = scope.spawn(move || {
+        let events = scope.spawn(move || {
             let mut names = Vec::new();
-            let read = folder.events(|events, told| {
+            let read = folder.events_beside(|events, told| {
                 names.extend_from_slice(&told[names.len()..]);
                 let beside: Vec<Event> = events.iter().filter(|e| is_beside(e)).copied().collect();
                 // Nobody listens any more: the other reader failed, and says so.
@@ -37,6 +40,7 @@ pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Read, EngineErr
             });
             read.map(|()| names)
         });
+        let mut collector = Collector::default();
         let mut beside = Beside { told, next: Vec::new().into_iter().peekable() };
         let read = folder.thread_stretches(None, |threads| {
             for stretch in threads {
@@ -47,10 +51,12 @@ pub(crate) fn of_folder(folder: &Folder, knife: Knife) -> Result<Read, EngineErr
         });
         beside.until(Ns::MAX, &mut collector);
         drop(beside);
-        let names = reading.join().map_err(|_| EngineError::Other("reading the events failed".into()))??;
-        read.map(|()| names).map_err(EngineError::from)
-    })?;
-    Ok(Read { stretches: collector.finish().knife(knife), names })
+        let failed = |what| move |_| EngineError::Other(format!("reading {what} failed: please report it"));
+        let names = events.join().map_err(failed("the events"))??;
+        let cpus = cpus.join().map_err(failed("the CPUs' stretches"))??;
+        read?;
+        Ok(Read { stretches: collector.finish().with_cpus(cpus).knife(knife), names })
+    })
 }
 
 /// Events that analyses follow beside stretches.

@@ -114,11 +114,27 @@ impl Folder {
     ///
     /// # Errors
     /// Where the folder is damaged, or was made without events.
-    pub fn events(&self, mut each: impl FnMut(&[Event], &[Box<str>])) -> Result<(), Error> {
+    pub fn events(&self, each: impl FnMut(&[Event], &[Box<str>])) -> Result<(), Error> {
+        self.merged(|_| true, each)
+    }
+
+    /// The same without those that only stretches are made of: what is left is little beside them. Switches are there where
+    /// any was recorded with its callchain; what they are named is not told.
+    ///
+    /// # Errors
+    /// As [`Self::events`].
+    pub fn events_beside(&self, each: impl FnMut(&[Event], &[Box<str>])) -> Result<(), Error> {
+        let chains = self.manifest().files.contains_key("events/stack.parquet");
+        let of_stretches = [EventKind::Wake, EventKind::Thread, EventKind::Charge].map(|kind| kind as usize);
+        let wanted = |kind| !of_stretches.contains(&kind) && (chains || kind != EventKind::Switch as usize);
+        self.merged(wanted, each)
+    }
+
+    fn merged(&self, wanted: impl Fn(usize) -> bool, mut each: impl FnMut(&[Event], &[Box<str>])) -> Result<(), Error> {
         let mut texts = Texts::default();
         let imported = self.manifest().sources.iter().any(|s| !s.sha256.is_empty());
         let mut cursors = Vec::new();
-        for (kind, table) in TABLES.iter().enumerate() {
+        for (kind, table) in TABLES.iter().enumerate().filter(|(kind, _)| wanted(*kind)) {
             let name = format!("events/{}.parquet", table.def.name);
             let own = table.def.cols.iter().zip(table.stores).map(|(c, s)| Column { col: *c, store: *s });
             let mut all: Vec<Column> = own.collect();

@@ -286,6 +286,10 @@ impl Analysis for Placement {
         Self { cores, free, clocks: Clocks::new(), runs, threads: ByThread::new() }
     }
 
+    fn weight() -> usize {
+        2
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         if stretch.state == ThreadState::Running {
             self.threads.of(stretch.thread).tid = Some(stretch.tid);

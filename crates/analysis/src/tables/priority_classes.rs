@@ -69,6 +69,10 @@ impl Analysis for PriorityClasses {
         Self { span: context.span, parts: vec![[Ns::ZERO; 8]; PARTS as usize] }
     }
 
+    fn weight() -> usize {
+        2
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         // Where the source does not say on which CPU, it is none of the CPUs' time.
         if stretch.state == ThreadState::Running && stretch.cpu.is_some() {

@@ -176,6 +176,10 @@ impl Analysis for ReadyByThief {
         }
     }
 
+    fn weight() -> usize {
+        16
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
         self.leave_queue(stretch.thread, world);
         self.threads.of(stretch.thread).tid = stretch.tid;

@@ -113,6 +113,10 @@ impl Analysis for ReadyWait {
         Self { ready_known: context.ready_known, free: Free::new(context), threads: ByThread::new() }
     }
 
+    fn weight() -> usize {
+        4
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
         let thread = self.threads.of(stretch.thread);
         thread.leave_queue(&mut self.free, world);

@@ -84,6 +84,10 @@ impl Analysis for RunLengths {
         }
     }
 
+    fn weight() -> usize {
+        2
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, _: &World) {
         let class = self.class(stretch.cpu);
         let runs = self.threads.of(stretch.thread);

@@ -178,6 +178,10 @@ impl Analysis for SwitchCauses {
         Self { ready_known: context.ready_known, threads: ByThread::new(), left: Vec::new(), at: context.span.start }
     }
 
+    fn weight() -> usize {
+        2
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
         self.advance(world);
         let thread = self.threads.of(stretch.thread);

@@ -77,6 +77,10 @@ impl Analysis for Waits {
         Self { ready_known: context.ready_known, threads: ByThread::new() }
     }
 
+    fn weight() -> usize {
+        2
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         let thread = self.threads.of(stretch.thread);
         thread.tid = stretch.tid;

@@ -82,7 +82,7 @@ fn rules() -> PossibleValuesParser {
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let mut settings = Settings::default();
     args.set.iter().try_for_each(|words| settings.set(words)).map_err(Failure::usage)?;
-    let session = global.open(&args.trace)?;
+    let session = global.open_kept(&args.trace)?;
     let part = args.period.span(&session)?;
     let options = Options { part, only: args.only.clone(), skip: args.skip.clone(), settings };
     let said = diagnose::diagnose(&session, &options)?;

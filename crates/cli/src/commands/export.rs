@@ -91,7 +91,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if !takes_tables && args.no_names {
         return Err(Failure::usage(format!("{} has no tables with keys: leave out --no-names", exporter.id())));
     }
-    let session = global.open(&args.trace)?;
+    let session = global.open_kept(&args.trace)?;
     let span = args.period.span(&session)?;
     let options = Options { tables: args.tables.clone(), span, redact: args.redact, names: !args.no_names };
     let mut line = Line::new();

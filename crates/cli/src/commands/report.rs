@@ -110,7 +110,9 @@ impl From<SortBy> for Sort {
 /// # Errors
 /// The trace cannot be read.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
-    let mut session = global.open(&args.trace)?;
+    let sections = sections(args);
+    let sums_alone = matches!(sections, Sections::Quick) && !args.concurrency;
+    let mut session = if sums_alone { global.open(&args.trace)? } else { global.open_kept(&args.trace)? };
     if args.redact {
         session.redact();
     }
@@ -125,7 +127,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         period: args.period.words(),
         sort: args.sort.into(),
         concurrency: args.concurrency || session.is_folder(),
-        sections: sections(args),
+        sections,
         pictures: args.html.is_some(),
         frames_of: args.frames_of.clone(),
         width: width(),

@@ -101,7 +101,10 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if args.format == Form::Parquet && args.output.is_none() && std::io::stdout().is_terminal() {
         return Err(Failure::usage("parquet is no text for a terminal: name a file with -o FILE"));
     }
-    let mut session = global.open(&args.trace)?;
+    let mut session = match Session::is_of_sums(&args.name) {
+        true => global.open(&args.trace)?,
+        false => global.open_kept(&args.trace)?,
+    };
     let def = session.definition(&args.name)?;
     if let Some(tid) = args.thread {
         if !Session::is_critical(def) && !Session::is_of_slow_frames(def) {

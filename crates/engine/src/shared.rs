@@ -1,0 +1,137 @@
+//! Analyses of one pass on several threads: each is told the same and makes its share of the tables.
+
+use crate::EngineError;
+use account::Stretches;
+use analysis::{Context, Running, shares};
+use model::{
+    Allowed, BlockedAt, CpuStretch, Marked, Move, PowerChange, Setting, Stacks, Table, ThreadStretch, Throttle,
+    Together,
+};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::available_parallelism;
+
+/// More threads than this gain nothing: the largest share is then one analysis, and all follow the CPUs and lives by themselves.
+const MOST: usize = 4;
+/// Parts that may wait for a thread.
+const AHEAD: usize = 4;
+
+/// What a thread needs to begin.
+pub(crate) struct Given<'a> {
+    pub(crate) context: Context<'a>,
+    /// All that the source tells; the first is [`model::NameId`] 1.
+    pub(crate) names: Vec<Box<str>>,
+    /// Where one of the tables wants them.
+    pub(crate) stacks: Option<Arc<Stacks>>,
+}
+
+impl Given<'_> {
+    pub(crate) fn start(&self, tables: &[&str]) -> Running {
+        let mut running = Running::start(tables, &self.context, self.names.clone());
+        if let Some(stacks) = &self.stacks {
+            running.callchains(stacks);
+        }
+        running
+    }
+
+    fn run(&self, tables: &[&str], told: &Receiver<Arc<Part>>) -> Vec<Table> {
+        let mut running = self.start(tables);
+        while let Ok(part) = told.recv() {
+            running.push(&part.together());
+        }
+        running.finish()
+    }
+}
+
+/// Makes these tables in one pass; in the order of [`analysis::ANALYSES`].
+pub(crate) fn tables(stretches: &mut Stretches, names: &[&str], given: &Given<'_>) -> Result<Vec<Table>, EngineError> {
+    let shares = shares(names, available_parallelism().map_or(1, usize::from).min(MOST));
+    if shares.len() < 2 {
+        let mut running = given.start(names);
+        stretches.steps(|steps| running.push(steps)).map_err(EngineError::temporary)?;
+        return Ok(running.finish());
+    }
+    let mut made = std::thread::scope(|scope| {
+        let threads: Vec<_> = shares
+            .iter()
+            .map(|share| {
+                let (tell, told) = sync_channel(AHEAD);
+                (tell, scope.spawn(move || given.run(share, &told)))
+            })
+            .collect();
+        let mut parts: Vec<Arc<Part>> = Vec::new();
+        let read = stretches.steps(|steps| {
+            let part = Part::of(steps, &mut parts);
+            for (tell, _) in &threads {
+                // A thread that does not listen any more failed, and its end says so.
+                let _ = tell.send(Arc::clone(&part));
+            }
+            parts.push(part);
+        });
+        let mut made = Vec::new();
+        for (tell, thread) in threads {
+            drop(tell);
+            let failed = |_| EngineError::Other("an analysis failed: please report it".into());
+            made.extend(thread.join().map_err(failed)?);
+        }
+        read.map(|()| made).map_err(EngineError::temporary)
+    })?;
+    let place = |table: &Table| analysis::ANALYSES.iter().position(|a| a.table.name == table.def.name);
+    made.sort_by_key(place);
+    Ok(made)
+}
+
+/// What [`Together`] hands on, kept.
+#[derive(Default)]
+struct Part {
+    threads: Vec<ThreadStretch>,
+    cpus: Vec<CpuStretch>,
+    moves: Vec<Move>,
+    marks: Vec<Marked>,
+    power: Vec<PowerChange>,
+    allowed: Vec<Allowed>,
+    throttles: Vec<Throttle>,
+    blocked: Vec<BlockedAt>,
+    settings: Vec<Setting>,
+}
+
+impl Part {
+    /// Keeps one, in the memory of the first that nobody reads any more.
+    fn of(steps: &Together<'_>, earlier: &mut Vec<Arc<Self>>) -> Arc<Self> {
+        let free = earlier.iter().position(|part| Arc::strong_count(part) == 1);
+        let mut part = free.map(|at| earlier.swap_remove(at)).and_then(Arc::into_inner).unwrap_or_default();
+        part.fill(steps);
+        Arc::new(part)
+    }
+
+    fn fill(&mut self, steps: &Together<'_>) {
+        fn keep<T: Copy>(to: &mut Vec<T>, from: &[T]) {
+            to.clear();
+            to.extend_from_slice(from);
+        }
+        let Together { threads, cpus, moves, marks, power, allowed, throttles, blocked, settings } = *steps;
+        keep(&mut self.threads, threads);
+        keep(&mut self.cpus, cpus);
+        keep(&mut self.moves, moves);
+        keep(&mut self.marks, marks);
+        keep(&mut self.power, power);
+        keep(&mut self.allowed, allowed);
+        keep(&mut self.throttles, throttles);
+        keep(&mut self.blocked, blocked);
+        keep(&mut self.settings, settings);
+    }
+
+    fn together(&self) -> Together<'_> {
+        Together {
+            threads: &self.threads,
+            cpus: &self.cpus,
+            moves: &self.moves,
+            marks: &self.marks,
+            power: &self.power,
+            allowed: &self.allowed,
+            throttles: &self.throttles,
+            blocked: &self.blocked,
+            settings: &self.settings,
+        }
+    }
+}
