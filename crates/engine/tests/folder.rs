@@ -7,11 +7,16 @@ use proptest::prelude::*;
 use std::path::Path;
 use testkit::{Mode, Random, Replay};
 
-const TABLES: [&str; 3] = ["ready_wait", "ready_by_thief", "placement"];
+/// All that analyses make and that are held.
+fn all() -> Vec<&'static str> {
+    let held = tables::ALL.iter().filter(|def| Session::is_of_part(def));
+    held.map(|def| def.name).collect()
+}
 
 /// Cores with one and with two CPUs, of three classes; more CPUs than these may be in the trace.
 const MACHINE: &str = "cpu0 P0\ncpu1 P0\ncpu2 E1\ncpu3 M2";
 
+#[derive(Clone)]
 struct Drawn(Batch);
 
 impl Source for Drawn {
@@ -63,11 +68,34 @@ proptest! {
         let source = Drawn(batch);
         // A trace without a single sample is none.
         prop_assume!(import(&source, Target::New(&path), &options, &mut |_| ()).is_ok());
-        let of_source = Session::of_source(Box::new(source), options.clone()).unwrap();
+        let of_source = |options| Session::of_source(Box::new(source.clone()), options).unwrap();
+        let kept = of_source(PassOptions { keep: true, ..options.clone() });
+        let of_source = of_source(options.clone());
         let of_folder = Session::open(&path, options).unwrap();
-        let tables = |session: &Session| session.analyse(&TABLES, None).unwrap();
-        for (source, folder) in tables(&of_source).iter().zip(&tables(&of_folder)) {
-            prop_assert_eq!(&source.rows, &folder.rows, "{}", source.def.name);
+        // Together they are made by several threads, each by itself by one.
+        let together = |session: &Session| session.analyse(&all(), None).unwrap();
+        let made = together(&of_source);
+        prop_assert_eq!(made.len(), all().len());
+        for other in [together(&of_folder), together(&kept), together(&kept)] {
+            for (one, other) in made.iter().zip(&other) {
+                prop_assert_eq!(one.def.name, other.def.name);
+                prop_assert_eq!(&one.rows, &other.rows, "{}", one.def.name);
+            }
+        }
+        for one in &made {
+            let alone = kept.analyse(&[one.def.name], None).unwrap();
+            prop_assert_eq!(&one.rows, &alone[0].rows, "{}", one.def.name);
+        }
+        for states in [&tables::THREAD_STATE, &tables::CPU_STATE] {
+            let rows = |session: &Session| {
+                let mut all = Vec::new();
+                session.rows(states.name, &mut |rows| {
+                    all.extend_from_slice(rows);
+                    Ok(())
+                }).unwrap();
+                all
+            };
+            prop_assert_eq!(rows(&of_source), rows(&kept), "{}", states.name);
         }
     }
 }

@@ -10,7 +10,7 @@ pub(crate) struct ReadyByThief {
     threads: ByThread<Thread>,
     /// Who is ready on each CPU's run queue, by place; last, on nobody knows whose. Behind these, as many for those of them that are
     /// throttled: who runs there is not what they wait for.
-    queues: Vec<Vec<Ready>>,
+    queues: Vec<Queue>,
     /// Place of each thief in `waited`.
     thieves: FxHashMap<Thief, usize>,
     waited: Vec<Waited>,
@@ -33,11 +33,39 @@ struct Thread {
     open: Option<(usize, usize)>,
 }
 
-/// A ready thread. What is before `since` has been counted.
+/// The ready threads of a run queue. Those before `fresh` have been here since all were counted last, so that they all have
+/// waited as long since; what the others waited before `since` has been counted.
+#[derive(Clone, Default)]
+struct Queue {
+    ready: Vec<Ready>,
+    fresh: usize,
+    counted: Ns,
+}
+
 #[derive(Clone, Copy)]
 struct Ready {
     thread: ThreadKey,
     since: Ns,
+}
+
+impl Queue {
+    fn since(&self, at: usize) -> Ns {
+        if at < self.fresh { self.counted } else { self.ready[at].since }
+    }
+
+    /// Takes one out; the places of those that stand elsewhere now are told.
+    fn leave(&mut self, mut at: usize, mut moved: impl FnMut(ThreadKey, usize)) {
+        if at < self.fresh {
+            self.fresh -= 1;
+            self.ready.swap(at, self.fresh);
+            moved(self.ready[at].thread, at);
+            at = self.fresh;
+        }
+        self.ready.swap_remove(at);
+        if let Some(last) = self.ready.get(at) {
+            moved(last.thread, at);
+        }
+    }
 }
 
 /// How long each thread waited behind one thief, by key, in pages: a thief keeps hundreds waiting at each switch, so that
@@ -104,11 +132,8 @@ impl Thief {
 }
 
 impl ReadyByThief {
-    /// Counts what those on a queue waited behind who was on its CPU until now; of one of them, or of all.
-    fn count(&mut self, queue: usize, only: Option<usize>, world: &World) {
-        if self.queues[queue].is_empty() {
-            return;
-        }
+    /// What those on a queue wait behind, who was on its CPU until now: its place in `waited`.
+    fn thief(&mut self, queue: usize, world: &World) -> usize {
         let next = self.waited.len();
         let half = self.queues.len() / 2;
         let thief = match queue.checked_sub(half) {
@@ -119,29 +144,41 @@ impl ReadyByThief {
         if thief == next {
             self.waited.push(Waited::default());
         }
-        let (waited, waiting) = (&mut self.waited[thief], &mut self.queues[queue]);
-        let of = only.map_or(0..waiting.len(), |at| at..at + 1);
-        for ready in &mut waiting[of] {
-            waited.add(ready.thread, world.now - ready.since);
-            ready.since = world.now;
+        thief
+    }
+
+    /// Counts what all of a queue have waited until now.
+    fn count(&mut self, queue: usize, world: &World) {
+        if self.queues[queue].ready.is_empty() {
+            return;
         }
+        let thief = self.thief(queue, world);
+        let (waited, Queue { ready, fresh, counted }) = (&mut self.waited[thief], &mut self.queues[queue]);
+        let (before, new) = ready.split_at(*fresh);
+        let time = world.now - *counted;
+        if time > Ns::ZERO {
+            before.iter().for_each(|ready| waited.add(ready.thread, time));
+        }
+        new.iter().for_each(|ready| waited.add(ready.thread, world.now - ready.since));
+        (*fresh, *counted) = (ready.len(), world.now);
     }
 
     fn enter_queue(&mut self, thread: ThreadKey, place: Option<usize>, throttled: bool, now: Ns) {
         let half = self.queues.len() / 2;
         let queue = place.unwrap_or(half - 1) + if throttled { half } else { 0 };
-        self.threads.of(thread).open = Some((queue, self.queues[queue].len()));
-        self.queues[queue].push(Ready { thread, since: now });
+        self.threads.of(thread).open = Some((queue, self.queues[queue].ready.len()));
+        self.queues[queue].ready.push(Ready { thread, since: now });
     }
 
     /// The queue on which it was, if it was ready.
     fn leave_queue(&mut self, thread: ThreadKey, world: &World) -> Option<usize> {
         let (queue, at) = self.threads.of(thread).open.take()?;
-        self.count(queue, Some(at), world);
-        self.queues[queue].swap_remove(at);
-        if let Some(moved) = self.queues[queue].get(at) {
-            self.threads.of(moved.thread).open = Some((queue, at));
-        }
+        let thief = self.thief(queue, world);
+        self.waited[thief].add(thread, world.now - self.queues[queue].since(at));
+        let threads = &mut self.threads;
+        self.queues[queue].leave(at, |moved, at| threads.of(moved).open = Some((queue, at)));
+        // Whoever left may have been moved last.
+        threads.of(thread).open = None;
         Some(queue)
     }
 
@@ -170,7 +207,7 @@ impl Analysis for ReadyByThief {
         Self {
             ready_known: context.ready_known,
             threads: ByThread::new(),
-            queues: vec![Vec::new(); 2 * queues],
+            queues: vec![Queue::default(); 2 * queues],
             thieves: FxHashMap::default(),
             waited: Vec::new(),
         }
@@ -191,7 +228,7 @@ impl Analysis for ReadyByThief {
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
         if let Some(place) = world.place(stretch.cpu) {
-            self.count(place, None, world);
+            self.count(place, world);
         }
     }
 
@@ -209,7 +246,7 @@ impl Analysis for ReadyByThief {
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         for queue in 0..self.queues.len() {
-            self.count(queue, None, world);
+            self.count(queue, world);
         }
         let thieves = std::mem::take(&mut self.thieves);
         let mut sums: Vec<(ThreadKey, Thief, Ns)> = Vec::new();
