@@ -287,7 +287,7 @@ impl Analysis for Placement {
     }
 
     fn weight() -> usize {
-        2
+        5
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {

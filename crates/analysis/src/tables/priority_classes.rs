@@ -70,7 +70,7 @@ impl Analysis for PriorityClasses {
     }
 
     fn weight() -> usize {
-        2
+        5
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {

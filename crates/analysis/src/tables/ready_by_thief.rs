@@ -214,7 +214,7 @@ impl Analysis for ReadyByThief {
     }
 
     fn weight() -> usize {
-        16
+        60
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {

@@ -114,7 +114,7 @@ impl Analysis for ReadyWait {
     }
 
     fn weight() -> usize {
-        4
+        12
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {

@@ -179,7 +179,7 @@ impl Analysis for SwitchCauses {
     }
 
     fn weight() -> usize {
-        2
+        5
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {

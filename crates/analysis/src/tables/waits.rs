@@ -78,7 +78,7 @@ impl Analysis for Waits {
     }
 
     fn weight() -> usize {
-        2
+        5
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
