@@ -153,12 +153,6 @@ impl Stretches {
         Self { cpus: of.cpus, ..self }
     }
 
-    /// With the stretches of threads that another collector has.
-    #[must_use]
-    pub fn with_threads(self, of: Collector) -> Self {
-        Self { threads: of.threads, ..self }
-    }
-
     /// Hands on all that began up to the same time, some thousands at a time.
     ///
     /// # Errors
@@ -176,6 +170,17 @@ impl Stretches {
             settings: Steps::whole(&mut self.settings, SettingRow::setting),
         };
         kinds.together(each)
+    }
+
+    /// [`Self::steps`] with the threads' stretches that another collector has, in place of its own.
+    ///
+    /// # Errors
+    /// The temporary file cannot be written or read.
+    pub fn steps_along(&mut self, path: Collector, each: impl FnMut(&Together<'_>)) -> std::io::Result<()> {
+        let own = std::mem::replace(&mut self.threads, path.threads);
+        let read = self.steps(each);
+        self.threads = own;
+        read
     }
 
     /// Hands on the threads' stretches, some thousands at a time.

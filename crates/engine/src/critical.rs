@@ -2,22 +2,16 @@
 //! with what happened beside them. What is kept between the two stands in a temporary file.
 
 use crate::filled::Filled;
-use crate::import::{followed, stretches};
+use crate::import::followed;
 use crate::session::Kind;
 use crate::steps::followed_of;
-use crate::{EngineError, Session, Source, account_with};
+use crate::{EngineError, Session};
 use account::{Collector, Sink as _, Stretches};
 use analysis::critical::{Beside, End, LastRan, Piece, Pieces, Sums, Walk};
 use analysis::{Begins, Context};
 use model::{CpuId, Move, Ns, Rows, Span, TableDef, ThreadState, ThreadStretch, Tid, tables};
 use std::ops::ControlFlow;
 use store::{Folder, Migration};
-
-/// The stretches on a path, and all that [`Pieces`] wants beside them.
-struct Along {
-    stretches: Stretches,
-    followed: Vec<CpuId>,
-}
 
 impl Session {
     /// Whether a table is one of the critical path, which ends with the thread that [`Self::ending_with`] names.
@@ -64,26 +58,38 @@ impl Session {
         span: Span,
         mut each: impl FnMut(&Piece),
     ) -> Result<bool, EngineError> {
-        let along = match self.kind() {
-            Kind::Folder(folder, filled) => self.along_folder(folder, filled.as_deref(), end, span)?,
-            Kind::Source(of) => self.along_source(of.source.as_ref(), end, span)?,
-        };
-        let Some(Along { mut stretches, followed }) = along else { return Ok(false) };
         let ready_known = self.summary().ready_known;
-        let mut pieces = Pieces::new(&Context { machine: self.machine(), span, followed: &followed, ready_known });
-        let steps = |t: &model::Together<'_>| {
-            let model::Together { threads: path, cpus, moves, power, throttles, .. } = *t;
-            pieces.push(&Beside { path, cpus, moves, power, throttles }, &mut each);
+        let mut forwards = |stretches: &mut Stretches, path, followed: &[CpuId]| {
+            let mut pieces = Pieces::new(&Context { machine: self.machine(), span, followed, ready_known });
+            let steps = |t: &model::Together<'_>| {
+                let model::Together { threads: path, cpus, moves, power, throttles, .. } = *t;
+                pieces.push(&Beside { path, cpus, moves, power, throttles }, &mut each);
+            };
+            stretches.steps_along(path, steps).map_err(EngineError::temporary)?;
+            pieces.finish(&mut each);
+            Ok(true)
         };
-        stretches.steps(steps).map_err(EngineError::temporary)?;
-        pieces.finish(each);
-        Ok(true)
+        match self.kind() {
+            Kind::Folder(folder, filled) => match self.path_of_folder(folder, filled.as_deref(), end, span)? {
+                Some((path, mut beside)) => {
+                    forwards(&mut beside, path, &followed_of(&self.table_of_whole(&tables::CPUS)?))
+                }
+                None => Ok(false),
+            },
+            Kind::Source(of) => of.stretches(self.options(), |all| match self.path_of_source(all, end, span)? {
+                Some(path) => forwards(all, path, &followed(&of.accounted.totals)),
+                None => Ok(false),
+            }),
+        }
     }
 
-    /// Of a file, which is read again for that. `None`: nobody ran.
-    fn along_source(&self, source: &dyn Source, end: Option<End>, span: Span) -> Result<Option<Along>, EngineError> {
-        let (accounted, collector) = account_with(source, self.options(), |_| Collector::default(), |_, _| {})?;
-        let mut all = stretches(collector, &accounted, self.options());
+    /// The stretches on the path, of a file. `None`: nobody ran.
+    fn path_of_source(
+        &self,
+        all: &mut Stretches,
+        end: Option<End>,
+        span: Span,
+    ) -> Result<Option<Collector>, EngineError> {
         let mut last = LastRan::new(span);
         if end.is_none() {
             all.cpus(|cpus| last.push(cpus)).map_err(EngineError::temporary)?;
@@ -96,17 +102,17 @@ impl Session {
             push(&mut kept, stretch);
             Ok(())
         })?;
-        Ok(Some(Along { stretches: all.with_threads(kept), followed: followed(&accounted.totals) }))
+        Ok(Some(kept))
     }
 
-    /// Of a folder, of which only the row groups of that time are read.
-    fn along_folder(
+    /// Those of a folder, of which only the row groups of that time are read, and what is told beside them.
+    fn path_of_folder(
         &self,
         folder: &Folder,
         filled: Option<&Filled>,
         end: Option<End>,
         span: Span,
-    ) -> Result<Option<Along>, EngineError> {
+    ) -> Result<Option<(Collector, Stretches)>, EngineError> {
         let knife = filled.map(|f| f.knife.clone()).unwrap_or_default();
         let mut last = LastRan::new(span);
         match filled {
@@ -117,19 +123,18 @@ impl Session {
         let Some(end) = end.or_else(|| last.thread().map(End::Thread)) else { return Ok(None) };
         let mut path = Path::new(Walk::new(span, end));
         folder.thread_stretches_back(Some(span), |whole| path.take(whole, |w| knife.pieces(*w)))?;
-        let mut kept = Collector::default();
+        let (mut kept, mut beside) = (Collector::default(), Collector::default());
         let mut migrations = folder.migrations(path.begin())?.peekable();
         path.in_order(self, |stretch| {
             push(&mut kept, stretch);
             let until = stretch.span.end;
             while let Some(migration) = migrations.next_if(|m| m.as_ref().map_or(true, |m| m.at < until)) {
-                kept_move(&mut kept, stretch, migration?);
+                kept_move(&mut beside, stretch, migration?);
             }
             Ok(())
         })?;
-        keep_cpus(&mut kept, folder, span)?;
-        let followed = followed_of(&self.table_of_whole(&tables::CPUS)?);
-        Ok(Some(Along { stretches: kept.finish().knife(knife), followed }))
+        keep_cpus(&mut beside, folder, span)?;
+        Ok(Some((kept, beside.finish().knife(knife))))
     }
 }
 

@@ -4,10 +4,10 @@
 
 use crate::critical::keep_cpus;
 use crate::filled::Filled;
-use crate::import::{followed, stretches};
+use crate::import::followed;
 use crate::session::Kind;
 use crate::steps::followed_of;
-use crate::{EngineError, Session, Source, account_with};
+use crate::{EngineError, Session};
 use account::{Collector, Sink as _, Stretches};
 use analysis::critical::{Beside, Causes, End, LastRan, Piece, Pieces, Walk, Window};
 use analysis::frames::Marked;
@@ -136,13 +136,6 @@ impl LastOf {
     }
 }
 
-/// What the paths are told from.
-struct Along {
-    lanes: Vec<Lane>,
-    stretches: Stretches,
-    followed: Vec<CpuId>,
-}
-
 impl Session {
     /// What happened on the path to the end of each frame, and whose end that is; unknown, where none of its threads ran or
     /// nobody can say which they are.
@@ -153,21 +146,30 @@ impl Session {
         let last = self.last_of(frames)?;
         let starts = frames.iter().map(|f| f.span.start).min().unwrap_or_default();
         let hull = Span::new(starts, frames.iter().map(|f| f.span.end).max().unwrap_or_default());
-        let Along { lanes, mut stretches, followed } = match self.kind() {
-            Kind::Folder(folder, filled) => self.lanes_of_folder(folder, filled.as_deref(), (frames, last, hull))?,
-            Kind::Source(of) => self.lanes_of_source(of.source.as_ref(), frames, last)?,
-        };
         let mut told = vec![(ThreadKey::UNKNOWN, Causes::default()); frames.len()];
-        let (long, held): (Vec<Lane>, Vec<Lane>) = lanes.into_iter().partition(|lane| lane.is_long);
         let ready_known = self.summary().ready_known;
-        let context = Context { machine: self.machine(), span: hull, followed: &followed, ready_known };
-        let mut rows: Vec<Row> = in_rows(held).into_iter().map(|lanes| Row::new(&context, lanes)).collect();
-        let steps = |t: &model::Together<'_>| {
-            let model::Together { cpus, moves, power, throttles, .. } = *t;
-            let beside = Beside { path: &[], cpus, moves, power, throttles };
-            rows.iter_mut().for_each(|row| row.push(&beside));
+        let forwards = |stretches: &mut Stretches, lanes: Vec<Lane>, followed: &[CpuId]| {
+            let (long, held): (Vec<Lane>, Vec<Lane>) = lanes.into_iter().partition(|lane| lane.is_long);
+            let context = Context { machine: self.machine(), span: hull, followed, ready_known };
+            let mut rows: Vec<Row> = in_rows(held).into_iter().map(|lanes| Row::new(&context, lanes)).collect();
+            let steps = |t: &model::Together<'_>| {
+                let model::Together { cpus, moves, power, throttles, .. } = *t;
+                let beside = Beside { path: &[], cpus, moves, power, throttles };
+                rows.iter_mut().for_each(|row| row.push(&beside));
+            };
+            stretches.steps_along(Collector::default(), steps).map_err(EngineError::temporary)?;
+            Ok((rows, long))
         };
-        stretches.steps(steps).map_err(EngineError::temporary)?;
+        let (rows, long) = match self.kind() {
+            Kind::Folder(folder, filled) => {
+                let (lanes, mut beside) = self.lanes_of_folder(folder, filled.as_deref(), (frames, last, hull))?;
+                forwards(&mut beside, lanes, &followed_of(&self.table_of_whole(&tables::CPUS)?))?
+            }
+            Kind::Source(of) => of.stretches(self.options(), |all| {
+                let lanes = self.lanes_of_source(all, frames, last)?;
+                forwards(all, lanes, &followed(&of.accounted.totals))
+            })?,
+        };
         for (of, ends, causes) in rows.into_iter().flat_map(Row::finish) {
             told[of] = (ends, causes);
         }
@@ -224,16 +226,18 @@ impl Session {
         Lanes::new(frames.iter().enumerate().map(lane).collect(), MOST_HELD)
     }
 
-    fn lanes_of_source(&self, source: &dyn Source, frames: &[&Marked], mut last: LastOf) -> Result<Along, EngineError> {
-        let (accounted, collector) = account_with(source, self.options(), |_| Collector::default(), |_, _| {})?;
-        let mut all = stretches(collector, &accounted, self.options());
+    fn lanes_of_source(
+        &self,
+        all: &mut Stretches,
+        frames: &[&Marked],
+        mut last: LastOf,
+    ) -> Result<Vec<Lane>, EngineError> {
         if !last.windows.is_empty() {
             all.cpus(|cpus| last.push(cpus)).map_err(EngineError::temporary)?;
         }
         let mut lanes = self.lanes(frames, &last);
         all.threads_back(|whole| lanes.take(whole, |w| all.pieces(w))).map_err(EngineError::temporary)?;
-        let stretches = all.with_threads(Collector::default());
-        Ok(Along { lanes: lanes.finish(), stretches, followed: followed(&accounted.totals) })
+        Ok(lanes.finish())
     }
 
     fn lanes_of_folder(
@@ -241,7 +245,7 @@ impl Session {
         folder: &Folder,
         filled: Option<&Filled>,
         (frames, mut last, hull): (&[&Marked], LastOf, Span),
-    ) -> Result<Along, EngineError> {
+    ) -> Result<(Vec<Lane>, Stretches), EngineError> {
         let knife = filled.map(|f| f.knife.clone()).unwrap_or_default();
         match filled {
             _ if last.windows.is_empty() => {}
@@ -268,8 +272,7 @@ impl Session {
             }
         }
         keep_cpus(&mut kept, folder, hull)?;
-        let followed = followed_of(&self.table_of_whole(&tables::CPUS)?);
-        Ok(Along { lanes, stretches: kept.finish().knife(knife), followed })
+        Ok((lanes, kept.finish().knife(knife)))
     }
 }
 
