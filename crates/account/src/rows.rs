@@ -16,7 +16,7 @@ use std::io::{Error, Result, Write};
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 
-/// Rows in memory, in bytes; up to twice as much between two writings.
+/// Rows that stay in memory at least, in bytes; twice as much at most.
 const WINDOW_BYTES: usize = 6 << 20;
 /// Rows handed on at once.
 const BATCH: usize = 4096;
@@ -37,6 +37,8 @@ pub(crate) struct Cursor {
 }
 
 pub(crate) struct Rows<T> {
+    /// What leaves memory next, if anything; then comes `window`.
+    older: Vec<T>,
     window: Vec<T>,
     first: Vec<T>,
     /// Rows that left the window.
@@ -50,24 +52,24 @@ impl<T: Row> Rows<T> {
     const WINDOW: usize = WINDOW_BYTES / size_of::<T>();
 
     pub(crate) fn new() -> Self {
-        Self { window: Vec::new(), first: Vec::new(), left: 0, file: None, failed: None }
+        Self { older: Vec::new(), window: Vec::new(), first: Vec::new(), left: 0, file: None, failed: None }
     }
 
     /// A place for a row that begins now.
     #[inline]
     pub(crate) fn reserve(&mut self) -> u64 {
-        if self.window.len() >= 2 * Self::WINDOW {
+        if self.window.len() >= Self::WINDOW {
             self.flush();
         }
         self.window.push(T::zeroed());
-        self.left + self.window.len() as u64 - 1
+        self.left + (self.older.len() + self.window.len()) as u64 - 1
     }
 
     #[inline]
     pub(crate) fn fill(&mut self, place: u64, row: T) {
         if row.is_first() {
             self.first.push(row);
-        } else if let Some(slot) = place.checked_sub(self.left).and_then(|at| self.window.get_mut(at as usize)) {
+        } else if let Some(slot) = place.checked_sub(self.left).and_then(|at| self.slot(at as usize)) {
             *slot = row;
         } else if let Some(file) = &self.file
             && let Err(error) = file.write_all_at(bytemuck::bytes_of(&row), place * size_of::<T>() as u64)
@@ -76,19 +78,37 @@ impl<T: Row> Rows<T> {
         }
     }
 
-    /// Moves the older half of the window to the file.
+    #[inline]
+    fn slot(&mut self, at: usize) -> Option<&mut T> {
+        match at.checked_sub(self.older.len()) {
+            Some(at) => self.window.get_mut(at),
+            None => self.older.get_mut(at),
+        }
+    }
+
+    /// The rows in memory from a place among them on, as far as they lie together.
+    fn inside(&self, at: usize) -> &[T] {
+        match at.checked_sub(self.older.len()) {
+            Some(at) => self.window.get(at..).unwrap_or_default(),
+            None => &self.older[at..],
+        }
+    }
+
+    /// Moves the older rows to the file; the others are the older ones now.
     fn flush(&mut self) {
-        let older = Self::WINDOW.min(self.window.len());
-        let written = match &mut self.file {
-            Some(file) => Ok(file),
-            none => tempfile::tempfile().map(|file| none.insert(file)),
+        if !self.older.is_empty() {
+            let written = match &mut self.file {
+                Some(file) => Ok(file),
+                none => tempfile::tempfile().map(|file| none.insert(file)),
+            }
+            .and_then(|file| file.write_all(bytemuck::cast_slice(&self.older)));
+            if let Err(error) = written {
+                self.failed.get_or_insert(error);
+            }
+            self.left += self.older.len() as u64;
+            self.older.clear();
         }
-        .and_then(|file| file.write_all(bytemuck::cast_slice(&self.window[..older])));
-        if let Err(error) = written {
-            self.failed.get_or_insert(error);
-        }
-        self.window.drain(..older);
-        self.left += older as u64;
+        std::mem::swap(&mut self.older, &mut self.window);
     }
 
     /// The next filled rows, in order, in place of what `out` held; `false`: there are no more.
@@ -110,7 +130,7 @@ impl<T: Row> Rows<T> {
             cursor.at += in_file as u64;
         } else {
             let from = cursor.at.saturating_sub(self.left) as usize;
-            let rest = self.window.get(from..).unwrap_or_default();
+            let rest = self.inside(from);
             if rest.is_empty() {
                 return Ok(false);
             }
@@ -127,9 +147,9 @@ impl<T: Row> Rows<T> {
         if let (false, Some(file)) = (left.is_empty(), &self.file) {
             file.read_exact_at(bytemuck::cast_slice_mut(left), place * size_of::<T>() as u64)?;
         }
-        let from = place.max(self.left) - self.left;
-        let window = self.window.get(from as usize..).unwrap_or_default();
-        inside.iter_mut().zip(window).for_each(|(out, row)| *out = *row);
+        let from = (place.max(self.left) - self.left) as usize;
+        let rows = self.older.iter().chain(&self.window).skip(from);
+        inside.iter_mut().zip(rows).for_each(|(out, row)| *out = *row);
         Ok(())
     }
 
@@ -148,7 +168,8 @@ impl<T: Row> Rows<T> {
             each(&batch)
         };
         let mut left = vec![T::zeroed(); if self.left > 0 { BATCH } else { 0 }];
-        let mut go_on = self.window.rchunks(BATCH).try_for_each(&mut hand_on);
+        let in_memory = self.window.rchunks(BATCH).chain(self.older.rchunks(BATCH));
+        let mut go_on = in_memory.into_iter().try_for_each(&mut hand_on);
         let mut to = self.left;
         while to > 0 && go_on.is_continue() {
             let rows = &mut left[..BATCH.min(to as usize)];
@@ -178,7 +199,7 @@ impl<T: Row> Rows<T> {
             hand_on(rows, &mut each);
             at += rows.len() as u64;
         }
-        self.window.chunks(BATCH).for_each(|rows| hand_on(rows, &mut each));
+        self.older.chunks(BATCH).chain(self.window.chunks(BATCH)).for_each(|rows| hand_on(rows, &mut each));
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summar
 use account::{Collector, InferredIndex, Sink, Stretches, Totals};
 use model::{
     Allowed, Batch, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Setting, Span, Stacks, Table,
-    TableDef, ThreadStretch, Throttle, tables,
+    TableDef, ThreadStretch, Throttle, Together, tables,
 };
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
@@ -177,7 +177,8 @@ fn stage_two(
         .steps(|t| {
             write(writer.cpu_stretches(t.cpus));
             write(writer.thread_stretches(t.threads));
-            analyses.push(t);
+            // All that this table is made of; who follows the threads as well takes several times as long.
+            analyses.push(&Together { cpus: t.cpus, ..Together::default() });
         })
         .map_err(EngineError::temporary)?;
     failed?;

@@ -166,12 +166,17 @@ impl Chunker {
         }
         let at = self.page.len();
         self.page.extend_from_slice(&[0; 4]);
-        self.bytes.clear();
-        self.bytes.extend(values.iter().map(|v| u8::from(there(*v))));
-        hybrid(&self.bytes, 1, &mut self.page);
+        let count = values.iter().filter(|v| there(**v)).count();
+        if !values.is_empty() && (count == 0 || count == values.len()) {
+            run(u64::from(count > 0), values.len(), 1, &mut self.page);
+        } else {
+            self.bytes.clear();
+            self.bytes.extend(values.iter().map(|v| u8::from(there(*v))));
+            hybrid(&self.bytes, 1, &mut self.page);
+        }
         let length = (self.page.len() - at - 4) as u32;
         self.page[at..at + 4].copy_from_slice(&length.to_le_bytes());
-        self.bytes.iter().map(|b| usize::from(*b)).sum()
+        count
     }
 
     fn same(&mut self, value: i64, rows: usize, nullable: bool) -> Page {
