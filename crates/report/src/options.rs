@@ -36,7 +36,7 @@ pub struct Options {
     pub period: Option<String>,
     /// The order of threads.
     pub sort: Sort,
-    /// Whether to show how many CPUs ran at once also where no section is made: a file that was not imported is read again.
+    /// Whether to show how many CPUs ran at once also where no section is made: of a file, that takes its stretches.
     pub concurrency: bool,
     /// What is told of the analyses.
     pub sections: Sections,
