@@ -55,6 +55,8 @@ impl Importer for FtraceText {
             wakeup: Tells::If("event sched_wakeup"),
             processes: Tells::If("option record-tgid"),
             priority: Tells::If("event sched_switch"),
+            settings: Tells::No,
+            ideal_cpu: Tells::No,
             idle: Tells::If("event cpu_idle"),
             frequency: Tells::If("event cpu_frequency"),
             parking: Tells::If("events cpuhp, or an Android kernel's sched_cpu_hotplug or sched_isolate"),

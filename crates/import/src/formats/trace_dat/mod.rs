@@ -46,6 +46,8 @@ impl Importer for TraceDat {
             wakeup: Tells::If("-e sched:sched_wakeup"),
             processes: Tells::No,
             priority: Tells::If("with switches"),
+            settings: Tells::No,
+            ideal_cpu: Tells::No,
             idle: Tells::If("-e power:cpu_idle"),
             frequency: Tells::If("-e power:cpu_frequency"),
             parking: Tells::If("-e cpuhp"),
