@@ -59,9 +59,15 @@ impl Session {
     /// another table.
     pub(crate) fn is_stored(&self, def: &TableDef) -> bool {
         match self.kind() {
-            Kind::Folder(folder, None) if self.options().machine.is_none() && self.part.is_none() => folder.has(def),
+            Kind::Folder(folder, None) if self.is_as_stored(def) => folder.has(def),
             _ => false,
         }
+    }
+
+    /// Whether a table is asked for as a folder keeps it: of all of the recording, the machine as recorded, no budget said.
+    fn is_as_stored(&self, def: &TableDef) -> bool {
+        let by_budget = Self::takes_budget(def) && self.slow.budget.is_some();
+        self.options().machine.is_none() && self.part.is_none() && !by_budget
     }
 
     /// One of them.
@@ -111,9 +117,9 @@ impl Session {
 
     /// Keeps tables in the folder for the next time, where it can be written and they are as the folder tells of the machine.
     fn keep(&self, made: &[Table]) {
-        if let (Kind::Folder(folder, None), None, None) = (self.kind(), &self.options().machine, &self.part) {
+        if let Kind::Folder(folder, None) = self.kind() {
             // A folder that cannot be written is as good, only slower.
-            made.iter().for_each(|table| drop(folder.write_table(table)));
+            made.iter().filter(|t| self.is_as_stored(t.def)).for_each(|table| drop(folder.write_table(table)));
         }
     }
 
@@ -162,6 +168,7 @@ impl Session {
         let context = analysis::Context { machine: self.machine(), span, followed: &followed, ready_known };
         let Read { mut stretches, names: told } = read;
         let mut analyses = Running::start(names, &context, told);
+        analyses.budget(self.slow.budget);
         if [&tables::SWITCH_CAUSES, &tables::WAITS].iter().any(|def| names.contains(&def.name)) {
             analyses.callchains(self.stacks()?.as_ref());
         }

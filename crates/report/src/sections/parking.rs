@@ -128,12 +128,16 @@ fn frames(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         }
     }
     for (name, budget, frames) in top.finish() {
-        of_name(page, &short(&name, 32), budget, frames);
+        let budget = match seen.session.budget() {
+            Some(said) => format!("{}{TIE}ms, the budget", ms(said.0)),
+            None => format!("the median of all, {}{TIE}ms", ms(budget)),
+        };
+        of_name(page, &short(&name, 32), &budget, frames);
     }
     Ok(())
 }
 
-fn of_name(page: &mut Page, name: &str, budget: i64, frames: Vec<Frames>) {
+fn of_name(page: &mut Page, name: &str, budget: &str, frames: Vec<Frames>) {
     let mut top = Top::new(MOST);
     frames.into_iter().for_each(|f| top.push(f.count, f));
     let mut rows = top.finish();
@@ -147,8 +151,7 @@ fn of_name(page: &mut Page, name: &str, budget: i64, frames: Vec<Frames>) {
         bars: rows.iter().map(|f| bar(f, most)).collect(),
     });
     page.words(&format!(
-        "How long {name} took by how many CPUs were parked, in the mean over each; over: longer than the median of all, {}{TIE}ms.",
-        ms(budget)
+        "How long {name} took by how many CPUs were parked, in the mean over each; over: longer than {budget}."
     ));
     let mut columns = vec![Column::words("parked", 0), Column::numbers(name, 0)];
     columns.extend(["mean ms", "95 % ms", "longest ms", "over"].map(|head| Column::numbers(head, 0)));
