@@ -56,6 +56,12 @@ impl Session {
         Self::is_of_slow_frames(def) || def.name == tables::FRAMES_PARKED.name
     }
 
+    /// Which marked stretches are frames, where it was said.
+    #[must_use]
+    pub fn frames_of(&self) -> Option<&str> {
+        self.slow.marked.as_deref()
+    }
+
     /// What a frame may take, where it was said.
     #[must_use]
     pub fn budget(&self) -> Option<Ns> {
