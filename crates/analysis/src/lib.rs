@@ -211,6 +211,11 @@ impl Running {
         self.world.reasons = Reasons::new(stacks);
     }
 
+    /// What a frame may take, where it was said.
+    pub fn budget(&mut self, budget: Option<Ns>) {
+        self.world.budget = budget;
+    }
+
     /// Feeds all of them.
     pub fn push(&mut self, batch: &Together<'_>) {
         let Together {

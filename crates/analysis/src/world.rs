@@ -69,6 +69,8 @@ pub struct World {
     pub(crate) permissions: Permissions,
     pub(crate) throttled: Throttled,
     pub(crate) reasons: Reasons,
+    /// What a frame may take, where it was said.
+    pub(crate) budget: Option<Ns>,
 }
 
 impl World {
@@ -124,6 +126,7 @@ impl World {
             permissions,
             throttled: Throttled::default(),
             reasons: Reasons::default(),
+            budget: None,
         }
     }
 

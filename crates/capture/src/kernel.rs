@@ -123,6 +123,14 @@ impl Kernel {
         }
     }
 
+    /// Rows of the threads that `rows` lacks and `/proc` has.
+    pub fn unlisted(&self, rows: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Bpf(_) => procfs::unlisted(rows),
+            Self::Perf(_) => Vec::new(),
+        }
+    }
+
     /// A row for every thread, in wire form one behind the other.
     ///
     /// # Errors

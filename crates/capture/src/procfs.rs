@@ -1,6 +1,8 @@
-//! Threads by `/proc`, in the same rows as the kernel's task iterator gives them: for the perf backend.
+//! Threads by `/proc`, in the same rows as the kernel's task iterator gives them: for the perf backend, and for threads that the
+//! iterator passes over.
 
 use crate::{samples, wire};
+use std::collections::HashSet;
 
 /// The CPUs that are online.
 pub fn online() -> Vec<u32> {
@@ -48,22 +50,40 @@ fn thread(pid: u32, tid: u32) -> Option<Thread> {
     })
 }
 
-/// A row for every thread, in wire form one behind the other.
-pub fn threads() -> Vec<u8> {
+/// All threads, by their process.
+fn listed() -> impl Iterator<Item = (u32, u32)> {
     let inside = |dir: &str| -> Vec<u32> {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
         entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
     };
+    let of = move |pid| inside(&format!("/proc/{pid}/task")).into_iter().map(move |tid| (pid, tid));
+    inside("/proc").into_iter().flat_map(of)
+}
+
+/// A row for every thread, in wire form one behind the other.
+pub fn threads() -> Vec<u8> {
     let mut rows = Vec::new();
-    for pid in inside("/proc") {
-        for tid in inside(&format!("/proc/{pid}/task")) {
-            let at = samples::now();
-            if let Some(t) = thread(pid, tid) {
-                row(&t, pid, tid, at, &mut rows);
-            }
+    for (pid, tid) in listed() {
+        let at = samples::now();
+        if let Some(t) = thread(pid, tid) {
+            row(&t, pid, tid, at, &mut rows);
         }
     }
     rows
+}
+
+/// Rows for the threads that these rows lack: some kernels hide a few tasks from their tracers, not from `/proc`. What such a
+/// one was charged is not told, since it may run unheard; nor one that runs or is ready, since which is not known.
+pub fn unlisted(rows: &[u8]) -> Vec<u8> {
+    let there: HashSet<i32> = rows.chunks_exact(wire::ROW).filter_map(|bytes| Some(wire::row(bytes)?.tid)).collect();
+    let mut more = Vec::new();
+    for (pid, tid) in listed().filter(|(_, tid)| !there.contains(&tid.cast_signed())) {
+        let at = samples::now();
+        if let Some(t) = thread(pid, tid).filter(|t| t.letter != b'R') {
+            row(&Thread { exec: u64::MAX, ..t }, pid, tid, at, &mut more);
+        }
+    }
+    more
 }
 
 fn row(t: &Thread, pid: u32, tid: u32, at: u64, rows: &mut Vec<u8>) {
@@ -126,4 +146,40 @@ pub fn fork(mut head: Vec<u8>, parent: u32, pid: u32, tid: u32) -> Vec<u8> {
     }
     head.extend_from_slice(&comm);
     head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of a thread that waits.
+    fn of(tid: i32, rows: &[u8]) -> Vec<wire::Row> {
+        let rows = rows.chunks_exact(wire::ROW).filter_map(wire::row);
+        rows.filter(|row| row.tid == tid).collect()
+    }
+
+    #[test]
+    fn only_threads_that_were_passed_over() {
+        let (tell, hear) = std::sync::mpsc::channel();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let waits = std::thread::spawn(move || {
+            // SAFETY: no memory is involved.
+            let told = tell.send(unsafe { libc::gettid() });
+            told.is_ok() && wait.recv().is_err()
+        });
+        let Ok(tid) = hear.recv() else { return assert!(waits.join().is_err(), "it tells its number") };
+        let all = loop {
+            let all = threads();
+            if of(tid, &all).iter().any(|row| row.state == 1) {
+                break all;
+            }
+        };
+        assert!(of(tid, &unlisted(&all)).is_empty());
+        let told = of(tid, &unlisted(&[]));
+        assert_eq!(told.len(), 1);
+        assert_eq!((told[0].pid.cast_unsigned(), told[0].on_rq), (std::process::id(), 0));
+        assert_eq!(told[0].exec, model::Ns::MAX, "what it was charged is not told");
+        drop(go);
+        assert!(waits.join().is_ok_and(|ended| ended));
+    }
 }

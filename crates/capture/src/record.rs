@@ -158,6 +158,7 @@ impl Recorder {
         self.book.write(&[&[frame::SNAP_BEGIN, purpose]]);
         let rows = self.tracer.threads()?;
         self.book.rows(&rows);
+        self.book.rows(&self.tracer.unlisted(&rows));
         self.tracer.tell_current();
         self.drain();
         let at = samples::now();

@@ -3,7 +3,7 @@
 
 use capture::{CaptureError, Ended, RecordOptions, Recorded, Target, open_spool, processes, record};
 use ingest::{Facts, Reach, Troubles};
-use model::{Batch, Event, Ns, SeenState, SwitchOut, Tid, WakeKind, What};
+use model::{Batch, Event, NameId, Ns, SeenState, SwitchOut, Tid, WakeKind, What};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -82,6 +82,18 @@ fn check_chains(told: &Told) -> usize {
         }
     }
     links
+}
+
+/// Of threads that the machine hides from tracers, /proc tells names and process.
+fn check_names(told: &Told) {
+    for tid in hidden() {
+        let seen = |e: &Event| if let What::Seen(s) = e.what { Some(s).filter(|s| s.tid.0 == tid) } else { None };
+        let named = told.events.iter().filter_map(seen).any(|s| s.pid.0 == 1 && s.name != NameId::NONE);
+        // It may run whenever somebody looks.
+        let waits =
+            std::fs::read_to_string(format!("/proc/1/task/{tid}/stat")).is_ok_and(|stat| !stat.contains(") R "));
+        assert!(named || !waits, "thread {tid} of process 1 has no name");
+    }
 }
 
 fn losses(told: &Told) -> i64 {
@@ -173,6 +185,7 @@ fn short_load() {
     assert!(told.bad.0.is_empty(), "{:?}", told.bad);
     assert_eq!((done.cost.lost, losses(&told)), (0, 0));
     // Two switches a round trip, where both threads share a CPU; fewer where one is still awake when its answer comes.
+    check_names(&told);
     let links = check_chains(&told);
     assert!(links > 1000, "{links} links");
     let begin = told.facts.begin.unwrap();

@@ -60,9 +60,15 @@ impl Session {
     /// another table.
     pub(crate) fn is_stored(&self, def: &TableDef) -> bool {
         match self.kind() {
-            Kind::Folder(folder, None) if self.options().machine.is_none() && self.part.is_none() => folder.has(def),
+            Kind::Folder(folder, None) if self.is_as_stored(def) => folder.has(def),
             _ => false,
         }
+    }
+
+    /// Whether a table is asked for as a folder keeps it: of all of the recording, the machine as recorded, no budget said.
+    fn is_as_stored(&self, def: &TableDef) -> bool {
+        let by_budget = Self::takes_budget(def) && self.slow.budget.is_some();
+        self.options().machine.is_none() && self.part.is_none() && !by_budget
     }
 
     /// One of them.
@@ -112,9 +118,9 @@ impl Session {
 
     /// Keeps tables in the folder for the next time, where it can be written and they are as the folder tells of the machine.
     fn keep(&self, made: &[Table]) {
-        if let (Kind::Folder(folder, None), None, None) = (self.kind(), &self.options().machine, &self.part) {
+        if let Kind::Folder(folder, None) = self.kind() {
             // A folder that cannot be written is as good, only slower.
-            made.iter().for_each(|table| drop(folder.write_table(table)));
+            made.iter().filter(|t| self.is_as_stored(t.def)).for_each(|table| drop(folder.write_table(table)));
         }
     }
 
@@ -149,6 +155,7 @@ impl Session {
     ) -> Result<T, EngineError> {
         let chains = [&tables::SWITCH_CAUSES, &tables::WAITS].iter().any(|def| names.contains(&def.name));
         let stacks = if chains { Some(self.stacks()?) } else { None };
+        let budget = self.slow.budget;
         let context = |followed, end, ready_known| {
             let whole = Span::new(Ns::ZERO, end);
             let span = span.or(self.part()).map_or(whole, |s| Span::new(s.start.max(Ns::ZERO), s.end.min(end)));
@@ -160,13 +167,13 @@ impl Session {
                 let knife = filled.as_ref().map(|f| f.knife.clone()).unwrap_or_default();
                 let context = context(&followed, Ns(folder.manifest().end_ns), self.summary().ready_known);
                 let Read { mut stretches, names } = of_folder(folder, knife)?;
-                run(&mut stretches, &Given { context, names, stacks })
+                run(&mut stretches, &Given { context, names, stacks, budget })
             }
             Kind::Source(of) => {
                 let totals = &of.accounted.totals;
                 let followed = followed(totals);
                 let context = context(&followed, totals.end, totals.ready_known);
-                let given = Given { context, names: of.stacks.names.clone(), stacks };
+                let given = Given { context, names: of.stacks.names.clone(), stacks, budget };
                 of.stretches(self.options(), |stretches| run(stretches, &given))
             }
         }

@@ -31,7 +31,7 @@ pub use import::{Progress, Target, import};
 /// For who brings a source of its own.
 pub use ingest::{Condition, Facts, Fatal, Importer, Offer, Opened, OwnCost, Tells};
 pub use machine::{is_machine, machine_file};
-pub use marked::is_named;
+pub use marked::{is_called, is_named};
 pub use names::Names;
 pub use pass::{Accounted, Infer, PassOptions, account, account_with};
 pub use session::{EachEvents, EachRows, Session};

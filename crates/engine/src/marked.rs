@@ -7,12 +7,16 @@ use model::{Ns, Pid, Span, TableDef, ThreadKey, Value, tables};
 /// So many names are told where the one that was asked for is not there.
 const MOST_TOLD: usize = 12;
 
-/// Whether a row of a table of marks is of a name, or of one that begins so where that ends in `*`: programs number their
-/// frames.
+/// Whether a mark is called so, or begins so where that ends in `*`: programs number their frames.
+#[must_use]
+pub fn is_called(name: &str, mark: &str) -> bool {
+    name.strip_suffix('*').map_or(mark == name, |begin| mark.starts_with(begin))
+}
+
+/// Whether a row of a table of marks is of a name ([`is_called`]).
 #[must_use]
 pub fn is_named(name: &str, def: &TableDef, row: &[Value]) -> bool {
-    let fits = |of: &str| name.strip_suffix('*').map_or(of == name, |begin| of.starts_with(begin));
-    matches!(def.col("name").and_then(|at| row.get(at)), Some(Value::Text(of)) if fits(of))
+    matches!(def.col("name").and_then(|at| row.get(at)), Some(Value::Text(of)) if is_called(name, of))
 }
 
 /// Stretches of one name, and the one of them that is wanted: by its number from 1, else the first.

@@ -4,7 +4,7 @@ use crate::EngineError;
 use account::Stretches;
 use analysis::{Context, Running, shares};
 use model::{
-    Allowed, BlockedAt, CpuStretch, Marked, Move, PowerChange, Setting, Stacks, Table, ThreadStretch, Throttle,
+    Allowed, BlockedAt, CpuStretch, Marked, Move, Ns, PowerChange, Setting, Stacks, Table, ThreadStretch, Throttle,
     Together,
 };
 use std::sync::Arc;
@@ -23,11 +23,14 @@ pub(crate) struct Given<'a> {
     pub(crate) names: Vec<Box<str>>,
     /// Where one of the tables wants them.
     pub(crate) stacks: Option<Arc<Stacks>>,
+    /// What a frame may take, where it was said.
+    pub(crate) budget: Option<Ns>,
 }
 
 impl Given<'_> {
     pub(crate) fn start(&self, tables: &[&str]) -> Running {
         let mut running = Running::start(tables, &self.context, self.names.clone());
+        running.budget(self.budget);
         if let Some(stacks) = &self.stacks {
             running.callchains(stacks);
         }

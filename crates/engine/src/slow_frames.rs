@@ -1,10 +1,14 @@
 //! Slow frames, and what happened on the critical path of each.
 
+use crate::analysed::Made;
 use crate::frames::is_of_frames;
 use crate::rows::Batches;
 use crate::{EngineError, Session};
 use analysis::frames::{Marked, Picking, SlowFrames, Typical};
 use model::{FramePart, Ns, Pid, Span, TableDef, ThreadKey, tables};
+
+/// Tables that are made of marks.
+const OF_MARKS: [&TableDef; 3] = [&tables::MARK_STRETCHES, &tables::PARALLEL_REGIONS, &tables::FRAMES_PARKED];
 
 /// Which frames are slow, of which kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,11 +39,33 @@ impl Session {
         def.name == tables::SLOW_FRAMES.name
     }
 
-    /// Which frames the table of slow frames tells of, no more than [`Slow::MOST`].
+    /// Which frames the table of slow frames tells of, no more than [`Slow::MOST`]; the budget is that of
+    /// [`tables::FRAMES_PARKED`] too.
     #[must_use]
     pub fn slow(mut self, slow: Slow) -> Self {
+        if slow.budget != self.slow.budget {
+            self.made = Made::default();
+        }
         self.slow = Slow { most: slow.most.min(Slow::MOST), ..slow };
         self
+    }
+
+    /// Whether a table tells what took longer than a frame may.
+    #[must_use]
+    pub fn takes_budget(def: &TableDef) -> bool {
+        Self::is_of_slow_frames(def) || def.name == tables::FRAMES_PARKED.name
+    }
+
+    /// Which marked stretches are frames, where it was said.
+    #[must_use]
+    pub fn frames_of(&self) -> Option<&str> {
+        self.slow.marked.as_deref()
+    }
+
+    /// What a frame may take, where it was said.
+    #[must_use]
+    pub fn budget(&self) -> Option<Ns> {
+        self.slow.budget
     }
 
     /// Whether a table can have rows here: of a frame log alone those of threads are empty, without frames those of
@@ -51,8 +77,7 @@ impl Session {
             _ if is_of_frames(def) => summary.frames > 0,
             _ if summary.is_of_frames() => false,
             _ if Self::is_of_slow_frames(def) => self.slow.marked.is_some() || summary.frames > 0,
-            // They are made of marks.
-            _ if [tables::MARK_STRETCHES.name, tables::PARALLEL_REGIONS.name].contains(&def.name) => {
+            _ if OF_MARKS.iter().any(|of| of.name == def.name) => {
                 !self.is_at_hand(&tables::MARKS)
                     || self.table(tables::MARKS.name).map_or(true, |marks| !marks.rows.is_empty())
             }

@@ -1,4 +1,4 @@
-//! What threads wait for, by the callchains of a perf.data.
+//! What threads wait for, by the callchains of a perf.data and of ftrace.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use engine::{PassOptions, Session, SymbolPath};
@@ -100,4 +100,43 @@ fn frames_are_not_named_by_another_kernels_list() {
     assert_eq!((stacks.chains.is_empty(), named), (false, 0));
     let lacks = &session.facts().lacks;
     assert!(lacks.iter().any(|l| l.contains("no list of the functions of that very kernel")), "{lacks:?}");
+}
+
+/// What follows each blocking switch-out of the fixture on its CPU, read by other means: of its lines of callchains, the first that is
+/// a system call's entry, or its body where the dispatcher called that; of kernel threads, the first that is not the scheduler's.
+fn by_lines(text: &str) -> Reasons {
+    let scheduler = [
+        "trace_event_raw_event_sched_switch",
+        "__traceiter_sched_switch",
+        "__schedule",
+        "schedule",
+        "schedule_timeout",
+        "do_nanosleep",
+    ];
+    let mut reasons = Reasons::new();
+    // The recording begins with the first one: what it did before is not in it.
+    for (switch, chain) in text.split("<stack trace>").zip(text.split("<stack trace>").skip(1)).skip(1) {
+        let switch = switch.lines().rev().find(|line| line.contains(": sched_switch: ")).unwrap();
+        let field = |name: &str| switch.split(name).nth(1).unwrap().split(' ').next().unwrap();
+        let frames: Vec<&str> = chain.lines().skip(1).map_while(|line| line.strip_prefix(" => ")).collect();
+        let entries = ["__x64_sys_", "ksys_", "kernel_"];
+        let call = |f: &str| entries.iter().find_map(|before| f.strip_prefix(before).map(str::to_owned));
+        let of_kernel = || frames.iter().find(|f| !scheduler.contains(*f)).map(|f| (*f).to_owned());
+        let reason = frames.iter().find_map(|f| call(f)).or_else(of_kernel).unwrap_or_default();
+        if ["S", "D"].contains(&field("prev_state=")) {
+            *reasons.entry((field("prev_pid=").parse().unwrap(), reason)).or_default() += 1;
+        }
+    }
+    reasons
+}
+
+/// Capability 22, from ftrace's text with the stacktrace trigger: the reason of every switch-out that blocks is in the lines behind it.
+#[test]
+fn cap_22_reasons_of_ftraces_callchains() {
+    let path = Path::new(FIXTURES).join("../ftrace_text/stacks.txt");
+    let expected = by_lines(&std::fs::read_to_string(&path).unwrap());
+    let total = expected.values().sum::<i64>();
+    assert!(expected.len() > 5 && total >= 8 && expected.keys().any(|(_, r)| r == "clock_nanosleep"), "{expected:?}");
+    let session = Session::open(&path, PassOptions::default()).unwrap();
+    assert_eq!(told(&session.table("switch_causes").unwrap(), &expected), expected);
 }

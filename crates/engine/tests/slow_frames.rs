@@ -5,7 +5,9 @@
 mod support;
 
 use engine::{Asked, Format, PassOptions, Session, Slow, Target, import};
-use model::{Event, FramePart, FrameTime, Mark, MarkEdge, NameId, Ns, Pid, Present, Span, Table, Tid, Value, What};
+use model::{
+    Event, FramePart, FrameTime, Mark, MarkEdge, NameId, Ns, Pid, Present, Span, Table, Tid, Value, What, tables,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use testkit::{Mode, Random, Rng, ms};
@@ -90,6 +92,38 @@ fn cap_42_slow_frames_of_a_log() {
     assert_eq!(causes(&log(Pid::UNKNOWN)), unknown);
     assert_eq!(causes(&log(Pid::UNKNOWN).ending_with(Tid(1))), (vec![blocked, running], whole));
     assert_eq!(causes(&log(Pid(1)).slow(Slow { budget: Some(ms(7)), ..Slow::default() })), (vec![], None));
+}
+
+/// Frames of 2, 2 and 3 ms, with one CPU parked: of these the median is 2 ms, and the same budget holds where frames are slow and
+/// where they are told by what was parked, in a file and in its folder, whichever was asked for before.
+#[test]
+fn one_budget_for_slow_frames_and_for_those_beside_parked_cpus() {
+    let drawing = "
+        cpu0 P0 A  A A    A A     A A A
+        cpu1 P1 .  . .    . .     . . .
+        mark    A( . A),A( . A),A( . . A)
+        parked  (@1 . .   . .     . . .";
+    let over = |session: &Session| {
+        let table = session.table("frames_parked").unwrap();
+        (table.int(0, "budget_ns").unwrap() / 1_000_000, table.int(0, "over_budget").unwrap())
+    };
+    let (folder, drawn) = (tempfile::tempdir().unwrap(), || support::drawn(drawing, |_, _| ()));
+    let dir = folder.path().join("run.cw");
+    let source = support::source_of(testkit::trace(drawing).batch);
+    import(source.as_ref(), Target::New(&dir), &PassOptions::default(), &mut |_| ()).unwrap();
+    let open = || Session::open(&dir, PassOptions::default()).unwrap();
+    for session in [drawn(), open(), open()] {
+        assert_eq!(over(&session), (2, 1));
+        let slow = |budget| Slow { marked: Some("A".to_owned()), budget: Some(ms(budget)), ..Slow::default() };
+        let session = session.slow(slow(1));
+        assert_eq!(over(&session), (1, 3));
+        assert_eq!(slow_frames(&session, None).1.int(0, "budget_ns"), Some(1_000_000));
+        assert_eq!(over(&session.slow(slow(3))), (3, 0));
+    }
+    assert!(drawn().may_have_rows(&tables::FRAMES_PARKED));
+    let unmarked = support::drawn("cpu0 P0 A A\nparked (@0 .", |_, _| ());
+    unmarked.prepare(&["marks"]).unwrap();
+    assert!(!unmarked.may_have_rows(&tables::FRAMES_PARKED));
 }
 
 #[test]

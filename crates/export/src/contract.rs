@@ -30,7 +30,8 @@ pub struct Offer {
 pub struct Options {
     /// The tables wanted, by name; none: those that the format writes unasked.
     pub tables: Vec<String>,
-    /// Only what overlaps this span, from the start of the recording.
+    /// Only this span, from the start of the recording: what overlaps it, and sums over it. Whoever wants several tables of
+    /// sums opens that part ([`Session::of_part`]), so that they are made once.
     pub span: Option<Span>,
     /// Leave out command lines, paths and host names.
     pub redact: bool,
@@ -50,25 +51,15 @@ impl Options {
         Asked { span: self.span, names: self.names, ..Asked::whole(table) }
     }
 
-    /// The tables to write. Sums are of the whole recording, so a span leaves the stretches and the critical path.
+    /// The tables to write.
     ///
     /// # Errors
-    /// A table's name is unknown, or one of sums is asked for beside a span.
+    /// A table's name is unknown.
     pub fn tables(&self, session: &Session) -> Result<Vec<&'static TableDef>, ExportError> {
         if self.tables.is_empty() {
-            let all = session.tables().into_iter();
-            return Ok(all.filter(|def| self.span.is_none() || Session::is_large(def)).collect());
+            return Ok(session.tables());
         }
-        let named = |name: &String| {
-            let def = session.definition(name)?;
-            if self.span.is_some() && !Session::is_large(def) {
-                return Err(ExportError::Words(format!(
-                    "the table {name} holds sums of the whole recording: leave out --range, or that table"
-                )));
-            }
-            Ok(def)
-        };
-        self.tables.iter().map(named).collect()
+        self.tables.iter().map(|name| Ok(session.definition(name)?)).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Foreign files as streams of events: one file (or folder) a format, found by content and never by extension.
 
+pub(crate) mod callchains;
 pub mod formats;
 pub(crate) mod text;
 pub(crate) mod tracepoint;

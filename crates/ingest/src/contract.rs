@@ -91,6 +91,10 @@ pub struct Offer {
     pub processes: Tells,
     /// Priorities.
     pub priority: Tells,
+    /// How threads are set to be scheduled: policy, nice, utilisation clamps, cgroup.
+    pub settings: Tells,
+    /// Which CPU is best for a thread, as programs say.
+    pub ideal_cpu: Tells,
     /// Idle states.
     pub idle: Tells,
     /// Frequencies.

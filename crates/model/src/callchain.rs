@@ -16,7 +16,8 @@ impl StackId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StackFrame {
     /// Where it lay in memory: of the innermost frame the next instruction, of its callers the one to which it returns. Numbers
-    /// from [`Self::CONTEXTS`] on are perf's marks between the kernel's addresses and the program's.
+    /// from [`Self::CONTEXTS`] on are perf's marks between the kernel's addresses and the program's;
+    /// [`Self::SOMEWHERE_IN_KERNEL`] is no place.
     pub address: u64,
     /// The function, by its symbol.
     pub function: NameId,
@@ -35,6 +36,9 @@ impl StackFrame {
 
     /// `PERF_CONTEXT_USER`: what follows is the program's. Without frame pointers some of it may be no addresses at all.
     pub const OF_PROGRAM: u64 = -512_i64 as u64;
+
+    /// Where a frame is told to lie that is the kernel's, of which nobody told the address: the least that the kernel has.
+    pub const SOMEWHERE_IN_KERNEL: u64 = 1 << 63;
 
     /// What the kernel itself is called where files are.
     pub const KERNEL: &str = "[kernel]";

@@ -81,7 +81,7 @@ pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Resu
     }
     page.grid(columns, 0);
     page.heading("The slowest of them");
-    let heads = ["frame ms", "begins at s", "running", "ready", "blocked", "unknown"];
+    let heads = ["frame ms", "begins at s", "running ms", "ready", "blocked", "unknown"];
     let mut columns: Vec<Column> = heads.map(|head| Column::numbers(head, 0)).into();
     columns.extend([Column::words("thread", 0), Column::words("name", 1)]);
     for row in slowest.finish() {

@@ -81,7 +81,7 @@ pub struct Picked {
 }
 
 impl Picking {
-    /// `budget`: what a frame may take; without, the median. At most so many are kept.
+    /// `budget`: what a frame may take, where it was said. At most so many are kept.
     #[must_use]
     pub fn new(budget: Option<Ns>, most: usize) -> Self {
         Self { budget, times: Times::default(), slowest: Least::new(most) }
@@ -100,8 +100,7 @@ impl Picking {
     /// `None`: there are no frames.
     #[must_use]
     pub fn finish(self) -> Option<Picked> {
-        let median = self.times.quantile(500)?;
-        let budget = self.budget.unwrap_or(median);
+        let (median, budget) = (self.times.quantile(500)?, self.times.budget(self.budget)?);
         let mut slow = self.slowest.finish();
         slow.retain(|frame| frame.span.len() > budget);
         Some(Picked { budget, slow, median, frames: self.times.count })

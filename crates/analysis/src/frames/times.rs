@@ -46,6 +46,11 @@ impl Times {
         self.counts.range((time.0 >> self.widened) + 1..).map(|(_, count)| count).sum()
     }
 
+    /// What one of them might take: what was said, unsaid their median.
+    pub(crate) fn budget(&self, said: Option<Ns>) -> Option<Ns> {
+        self.quantile(500).map(|median| said.unwrap_or(median))
+    }
+
     /// The least time that so many of a thousand do not exceed (the nearest rank); of a step, its upper end.
     pub(crate) fn quantile(&self, of_thousand: u64) -> Option<Ns> {
         let rank = (u128::from(self.count) * u128::from(of_thousand)).div_ceil(1000).max(1);

@@ -106,7 +106,7 @@ impl Analysis for FramesParked {
             return;
         }
         for (Key { name, parked, unknown }, sums) in &self.rows {
-            let budget = self.whole.get(name).and_then(|times| times.quantile(500)).unwrap_or_default();
+            let budget = self.whole.get(name).and_then(|times| times.budget(world.budget)).unwrap_or_default();
             let frames = sums.times.count as i64;
             let mean_parked =
                 if sums.duration > Ns::ZERO { sums.parked.0 as f64 / sums.duration.0 as f64 } else { 0.0 };

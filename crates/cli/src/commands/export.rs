@@ -16,10 +16,11 @@ Examples:
   corewise export run.cw --to firefox -o run.json          open it at profiler.firefox.com
   corewise export perf.data --to xlsx -o run.xlsx --table threads --table cpus
   corewise export run.cw --to perfetto --range 1.5s..2s -o part.pftrace
+  corewise export run.cw --to xlsx --mark 'frame#120' -o frame120.xlsx
   corewise export run.cw --to chrome -o - | gzip > run.json.gz
 
-Times of --range count from the start of the recording. Of a part, only stretches and events are written: sums are of the \
-whole recording. `corewise import` reads what --to perfetto wrote, and tells the same of it.";
+Times of --range count from the start of the recording. Of a part, tables hold what `corewise table` tells of it: the \
+stretches that overlap it, whole, and sums over it. `corewise import` reads what --to perfetto wrote, and tells the same of it.";
 
 /// Write a trace as a file of another tool: Perfetto, Firefox Profiler, Chrome, Excel, csv, Parquet
 #[derive(Debug, clap::Args)]
@@ -91,8 +92,12 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if !takes_tables && args.no_names {
         return Err(Failure::usage(format!("{} has no tables with keys: leave out --no-names", exporter.id())));
     }
-    let session = global.open_kept(&args.trace)?;
-    let span = args.period.span(&session)?;
+    let mut session = global.open_kept(&args.trace)?;
+    let mut span = args.period.span(&session)?;
+    if let Some(part) = span.filter(|_| takes_tables) {
+        session = session.of_part(part)?;
+        span = session.part();
+    }
     let options = Options { tables: args.tables.clone(), span, redact: args.redact, names: !args.no_names };
     let mut line = Line::new();
     let mut progress = |written| of_export(&mut line, written);

@@ -25,14 +25,19 @@ enum Form {
     Md,
 }
 
+/// So many things a format tells, or does not.
+const FACETS: usize = 17;
+
 /// What an offer tells, in the order of the page.
-fn facets(offer: &Offer) -> [(&'static str, Tells); 15] {
+fn facets(offer: &Offer) -> [(&'static str, Tells); FACETS] {
     [
         ("switches", offer.switches),
         ("waking", offer.waking),
         ("wakeup", offer.wakeup),
         ("processes", offer.processes),
         ("priority", offer.priority),
+        ("settings", offer.settings),
+        ("ideal CPU", offer.ideal_cpu),
         ("idle", offer.idle),
         ("frequency", offer.frequency),
         ("parking", offer.parking),
@@ -95,7 +100,7 @@ fn page() -> String {
     let ids: Vec<&str> = offers.iter().map(|(id, _)| *id).collect();
     let _ = writeln!(out, "| | {} |", ids.join(" | "));
     let _ = writeln!(out, "| --- |{}", " --- |".repeat(ids.len()));
-    for at in 0..15 {
+    for at in 0..FACETS {
         let cells = offers.iter().map(|(_, offer)| match facets(offer)[at].1 {
             Tells::Yes => "yes",
             Tells::If(_) => "if",

@@ -53,7 +53,7 @@ pub struct Args {
     /// the frame log]
     #[arg(long, value_name = "NAME")]
     frames_of: Option<String>,
-    /// Of slow_frames: what a frame may take, as 16.7ms [default: the median of their times]
+    /// Of slow_frames and frames_parked: what a frame may take, as 16.7ms [default: the median of their times]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<std::time::Duration>,
     /// Of slow_frames: tell so many of the slowest
@@ -115,8 +115,13 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     }
     if Session::is_of_slow_frames(def) {
         session = session.slow(args.slow());
-    } else if args.frames_of.is_some() || args.budget.is_some() {
-        let why = "--frames-of and --budget say which frames are slow: slow_frames takes them";
+    } else if args.frames_of.is_some() {
+        let why = "--frames-of says which frames are slow: slow_frames takes it";
+        return Err(Failure::usage(format!("{why}, {} does not", def.name)));
+    } else if Session::takes_budget(def) {
+        session = session.slow(args.slow());
+    } else if args.budget.is_some() {
+        let why = "--budget says what a frame may take: slow_frames and frames_parked take it";
         return Err(Failure::usage(format!("{why}, {} does not", def.name)));
     }
     let span = args.period.span(&session)?;

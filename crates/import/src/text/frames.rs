@@ -19,6 +19,8 @@ pub(crate) const FRAMES_ALONE: Offer = Offer {
     wakeup: Tells::No,
     processes: Tells::No,
     priority: Tells::No,
+    settings: Tells::No,
+    ideal_cpu: Tells::No,
     idle: Tells::No,
     frequency: Tells::No,
     parking: Tells::No,

@@ -8,7 +8,7 @@ mod states;
 mod text;
 
 pub(crate) use decode::{Decoder, Names, Place, waker};
-pub(crate) use format::EventFormat;
+pub(crate) use format::{EventFormat, Field};
 pub(crate) use ftrace::{BadPage, ByteOrder, Mark, PageLayout, marker};
 pub(crate) use parking::Point as ParkingPoint;
 pub(crate) use states::States;

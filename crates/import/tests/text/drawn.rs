@@ -4,7 +4,7 @@ use crate::{Read, file};
 use import::formats::ftrace_text::FtraceText;
 use import::formats::perf_script::PerfScript;
 use ingest::{Importer, Input, Sniff};
-use model::{Batch, Event, NameId, Ns, SwitchOut, Wake, WakeKind, What};
+use model::{Batch, Event, NameId, Ns, StackFrame, SwitchOut, Wake, WakeKind, What};
 use testkit::{Mode, Random};
 
 /// What a printed line keeps of an event.
@@ -147,11 +147,55 @@ fn switches_with_and_without_callchains() {
         let chained = |n| switch(n, &format!("\tffffffff81399a71 x\n\t    {n:08x} [unknown] (/x)\n{end}"));
         let read = file((0..20_000).map(chained).collect::<String>().as_bytes()).unwrap();
         let stacks = read.events.iter().filter_map(|e| match e.what {
-            What::Switch(s) => Some(read.stacks[s.stack.0 as usize - 1].clone()),
+            What::Switch(s) => Some(read.stacks[s.stack.0 as usize - 1].iter().map(|f| f.address).collect::<Vec<_>>()),
             _ => None,
         });
         assert!(stacks.eq((0..20_000).map(|n| vec![0xffff_ffff_8139_9a71, n])));
     }
+}
+
+/// ftrace's callchains stand behind the switch at which they were taken, with other CPUs' events between, and a batch ends nowhere
+/// in one. That of an event behind the switch, and what a program called, are not its own.
+#[test]
+fn switches_with_the_callchains_of_ftrace() {
+    let switch = |n: usize, cpu: usize, tid: usize| {
+        let args =
+            format!("prev_comm=a prev_pid={tid} prev_prio=120 prev_state=S ==> next_comm=b next_pid=9 next_prio=120");
+        format!("a-{tid} [{cpu:03}] d..2. 1.{n:09}: sched_switch: {args}\n")
+    };
+    let chain = |n: usize, cpu: usize, tid: usize, what: &str, frames: &str| {
+        let head = format!("a-{tid} [{cpu:03}] d..2. 1.{n:09}: <{what}>\n");
+        frames.split(' ').fold(head, |text, frame| text + " => " + frame + "\n")
+    };
+    let round = |n: usize| {
+        let at = |part| 100 * n + part;
+        [
+            switch(at(0), 0, 1),
+            switch(at(1), 1, 2),
+            chain(at(2), 0, 1, "stack trace", &format!("__schedule schedule+0x27/0xe0 f{}", n % 500)),
+            chain(at(3), 1, 2, "stack trace", "__schedule schedule 0xffffffffc0a01234"),
+            chain(at(4), 1, 9, "stack trace", "__schedule of_another"),
+            switch(at(5), 2, 3),
+            chain(at(6), 2, 3, "user stack trace", "main"),
+        ]
+        .concat()
+    };
+    let read = file((0..10_000).map(round).collect::<String>().as_bytes()).unwrap();
+    assert!(read.troubles.0.is_empty() && read.late == 0, "{:?}", read.troubles.0);
+    let chains = |tid: i32| {
+        let of = move |e: &Event| if let What::Switch(s) = e.what { Some(s).filter(|s| s.prev.0 == tid) } else { None };
+        let of_switch = read.events.iter().filter_map(of).map(|s| (s.stack.0 as usize).checked_sub(1));
+        let named =
+            of_switch.map(|at| at.map(|at| read.stacks[at].iter().map(|f| read.name(f.function)).collect::<Vec<_>>()));
+        named.collect::<Vec<_>>()
+    };
+    let numbers: Vec<String> = (0..500).map(|n| format!("f{n}")).collect();
+    for (n, chain) in chains(1).into_iter().enumerate() {
+        assert_eq!(chain, Some(vec!["__schedule", "schedule", &*numbers[n % 500]]), "of round {n}");
+    }
+    assert!(chains(2) == vec![Some(vec!["__schedule", "schedule", ""]); 10_000]);
+    assert!(chains(3) == vec![None; 10_000]);
+    assert!(read.stacks.iter().flatten().all(StackFrame::in_kernel));
 }
 
 #[test]

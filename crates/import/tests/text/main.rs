@@ -8,7 +8,7 @@ mod others;
 mod referee;
 
 use ingest::{Facts, Fatal, Input, Limits, Ordered, Troubles};
-use model::{Batch, Event, NameId, Ns, What};
+use model::{Batch, Event, NameId, Ns, StackFrame, What};
 use std::io::Cursor;
 
 /// What a source told.
@@ -18,7 +18,7 @@ pub(crate) struct Read {
     /// In the final order, times since the first sample.
     events: Vec<Event>,
     names: Vec<String>,
-    stacks: Vec<Vec<u64>>,
+    stacks: Vec<Box<[StackFrame]>>,
     troubles: Troubles,
     stopped: Option<Fatal>,
     late: u64,
@@ -47,7 +47,7 @@ fn read_as(bytes: &[u8], as_pipe: bool, sort_all: bool) -> Result<Read, Fatal> {
     while ordered.next(&mut batch) {
         events.append(&mut batch.events);
         names.extend(batch.names.drain(..).map(String::from));
-        stacks.extend(batch.stacks.drain(..).map(|chain| chain.iter().map(|f| f.address).collect::<Vec<u64>>()));
+        stacks.append(&mut batch.stacks);
     }
     let (late, origin) = (ordered.late(), ordered.origin());
     let (troubles, stopped) = (ordered.troubles, ordered.stopped);
@@ -67,7 +67,11 @@ impl Read {
         };
         let what = match &event.what {
             What::Switch(s) => {
-                let depth = s.stack.0.checked_sub(1).map_or(0, |at| self.stacks[at as usize].len());
+                let depth = s
+                    .stack
+                    .0
+                    .checked_sub(1)
+                    .map_or(0, |at| self.stacks[at as usize].iter().map(|f| f.address).collect::<Vec<u64>>().len());
                 let stack = if depth > 0 { format!(" ({depth} frames)") } else { String::new() };
                 let (prev, next) = (self.name(s.prev_name), self.name(s.next_name));
                 format!("{prev}:{} {:?} {} → {next}:{}{stack}", s.prev.0, s.out, char::from(s.letter), s.next.0)

@@ -8,7 +8,7 @@ mod writer;
 
 use import::formats::trace_dat::TraceDat;
 use ingest::{Facts, Fatal, Importer, Input, Limits, Ordered, Troubles};
-use model::{Batch, Event, NameId, Ns, What};
+use model::{Batch, Event, NameId, Ns, StackFrame, What};
 use std::io::Cursor;
 
 /// What a source told.
@@ -17,7 +17,7 @@ pub(crate) struct Read {
     /// In the final order, times since the first sample.
     events: Vec<Event>,
     names: Vec<String>,
-    stacks: Vec<Vec<u64>>,
+    stacks: Vec<Box<[StackFrame]>>,
     troubles: Troubles,
     stopped: Option<Fatal>,
     late: u64,
@@ -34,7 +34,7 @@ fn read(opened: ingest::Opened<'_>) -> Read {
     while ordered.next(&mut batch) {
         events.append(&mut batch.events);
         names.extend(batch.names.drain(..).map(String::from));
-        stacks.extend(batch.stacks.drain(..).map(|chain| chain.iter().map(|f| f.address).collect::<Vec<u64>>()));
+        stacks.append(&mut batch.stacks);
     }
     let late = ordered.late();
     Read { facts, events, names, stacks, troubles: ordered.troubles, stopped: ordered.stopped, late }
@@ -43,6 +43,10 @@ fn read(opened: ingest::Opened<'_>) -> Read {
 impl Read {
     fn name(&self, id: NameId) -> &str {
         (id.0 as usize).checked_sub(1).and_then(|at| self.names.get(at)).map_or("", |n| n)
+    }
+
+    fn addresses(&self, at: u32) -> Vec<u64> {
+        self.stacks[at as usize].iter().map(|f| f.address).collect()
     }
 
     /// Each event but side-band records in a few words.
@@ -63,8 +67,7 @@ impl Read {
         };
         let what = match &event.what {
             What::Switch(s) => {
-                let stack =
-                    s.stack.0.checked_sub(1).map_or(String::new(), |at| format!(" {:x?}", self.stacks[at as usize]));
+                let stack = s.stack.0.checked_sub(1).map_or(String::new(), |at| format!(" {:x?}", self.addresses(at)));
                 let (prev, next) = (self.name(s.prev_name), self.name(s.next_name));
                 format!("{prev}:{} {:?} → {next}:{}{stack}", s.prev.0, s.out, s.next.0)
             }

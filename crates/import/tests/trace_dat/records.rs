@@ -2,7 +2,7 @@
 
 use crate::file;
 use crate::writer::{Order, Ring, Shape, TraceDat};
-use model::{MarkEdge, Pid, Tid, What};
+use model::{MarkEdge, Pid, StackFrame, Tid, What};
 use testkit::Rng;
 
 /// Every shape that a file may have.
@@ -225,4 +225,38 @@ fn other_kinds_of_file_are_refused() {
     let piped =
         ingest::Importer::open(&import::formats::trace_dat::TraceDat, ingest::Input::Pipe(Box::new(&bytes[..])));
     assert!(piped.err().unwrap().what.contains("pipe"));
+}
+
+/// Callchains stand behind the switch at which they were taken, named by the file's own list: what a function returns to may be
+/// where the next one begins. Of a waking, and of another thread, they are not the switch's.
+#[test]
+fn where_threads_left_their_cpu() {
+    for shape in shapes() {
+        let mut d = TraceDat::new(shape, 2);
+        d.symbols = if shape.long == 8 {
+            "ffffffff81000100 T __schedule\nffffffff81000200 T schedule\nffffffff81000300 t pipe_read\t[pipes]\nffffffff81000400 D end\n"
+        } else {
+            "81000100 T __schedule\n81000200 T schedule\n81000300 t pipe_read\t[pipes]\n81000400 D end\n"
+        };
+        let chain = [0xffff_ffff_8100_0180, 0xffff_ffff_8100_0300, 0xffff_ffff_8100_0380, 0xffff_ffff_8100_0500];
+        for n in 0..1_000 {
+            let at = 1_000 * (n + 1);
+            d.cpu(0).switch(at, 11, 1, 12).kernel_stack(at + 100, 11, &chain);
+            d.cpu(1).switch(at + 10, 13, 1, 0).waking(at + 20, 11).kernel_stack(at + 30, 0, &chain[..1]);
+            d.cpu(0).switch(at + 500, 12, 1, 11).kernel_stack(at + 600, 11, &chain[1..]);
+        }
+        let read = file(&d.file()).unwrap();
+        assert!(read.troubles.0.is_empty() && read.late == 0 && read.stopped.is_none(), "{shape:?}");
+        let stacks = |tid: i32| {
+            let of = |e: &model::Event| if let What::Switch(s) = e.what { Some((s.prev, s.stack.0)) } else { None };
+            let stacks = read.events.iter().filter_map(of).filter(move |(prev, _)| *prev == Tid(tid));
+            stacks.map(|(_, stack)| stack).collect::<Vec<_>>()
+        };
+        let kept = stacks(11)[0];
+        assert!(kept > 0 && stacks(11) == vec![kept; 1_000], "{shape:?}");
+        assert!(stacks(12) == vec![0; 1_000] && stacks(13) == vec![0; 1_000], "{shape:?}");
+        let names: Vec<&str> = read.stacks[kept as usize - 1].iter().map(|f| read.name(f.function)).collect();
+        assert_eq!(names, ["__schedule", "schedule", "pipe_read", ""], "{shape:?}");
+        assert!(read.stacks[kept as usize - 1].iter().all(StackFrame::in_kernel), "{shape:?}");
+    }
 }

@@ -7,6 +7,7 @@ pub const SWITCH_ID: u16 = 316;
 pub const WAKING_ID: u16 = 318;
 pub const PRINT_ID: u16 = 5;
 pub const LONG_ID: u16 = 400;
+pub const STACK_ID: u16 = 4;
 
 const MODERN_PRINT: &str = r#""prev_comm=%s", REC->prev_comm, (REC->prev_state & 0xff) ? __print_flags(REC->prev_state & 0xff, "|", { 0x00000001, "S" }, { 0x00000002, "D" }, { 0x00000010, "X" }, { 0x00000020, "Z" }) : "R", REC->prev_state & 0x100 ? "+" : """#;
 
@@ -219,6 +220,13 @@ impl Ring {
         self.record(at, &b.raw(text.as_bytes()).raw(b"\n\0").padded(4).1)
     }
 
+    /// The kernel's callchain of the thread that is current: where each function returns to.
+    pub fn kernel_stack(&mut self, at: u64, tid: i32, callers: &[u64]) -> &mut Self {
+        let b = Bytes::new(self.shape.order).u16(STACK_ID).u16(0).i32(tid).i32(callers.len() as i32).padded(8);
+        let b = callers.iter().fold(b, |b, caller| b.long(self.shape.long, *caller));
+        self.record(at, &b.1)
+    }
+
     /// A record of an event that nothing is read of.
     pub fn other(&mut self, at: u64, size: usize) -> &mut Self {
         let b = Bytes::new(self.shape.order).u16(LONG_ID).u16(0).i32(1);
@@ -245,6 +253,8 @@ pub struct TraceDat {
     pub options: Vec<(u16, Vec<u8>)>,
     pub clock: &'static str,
     pub cmdlines: &'static str,
+    /// The kernel's functions, as /proc/kallsyms lists them.
+    pub symbols: &'static str,
     /// Events described.
     pub formats: Vec<String>,
 }
@@ -253,7 +263,7 @@ impl TraceDat {
     pub fn new(shape: Shape, cpus: usize) -> Self {
         let formats = vec![switch_format(shape.long), waking_format()];
         let instances = vec![("", vec![Ring::new(shape); cpus])];
-        Self { shape, instances, options: Vec::new(), clock: "local", cmdlines: "", formats }
+        Self { shape, instances, options: Vec::new(), clock: "local", cmdlines: "", symbols: "", formats }
     }
 
     /// A CPU of the top instance.
@@ -294,12 +304,22 @@ impl TraceDat {
             "\tfield:unsigned long ip;\toffset:8;\tsize:{long};\tsigned:0;\n\tfield:char buf[];\toffset:{text};\tsize:0;\tsigned:0;\n"
         );
         let format = format!("name: print\nID: {PRINT_ID}\nformat:\n{COMMON}{fields}\nprint fmt: \"%s\", REC->buf\n");
-        self.bytes().u32(1).u64(format.len() as u64).raw(format.as_bytes()).1
+        let fields = format!(
+            "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:unsigned long caller[8];\toffset:16;\tsize:{};\tsigned:0;\n",
+            8 * long
+        );
+        let stack = format!("name: kernel_stack\nID: {STACK_ID}\nformat:\n{COMMON}{fields}\nprint fmt: \"\"\n");
+        let both = [format, stack];
+        both.iter().fold(self.bytes().u32(2), |b, f| b.u64(f.len() as u64).raw(f.as_bytes())).1
     }
 
     fn event_formats(&self) -> Vec<u8> {
         let b = self.bytes().u32(1).raw(b"sched\0").u32(self.formats.len() as u32);
         self.formats.iter().fold(b, |b, f| b.u64(f.len() as u64).raw(f.as_bytes())).1
+    }
+
+    fn symbols(&self) -> Vec<u8> {
+        self.bytes().u32(self.symbols.len() as u32).raw(self.symbols.as_bytes()).1
     }
 
     fn cmdlines(&self) -> Vec<u8> {
@@ -327,7 +347,7 @@ impl TraceDat {
 
     fn version_6(&self, b: Bytes) -> Vec<u8> {
         let b = b.raw(&self.header_info()).raw(&self.ftrace_formats()).raw(&self.event_formats());
-        let mut b = b.u32(3).raw(b"sym").u32(0).raw(&self.cmdlines()).u32(self.instances[0].1.len() as u32);
+        let mut b = b.raw(&self.symbols()).u32(0).raw(&self.cmdlines()).u32(self.instances[0].1.len() as u32);
         b = b.raw(b"options  \0");
         let clock = format!("local [{}] other\0", self.clock);
         let own = [(4, clock.into_bytes())];
@@ -372,7 +392,9 @@ impl TraceDat {
         b = b.u64(0);
         let mut options = self.bytes();
         let (info, ftrace) = (self.header_info(), self.ftrace_formats());
-        for (id, content) in [(16, info), (17, ftrace), (18, self.event_formats()), (21, self.cmdlines())] {
+        for (id, content) in
+            [(16, info), (17, ftrace), (18, self.event_formats()), (19, self.symbols()), (21, self.cmdlines())]
+        {
             options = options.u16(id).u32(8).u64(b.1.len() as u64);
             b = self.section(b, id, &content);
         }

@@ -68,7 +68,7 @@ pub const FRAMES_PARKED: TableDef = TableDef {
         ns("longest_ns", "The longest one."),
         ns(
             "budget_ns",
-            "What one might have taken: the median of all stretches of this name, as in slow_frames without --budget.",
+            "What one might have taken: what --budget says, else the median of all stretches of this name.",
         ),
         count(
             "over_budget",

@@ -6,7 +6,7 @@ use crate::page::Page;
 use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, Top, add, of};
 use crate::words::{TIE, grouped, ms, percent, share, short};
-use engine::EngineError;
+use engine::{EngineError, is_called};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
@@ -114,6 +114,9 @@ fn together(page: &mut Page, seen: &Seen<'_>, whole: i64) -> Result<(), EngineEr
 fn frames(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut names: BTreeMap<String, (i64, Vec<Frames>)> = BTreeMap::new();
     seen.each("frames_parked", |row| {
+        if seen.session.frames_of().is_some_and(|frame| !is_called(frame, row.text("name"))) {
+            return;
+        }
         let [parked, unknown, count, mean] = row.sums(["parked", "unknown", "frames", "mean_ns"]);
         let [p95, longest, over, budget] = row.sums(["p95_ns", "longest_ns", "over_budget", "budget_ns"]);
         let (of, frames) = names.entry(row.text("name").to_owned()).or_default();
@@ -128,12 +131,16 @@ fn frames(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         }
     }
     for (name, budget, frames) in top.finish() {
-        of_name(page, &short(&name, 32), budget, frames);
+        let budget = match seen.session.budget() {
+            Some(said) => format!("{}{TIE}ms, the budget", ms(said.0)),
+            None => format!("the median of all, {}{TIE}ms", ms(budget)),
+        };
+        of_name(page, &short(&name, 32), &budget, frames);
     }
     Ok(())
 }
 
-fn of_name(page: &mut Page, name: &str, budget: i64, frames: Vec<Frames>) {
+fn of_name(page: &mut Page, name: &str, budget: &str, frames: Vec<Frames>) {
     let mut top = Top::new(MOST);
     frames.into_iter().for_each(|f| top.push(f.count, f));
     let mut rows = top.finish();
@@ -147,10 +154,9 @@ fn of_name(page: &mut Page, name: &str, budget: i64, frames: Vec<Frames>) {
         bars: rows.iter().map(|f| bar(f, most)).collect(),
     });
     page.words(&format!(
-        "How long {name} took by how many CPUs were parked, in the mean over each; over: longer than the median of all, {}{TIE}ms.",
-        ms(budget)
+        "How long {name} took by how many CPUs were parked, in the mean over each; over: longer than {budget}."
     ));
-    let mut columns = vec![Column::words("parked", 0), Column::numbers(name, 0)];
+    let mut columns = vec![Column::words("parked", 0), Column::numbers("times", 0)];
     columns.extend(["mean ms", "95 % ms", "longest ms", "over"].map(|head| Column::numbers(head, 0)));
     for f in rows {
         let told = [label(&f), grouped(f.count), ms(f.mean), ms(f.p95), ms(f.longest), grouped(f.over)];

@@ -71,6 +71,8 @@ impl Importer for Ctf {
             wakeup: Tells::If("lttng enable-event -k sched_wakeup,sched_wakeup_new"),
             processes: Tells::If("the state dump that LTTng writes at start, or lttng add-context -k -t pid -t tid"),
             priority: Tells::If("with sched_switch"),
+            settings: Tells::No,
+            ideal_cpu: Tells::No,
             idle: Tells::If("lttng enable-event -k power_cpu_idle"),
             frequency: Tells::If("lttng enable-event -k power_cpu_frequency"),
             parking: Tells::No,

@@ -12,7 +12,7 @@
 //!   mod   open: the text within its wrapping       facts   what the lines before the first event say
 //!   page  which lines of a page are the trace's    head    a line's columns
 //!   stream  lines → events, losses, clocks, marks  newlines  what adb added
-//!   process_dump  systrace's list of threads
+//!   process_dump  systrace's list of threads       stack_trace  the kernel's callchains
 //! ```
 
 mod facts;
@@ -20,6 +20,7 @@ mod head;
 mod newlines;
 mod page;
 mod process_dump;
+mod stack_trace;
 mod stream;
 
 use crate::text::Lines;
@@ -55,6 +56,8 @@ impl Importer for FtraceText {
             wakeup: Tells::If("event sched_wakeup"),
             processes: Tells::If("option record-tgid"),
             priority: Tells::If("event sched_switch"),
+            settings: Tells::No,
+            ideal_cpu: Tells::No,
             idle: Tells::If("event cpu_idle"),
             frequency: Tells::If("event cpu_frequency"),
             parking: Tells::If("events cpuhp, or an Android kernel's sched_cpu_hotplug or sched_isolate"),
@@ -62,7 +65,9 @@ impl Importer for FtraceText {
             charges: Tells::If("event sched_stat_runtime"),
             marks: Tells::If("programs write to trace_marker, as Android's do"),
             frames: Tells::No,
-            stacks: Tells::No,
+            stacks: Tells::If(
+                "echo 'stacktrace if prev_state != 0' > events/sched/sched_switch/trigger (the kernel's part)",
+            ),
             losses: Tells::Yes,
             topology: Tells::No,
             cannot: &[

@@ -3,6 +3,7 @@
 use super::head::{Head, head};
 use super::page::Page;
 use super::process_dump::{BEGIN, ProcessDump};
+use super::stack_trace::StackTraces;
 use crate::text::scan::{blanks, number, seconds};
 use crate::text::{BATCH, Line, Lines, Told};
 use crate::tracepoint::{Arguments, Place, frequency, marker};
@@ -25,15 +26,15 @@ pub(super) struct Events {
     arguments: Arguments,
     /// Until its block of the page ends.
     dump: Option<ProcessDump>,
+    stack_traces: StackTraces,
 }
 
 impl Stream for TextStream<'_> {
     fn next(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<Reach, Fatal> {
-        while out.events.len() < BATCH {
-            let Some(line) = self.lines.peek()? else {
-                self.events.told.end(out);
-                return Ok(Reach::End);
-            };
+        while let Some(line) = self.lines.peek()? {
+            if out.events.len() >= BATCH && self.events.stack_traces.may_end(line.bytes, out) {
+                return Ok(Reach::Until(self.events.told.until()));
+            }
             if let Some(bytes) = self.page.line(line.bytes) {
                 self.events.read(&Line { bytes: &bytes, ..line }, self.page, out, bad);
             } else {
@@ -41,13 +42,15 @@ impl Stream for TextStream<'_> {
             }
             self.lines.take();
         }
-        Ok(Reach::Until(self.events.told.until()))
+        self.events.stack_traces.end(out);
+        self.events.told.end(out);
+        Ok(Reach::End)
     }
 }
 
 impl Events {
     pub(super) fn new(arguments: Arguments) -> Self {
-        Self { told: Told::new(), arguments, dump: None }
+        Self { told: Told::new(), arguments, dump: None, stack_traces: StackTraces::default() }
     }
 
     #[inline]
@@ -61,6 +64,10 @@ impl Events {
             }
             return;
         }
+        if self.stack_traces.line(line.bytes, &mut self.told.names, out) {
+            return;
+        }
+        self.stack_traces.end(out);
         match head(line.bytes) {
             Some(head) => self.event(&head, line.offset, out, bad),
             None => self.remark(line, page, bad),
@@ -74,6 +81,10 @@ impl Events {
         let what = match head.event {
             b"tracing_mark_write" | b"0" => self.mark(head, head.args, out),
             b"print" | b"bprint" | b"bputs" => self.mark(head, behind_function(head.args), out),
+            name @ (b"" | b"kernel_stack" | b"user_stack") => {
+                self.stack_traces.begin(head);
+                self.arguments.decode(name, head.args, place, &mut self.told.names, out).ok()
+            }
             name => self.arguments.decode(name, head.args, place, &mut self.told.names, out).ok(),
         };
         let Some(what) = what else {

@@ -50,6 +50,8 @@ impl Importer for PerfData {
             wakeup: Tells::If("-e sched:sched_wakeup"),
             processes: Tells::Yes,
             priority: Tells::If("with switches as tracepoints"),
+            settings: Tells::No,
+            ideal_cpu: Tells::No,
             idle: Tells::If("-e power:cpu_idle"),
             frequency: Tells::If("-e power:cpu_frequency"),
             parking: Tells::No,

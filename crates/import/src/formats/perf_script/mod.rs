@@ -44,6 +44,8 @@ impl Importer for PerfScript {
             wakeup: Tells::If("-e sched:sched_wakeup was recorded"),
             processes: Tells::If("-F +pid"),
             priority: Tells::If("with switches as tracepoints"),
+            settings: Tells::No,
+            ideal_cpu: Tells::No,
             idle: Tells::If("-e power:cpu_idle was recorded"),
             frequency: Tells::If("-e power:cpu_frequency was recorded"),
             parking: Tells::No,

@@ -2,17 +2,12 @@
 
 use super::head::{Head, with_cpu, without_cpu};
 use super::records::{Record, record};
+use crate::callchains::Callchains;
 use crate::text::scan::{blanks, event, hexadecimal};
 use crate::text::{BATCH, Line, Lines, Told};
 use crate::tracepoint::{Arguments, Place};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackFrame, StackId, Switch, SwitchOut, Tid, What};
-use rustc_hash::FxHashMap;
-
-/// Addresses of callchains kept in all; a hostile text must not fill the memory.
-const MOST_ADDRESSES: usize = 4 << 20;
-/// As many as the kernel's largest callchain.
-const LONGEST_CHAIN: usize = 1024;
+use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
 
 /// The events of a text.
 pub(super) struct ScriptStream<'a> {
@@ -33,17 +28,15 @@ pub(super) struct Known {
 struct Events {
     told: Told,
     known: Known,
-    stacks: FxHashMap<Box<[StackFrame]>, StackId>,
-    addresses: usize,
-    /// The switch whose callchain may follow, and what followed of it.
+    callchains: Callchains,
+    /// The switch whose callchain may follow.
     switch: Option<usize>,
-    chain: Vec<StackFrame>,
 }
 
 impl<'a> ScriptStream<'a> {
     pub(super) fn new(lines: Lines<'a>, known: Known) -> Self {
-        let (stacks, chain) = (FxHashMap::default(), Vec::new());
-        Self { lines, events: Events { told: Told::new(), known, stacks, addresses: 0, switch: None, chain } }
+        let callchains = Callchains::default();
+        Self { lines, events: Events { told: Told::new(), known, callchains, switch: None } }
     }
 }
 
@@ -178,11 +171,9 @@ impl Events {
         let Some((address, rest)) = hexadecimal(text).filter(|(_, rest)| rest.starts_with(b" ")) else {
             return indented; // branch stacks, registers, source lines: whatever perf was asked to print
         };
-        if indented && !rest.is_empty() && self.switch.is_some() && self.chain.len() < LONGEST_CHAIN {
-            // Of chains that are not kept any more, no name is.
-            let symbol = symbol(rest).filter(|_| self.addresses < MOST_ADDRESSES);
-            let function = symbol.map_or(NameId::NONE, |symbol| self.told.names.id(symbol, out));
-            self.chain.push(StackFrame { function, ..StackFrame::at(address) });
+        if indented && !rest.is_empty() && self.switch.is_some() {
+            let names = &mut self.told.names;
+            self.callchains.push(address, || symbol(rest).map_or(NameId::NONE, |symbol| names.id(symbol, out)));
         }
         indented
     }
@@ -190,32 +181,10 @@ impl Events {
     #[inline]
     fn close_chain(&mut self, out: &mut Batch) {
         let Some(at) = self.switch.take() else { return };
-        if self.chain.is_empty() {
-            return;
-        }
-        let stack = self.stack(out);
+        let stack = self.callchains.end(out);
         if let Some(Event { what: What::Switch(switch), .. }) = out.events.get_mut(at) {
             switch.stack = stack;
         }
-    }
-
-    fn stack(&mut self, out: &mut Batch) -> StackId {
-        let known = self.stacks.get(self.chain.as_slice()).copied();
-        let room = self.addresses + self.chain.len() <= MOST_ADDRESSES;
-        let id = match known {
-            Some(id) => id,
-            None if room => {
-                let stack: Box<[StackFrame]> = self.chain.as_slice().into();
-                self.addresses += stack.len();
-                out.stacks.push(stack.clone());
-                let id = StackId(self.stacks.len() as u32 + 1);
-                self.stacks.insert(stack, id);
-                id
-            }
-            None => StackId::NONE,
-        };
-        self.chain.clear();
-        id
     }
 }
 

@@ -66,6 +66,8 @@ impl Importer for Perfetto {
             wakeup: Tells::If("with sched/sched_wakeup"),
             processes: Tells::If("with the data source linux.process_stats"),
             priority: Tells::If("with switches"),
+            settings: Tells::If("with what corewise export --to perfetto adds"),
+            ideal_cpu: Tells::If("with what corewise export --to perfetto adds"),
             idle: Tells::If("with power/cpu_idle"),
             frequency: Tells::If("with power/cpu_frequency"),
             parking: Tells::If("with cpuhp/cpuhp_enter and cpuhp_exit, or sched/sched_cpu_hotplug"),

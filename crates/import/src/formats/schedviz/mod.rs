@@ -57,6 +57,8 @@ impl Importer for SchedViz {
             wakeup: Tells::Yes,
             processes: Tells::No,
             priority: Tells::Yes,
+            settings: Tells::No,
+            ideal_cpu: Tells::No,
             idle: Tells::If("power:cpu_idle is added to the events of trace.sh"),
             frequency: Tells::If("power:cpu_frequency is added to the events of trace.sh"),
             parking: Tells::If("cpuhp events are added to the events of trace.sh"),

@@ -68,6 +68,11 @@ impl<'a> Blocks<'a> {
         Self { file, order, codec, page_size, block, packed: Vec::new(), pages: Vec::new(), place: 0 }
     }
 
+    /// The file, to read elsewhere in it.
+    pub(super) fn file(&mut self) -> &mut dyn ReadSeek {
+        &mut *self.file
+    }
+
     /// Whether an event's own place in the file is known.
     pub(super) fn is_plain(&self) -> bool {
         self.codec.is_plain()

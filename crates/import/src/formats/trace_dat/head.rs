@@ -28,6 +28,8 @@ pub(super) struct Start {
     version: u32,
     pub(super) order: ByteOrder,
     page_size: u64,
+    /// Bytes of a long.
+    pub(super) long: usize,
     /// Where the rest follows.
     at: u64,
     pub(super) length: u64,
@@ -37,6 +39,8 @@ pub(super) struct Start {
 pub(super) struct Head {
     pub(super) version: u32,
     pub(super) page_size: u64,
+    /// The kernel's symbols.
+    pub(super) symbols: Option<SymbolList>,
     pub(super) layout: PageLayout,
     pub(super) codec: Codec,
     pub(super) options: Options,
@@ -44,6 +48,32 @@ pub(super) struct Head {
     pub(super) cmdlines: Vec<u8>,
     /// All instances, the top one first.
     pub(super) buffers: Vec<Buffer>,
+}
+
+/// Where the kernel's symbols stand: as long as the rest of the head, and seldom asked for.
+pub(super) struct SymbolList {
+    start: Start,
+    /// What sections are packed with.
+    packing: Vec<u8>,
+    /// Of version 7, their section.
+    at: u64,
+}
+
+impl SymbolList {
+    /// Reads it, as /proc/kallsyms has it.
+    pub(super) fn read(self, file: &mut dyn ReadSeek) -> Result<Vec<u8>, Fatal> {
+        let Self { start, packing, at } = self;
+        let Start { order, length, .. } = start;
+        if start.version == 6 {
+            let mut r = Reader::of_file(file, at, length, order)?;
+            let size = u64::from(r.u32()?);
+            return r.take(size, LARGEST_SECTION);
+        }
+        let codec = Codec::of_name(&packing, at)?;
+        let mut r = Sections { file, order, length, codec }.read(options::KALLSYMS, at)?;
+        let size = u64::from(r.u32()?);
+        r.take(size, LARGEST_SECTION)
+    }
 }
 
 /// Reads the first bytes.
@@ -63,9 +93,9 @@ pub(super) fn start(file: &mut dyn ReadSeek) -> Result<Start, Fatal> {
     };
     let order = if r.u8()? == 0 { ByteOrder::Little } else { ByteOrder::Big };
     r.set_order(order);
-    r.u8()?; // size of a long in user space
+    let long = if r.u8()? == 4 { 4 } else { 8 };
     let page_size = u64::from(r.u32()?);
-    Ok(Start { version, order, page_size, at: r.place(), length })
+    Ok(Start { version, order, page_size, long, at: r.place(), length })
 }
 
 /// Reads the rest of the head; `learn` gets the description of every event.
@@ -79,7 +109,7 @@ pub(super) fn read(file: &mut dyn ReadSeek, start: Start, learn: &mut dyn FnMut(
     let codec = Codec::of_name(&name, start.at)?;
     let at = r.u64()?;
     let sections = Sections { file: r.into_inner(), order: start.order, length: start.length, codec };
-    version_7(sections, start.page_size, at, learn)
+    version_7(sections, start, name, at, learn)
 }
 
 fn version_6(
@@ -90,6 +120,7 @@ fn version_6(
     let layout = header_info(&mut r)?;
     ftrace_formats(&mut r, learn)?;
     event_formats(&mut r, learn)?;
+    let symbols = Some(SymbolList { start, packing: Vec::new(), at: r.place() });
     for _ in 0..2 {
         let size = u64::from(r.u32()?); // the kernel's symbols, then its formats of printk
         r.skip(size)?;
@@ -122,7 +153,7 @@ fn version_6(
         buffers.push(buffer);
     }
     let codec = Codec::Plain;
-    Ok(Head { version: 6, page_size: start.page_size, layout, codec, options, cmdlines, buffers })
+    Ok(Head { version: 6, page_size: start.page_size, symbols, layout, codec, options, cmdlines, buffers })
 }
 
 /// Where version 6 has each CPU's data.
@@ -186,7 +217,8 @@ impl Sections<'_> {
 
 fn version_7(
     mut file: Sections<'_>,
-    page_size: u64,
+    start: Start,
+    packing: Vec<u8>,
     first: u64,
     learn: &mut dyn FnMut(EventFormat),
 ) -> Result<Head, Fatal> {
@@ -204,6 +236,7 @@ fn version_7(
     }
     let sections = options.sections.clone();
     let place = |id| sections.iter().find(|(known, _)| *known == id).map(|(_, at)| *at);
+    let symbols = place(options::KALLSYMS).map(|at| SymbolList { start, packing, at });
     let mut read = |id| place(id).map(|at| file.read(id, at)).transpose();
     let Some(mut info) = read(options::HEADER_INFO)? else {
         return Err(Fatal::new("the file does not say how its pages are laid out (no HEADER_INFO)", first));
@@ -239,7 +272,7 @@ fn version_7(
         return Err(Fatal::new("of the instances' events some are packed and some are not", first));
     }
     buffers.sort_by_key(|b| !b.name.is_empty());
-    Ok(Head { version: 7, page_size, layout, codec, options, cmdlines, buffers })
+    Ok(Head { version: 7, page_size: start.page_size, symbols, layout, codec, options, cmdlines, buffers })
 }
 
 /// "header_page", then how the kernel describes a page; the same for "header_event", which never changed.

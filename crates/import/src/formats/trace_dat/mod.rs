@@ -12,11 +12,12 @@
 //! ```text
 //!   mod      open: what the file says            head     both versions' heads      options  what both write alike
 //!   stream   pages → events, losses              blocks   a CPU's pages in turn     packed   zstd and zlib
-//!                                                reader   numbers and texts, checked
+//!   kernel_stack  callchains and their names     reader   numbers and texts, checked
 //! ```
 
 mod blocks;
 mod head;
+mod kernel_stack;
 mod options;
 mod packed;
 mod reader;
@@ -26,6 +27,7 @@ use crate::tracepoint::EventFormat;
 use blocks::{Blocks, LARGEST_PAGE, Region};
 use head::Head;
 use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
+use kernel_stack::KernelStacks;
 use model::CpuId;
 use options::{Buffer, CpuData};
 use stream::{DatStream, Parts, Records, Scale};
@@ -46,6 +48,8 @@ impl Importer for TraceDat {
             wakeup: Tells::If("-e sched:sched_wakeup"),
             processes: Tells::No,
             priority: Tells::If("with switches"),
+            settings: Tells::No,
+            ideal_cpu: Tells::No,
             idle: Tells::If("-e power:cpu_idle"),
             frequency: Tells::If("-e power:cpu_frequency"),
             parking: Tells::If("-e cpuhp"),
@@ -53,7 +57,7 @@ impl Importer for TraceDat {
             charges: Tells::If("-e sched:sched_stat_runtime"),
             marks: Tells::If("programs write to trace_marker in atrace's words"),
             frames: Tells::No,
-            stacks: Tells::No,
+            stacks: Tells::If("-e sched:sched_switch -R 'stacktrace if prev_state != 0' (the kernel's part)"),
             losses: Tells::Yes,
             topology: Tells::No,
             cannot: &[
@@ -78,7 +82,7 @@ impl Importer for TraceDat {
         };
         let start = head::start(&mut *file)?;
         let mut described = Described::default();
-        let mut records = Records::new(start.order);
+        let mut records = Records::new(start.order, start.long);
         let mut learn = |format: EventFormat| {
             described.learn(&format);
             records.learn(&format);
@@ -97,6 +101,7 @@ impl Importer for TraceDat {
             page_size: page_size as usize,
             scale,
             records,
+            stacks: KernelStacks::new(head.symbols),
             regions,
             stats: head.options.stats.into_iter().filter(|s| s.buffer == chosen.name).collect(),
             cmdlines: head.cmdlines,

@@ -20,6 +20,7 @@ const TSC2NSEC: u16 = 14;
 pub(super) const HEADER_INFO: u16 = 16;
 pub(super) const FTRACE_EVENTS: u16 = 17;
 pub(super) const EVENT_FORMATS: u16 = 18;
+pub(super) const KALLSYMS: u16 = 19;
 pub(super) const CMDLINES: u16 = 21;
 const BUFFER_TEXT: u16 = 22;
 
@@ -114,7 +115,7 @@ impl Options {
     }
 
     fn wants(id: u16) -> bool {
-        const READ: [u16; 16] = [
+        const READ: [u16; 17] = [
             DONE,
             DATE,
             CPUSTAT,
@@ -129,6 +130,7 @@ impl Options {
             HEADER_INFO,
             FTRACE_EVENTS,
             EVENT_FORMATS,
+            KALLSYMS,
             CMDLINES,
             BUFFER_TEXT,
         ];

@@ -4,6 +4,7 @@
 //! next pages, texts are numbered once, and the reading of a file runs on a thread of its own (`ingest::run`).
 
 use super::blocks::{Blocks, Got, Region};
+use super::kernel_stack::{KernelStacks, StackFormat};
 use super::options::Stats;
 use crate::tracepoint::{BadPage, ByteOrder, Decoder, EventFormat, Mark, Names, PageLayout, Place, marker};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
@@ -45,11 +46,14 @@ pub(super) struct Records {
     print: Option<(u16, usize)>,
     /// Where `common_pid` stands.
     current: usize,
+    /// Callchains, in words of so many bytes.
+    stack: Option<StackFormat>,
+    long: usize,
 }
 
 impl Records {
-    pub(super) fn new(order: ByteOrder) -> Self {
-        Self { order, decoder: Decoder::new(order), print: None, current: 4 }
+    pub(super) fn new(order: ByteOrder, long: usize) -> Self {
+        Self { order, decoder: Decoder::new(order), print: None, current: 4, stack: None, long }
     }
 
     /// Learns an event.
@@ -60,7 +64,14 @@ impl Records {
         if let (true, Some(buf), Ok(id)) = (format.name == "print", format.field("buf"), u16::try_from(format.id)) {
             self.print = Some((id, buf.offset));
         }
+        self.stack = self.stack.or(StackFormat::of(format));
         self.decoder.learn(format);
+    }
+
+    /// The callers in a record of a callchain.
+    #[inline]
+    fn callers(&self, raw: &[u8]) -> Option<impl Iterator<Item = u64>> {
+        self.stack?.callers(raw, self.order, self.long)
     }
 
     /// The task that was current, and what a record says happened; `None` where it is shorter than its description.
@@ -89,6 +100,8 @@ struct Told {
 struct Buffer {
     cpu: CpuId,
     region: Region,
+    /// A switch, whose callchain may follow.
+    held: Option<Event>,
     /// Its latest event; nothing earlier will come of it.
     last: Ns,
     /// Events were lost since the last one: how many, −1 where nobody counted.
@@ -99,6 +112,26 @@ struct Buffer {
 }
 
 impl Buffer {
+    /// The next event, behind the one that was held; a switch waits for what follows.
+    #[inline]
+    fn push(&mut self, event: Event, holds: bool, out: &mut Batch) {
+        out.events.extend(self.held.take());
+        if holds && matches!(event.what, What::Switch(_)) {
+            self.held = Some(event);
+        } else {
+            out.events.push(event);
+        }
+    }
+
+    /// A callchain was recorded of this thread: if it is the one that left at the switch before, that is where.
+    fn left(&mut self, tid: Tid, stack: StackId) {
+        if let Some(Event { what: What::Switch(switch), .. }) = &mut self.held
+            && switch.prev == tid
+        {
+            switch.stack = stack;
+        }
+    }
+
     fn lose(&mut self, events: Option<i64>) {
         self.lost = Some(match (self.lost, events) {
             (None, Some(n)) => n,
@@ -129,6 +162,7 @@ pub(super) struct Parts<'a> {
     pub(super) page_size: usize,
     pub(super) scale: Scale,
     pub(super) records: Records,
+    pub(super) stacks: KernelStacks,
     pub(super) regions: Vec<(CpuId, Region)>,
     pub(super) stats: Vec<Stats>,
     pub(super) cmdlines: Vec<u8>,
@@ -142,6 +176,9 @@ pub(super) struct DatStream<'a> {
     page_size: usize,
     scale: Scale,
     records: Records,
+    stacks: KernelStacks,
+    /// The first callchain was met: the names of functions are to be read.
+    unnamed: bool,
     told: Told,
     buffers: Vec<Buffer>,
     /// Those that wait, the one that is furthest behind first.
@@ -158,7 +195,8 @@ pub(super) struct DatStream<'a> {
 
 impl<'a> DatStream<'a> {
     pub(super) fn new(parts: Parts<'a>) -> Self {
-        let buffer = |(cpu, region)| Buffer { cpu, region, last: Ns::MIN, lost: None, counted: 0, uncounted: false };
+        let buffer =
+            |(cpu, region)| Buffer { cpu, region, held: None, last: Ns::MIN, lost: None, counted: 0, uncounted: false };
         let waiting = (0..parts.regions.len()).map(|of| Reverse((Ns::MIN, of))).collect();
         Self {
             blocks: parts.blocks,
@@ -166,6 +204,8 @@ impl<'a> DatStream<'a> {
             page_size: parts.page_size,
             scale: parts.scale,
             records: parts.records,
+            stacks: parts.stacks,
+            unnamed: false,
             told: Told { names: Names::new(), processes: parts.tgids.iter().copied().collect() },
             buffers: parts.regions.into_iter().map(buffer).collect(),
             waiting,
@@ -211,6 +251,7 @@ impl<'a> DatStream<'a> {
             }
             Got::End => {
                 self.of = None;
+                out.events.extend(buffer.held.take());
                 let at = buffer.last;
                 out.events.extend(buffer.loss(at, Ns::MAX, self.blocks.place));
                 let told = self.stats.iter().find(|s| s.cpu == buffer.cpu);
@@ -248,6 +289,7 @@ impl<'a> DatStream<'a> {
                 (self.read, self.within) = (begin, Some(page.records.mark()));
                 return;
             }
+            let before = page.records.mark();
             let record = match page.records.next() {
                 Some(Ok(record)) => record,
                 None => return,
@@ -261,13 +303,25 @@ impl<'a> DatStream<'a> {
                 bad.trouble("a page with a time that no clock has", offset, Trouble::Lost);
                 return buffer.lose(None);
             };
+            let callers = self.records.callers(record.raw);
+            if callers.is_some() && !self.stacks.is_named() {
+                // The names stand elsewhere in the file; then on from here.
+                (self.read, self.within) = (begin, Some(before));
+                self.unnamed = true;
+                return;
+            }
             match self.records.read(record.raw, at, &mut self.told, out) {
                 Some((current, what)) => {
+                    if let Some(callers) = callers {
+                        buffer.left(current, self.stacks.id(callers, &mut self.told.names, out));
+                    }
                     if buffer.lost.is_some() {
+                        out.events.extend(buffer.held.take());
                         out.events.extend(buffer.loss(at, at, offset));
                     }
                     buffer.last = buffer.last.max(at);
-                    out.events.push(Event { at, offset, cpu: buffer.cpu, current, what });
+                    let event = Event { at, offset, cpu: buffer.cpu, current, what };
+                    buffer.push(event, self.records.stack.is_some(), out);
                 }
                 None => {
                     bad.trouble("a record shorter than its description", offset, Trouble::Lost);
@@ -298,6 +352,9 @@ impl Stream for DatStream<'_> {
         while out.events.len() < BATCH {
             if self.read < self.blocks.pages.len() {
                 self.page(out, bad);
+                if std::mem::take(&mut self.unnamed) {
+                    self.stacks.read_names(self.blocks.file(), bad);
+                }
             } else if !self.load(out, bad)? {
                 return Ok(Reach::End);
             }
