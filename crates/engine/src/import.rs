@@ -142,11 +142,11 @@ fn read(
         };
         Writing { collector: Collector::default(), writer: Some(writer), events: 0, stacks: Stacks::default() }
     };
-    let each = |writing: &mut Writing, batch: &Batch| {
+    let each = |writing: &mut Writing, batch: &mut Batch| {
         writing.events += batch.events.len() as u64;
         writing.stacks.add(batch);
         if let Some(Ok(writer)) = &mut writing.writer {
-            let written = writer.names(&batch.names).and_then(|()| writer.events(&batch.events));
+            let written = writer.names(&batch.names).and_then(|()| writer.events(&mut batch.events));
             if let Err(error) = written {
                 writing.writer = Some(Err(error));
             }

@@ -70,7 +70,7 @@ pub fn account_with<S: Sink>(
     source: &dyn Source,
     options: &PassOptions,
     mut sink: impl FnMut(&Facts) -> S,
-    mut each: impl FnMut(&mut S, &Batch),
+    mut each: impl FnMut(&mut S, &mut Batch),
 ) -> Result<(Accounted, S), EngineError> {
     let (mut sort_all, mut losses, mut wakes) = (false, None, None);
     loop {

@@ -21,8 +21,9 @@ pub struct Ingested {
     pub stopped: Option<Fatal>,
 }
 
-/// Reads all of a source, handing its events on in order, in batches whose memory is used again.
-pub fn run(mut opened: Opened<'_>, sort_all: bool, limits: Limits, mut each: impl FnMut(&Batch)) -> Ingested {
+/// Reads all of a source, handing its events on in order, in batches whose memory is used again; whoever keeps some of it leaves
+/// other memory in its place.
+pub fn run(mut opened: Opened<'_>, sort_all: bool, limits: Limits, mut each: impl FnMut(&mut Batch)) -> Ingested {
     std::thread::scope(|scope| {
         // Most sources are one stream. Where there are many, their order tells which is read: one thread does both.
         if let [_] = opened.streams.as_slice() {
@@ -41,8 +42,8 @@ pub fn run(mut opened: Opened<'_>, sort_all: bool, limits: Limits, mut each: imp
             let (origin, late) = (ordered.origin(), ordered.late());
             Ingested { origin, troubles: ordered.troubles, late, stopped: ordered.stopped }
         });
-        for batch in filled {
-            each(&batch);
+        for mut batch in filled {
+            each(&mut batch);
             // A full channel only means that there are spares enough.
             let _ = empty.try_send(batch);
         }

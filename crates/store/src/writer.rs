@@ -48,7 +48,8 @@ pub struct FolderWriter {
     jobs: Option<SyncSender<Job>>,
     empty: Receiver<Empty>,
     worker: Option<JoinHandle<Result<Files, Error>>>,
-    events: Vec<Event>,
+    /// Of events.
+    spare: Vec<Vec<Event>>,
     threads: Vec<ThreadStretch>,
     cpus: Vec<CpuStretch>,
     tables: Vec<Sheet<File>>,
@@ -128,7 +129,7 @@ impl FolderWriter {
             in_place,
             jobs: Some(jobs),
             empty,
-            events: Vec::with_capacity(BATCH),
+            spare: Vec::new(),
             threads: Vec::with_capacity(BATCH),
             cpus: Vec::with_capacity(BATCH),
             tables: Vec::new(),
@@ -154,20 +155,16 @@ impl FolderWriter {
         if more.is_empty() { Ok(()) } else { self.send(Job::Stacks(more.to_vec())) }
     }
 
-    /// Events, in the merged order.
+    /// Events, in the merged order. They are taken with their memory, in whose place other memory is given.
     ///
     /// # Errors
     /// What went wrong on the writing thread.
-    pub fn events(&mut self, mut events: &[Event]) -> Result<(), Error> {
-        while !events.is_empty() {
-            let (now, rest) = events.split_at(events.len().min(BATCH - self.events.len()));
-            self.events.extend_from_slice(now);
-            events = rest;
-            if self.events.len() == BATCH {
-                self.send_events()?;
-            }
+    pub fn events(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
+        if events.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let taken = std::mem::replace(events, self.spare.pop().unwrap_or_default());
+        self.send(Job::Events(taken))
     }
 
     /// Stretches of threads, in order of start.
@@ -236,7 +233,6 @@ impl FolderWriter {
     /// # Errors
     /// Where something cannot be written.
     pub fn finish(mut self, manifest: Manifest) -> Result<Manifest, Error> {
-        self.send_events()?;
         self.send_threads()?;
         self.send_cpus()?;
         let trace = manifest.trace;
@@ -264,11 +260,6 @@ impl FolderWriter {
         Ok(manifest)
     }
 
-    fn send_events(&mut self) -> Result<(), Error> {
-        let rows = std::mem::take(&mut self.events);
-        self.send(Job::Events(rows))
-    }
-
     fn send_threads(&mut self) -> Result<(), Error> {
         let rows = std::mem::take(&mut self.threads);
         self.send(Job::Threads(rows))
@@ -287,7 +278,7 @@ impl FolderWriter {
         // Batches that came back are filled again.
         while let Ok(empty) = self.empty.try_recv() {
             match empty {
-                Empty::Events(v) if self.events.capacity() == 0 => self.events = v,
+                Empty::Events(v) => self.spare.push(v),
                 Empty::Threads(v) if self.threads.capacity() == 0 => self.threads = v,
                 Empty::Cpus(v) if self.cpus.capacity() == 0 => self.cpus = v,
                 _ => {}
