@@ -12,7 +12,7 @@ use ingest::{Ledger, ReadSeek, Trouble};
 use model::{Batch, NameId, StackId};
 use rustc_hash::FxHashMap;
 
-/// Kernels before 5.3 mark the end of a shorter callchain by this.
+/// Older kernels mark the end of a shorter callchain by this.
 const END: u64 = u64::MAX;
 /// So many places are remembered with their names; a kernel has not many in which threads wait.
 const MOST_PLACES: usize = 1 << 16;
