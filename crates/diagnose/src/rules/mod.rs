@@ -129,6 +129,30 @@ fn shares_cores(given: &Given<'_>) -> Result<Option<bool>, EngineError> {
 /// Why rules of siblings do not look.
 const NO_SIBLINGS: &str = "nobody told which CPUs share a core: --machine FILE does";
 
+/// The tables that rules read, each as often as rules do.
+pub const TABLES: &[&str] = &{
+    let (mut all, mut rule, mut at) = ([""; READ], 0, 0);
+    while rule < RULES.len() {
+        let mut of = 0;
+        while of < RULES[rule].tables.len() {
+            all[at] = RULES[rule].tables[of];
+            (of, at) = (of + 1, at + 1);
+        }
+        rule += 1;
+    }
+    all
+};
+
+/// How many those are.
+const READ: usize = {
+    let (mut rule, mut sum) = (0, 0);
+    while rule < RULES.len() {
+        sum += RULES[rule].tables.len();
+        rule += 1;
+    }
+    sum
+};
+
 /// Every rule: first what limits all others, then who waited for whom, then what the machine did.
 pub const RULES: &[&Rule] = &[
     &capture_lost_events::RULE,
