@@ -129,7 +129,7 @@ fn link(html: &mut String, words: &str, to: Option<Place>, places: &HashSet<Plac
 fn coded(words: &str) -> String {
     let parts: Vec<&str> = words.split('`').collect();
     // Names may have any number of them.
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return escaped(words).to_string();
     }
     let part = |(at, words): (usize, &&str)| {
