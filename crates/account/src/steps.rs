@@ -95,6 +95,9 @@ pub(crate) struct PowerRow {
 
 /// As a row numbers them.
 const INTERRUPTS: [IrqKind; 4] = [IrqKind::Hard, IrqKind::Soft, IrqKind::Timer, IrqKind::Ipi];
+/// The first number of an interrupt's begin, and of its end.
+const BEGINS: u32 = 5;
+const ENDS: u32 = BEGINS + INTERRUPTS.len() as u32;
 
 impl Row for PowerRow {
     fn is_filled(&self) -> bool {
@@ -107,31 +110,33 @@ impl Row for PowerRow {
 
 impl PowerRow {
     pub(crate) fn of(change: &PowerChange) -> Self {
+        let kind = |of: Interrupt| INTERRUPTS.iter().position(|kind| *kind == of.kind).map_or(0, |at| at as u32);
+        let value = |of: Interrupt| u64::from(of.number.cast_unsigned()) | u64::from(of.name.0) << 32;
         let (kind, value) = match change.to {
             Power::Awake => (1, 0),
             Power::Idle(state) => (2, state.into()),
             Power::Frequency(khz) => (3, khz.into()),
             Power::Parked(parked) => (4, parked.into()),
-            Power::Interrupt(of) => {
-                let kind = INTERRUPTS.iter().position(|kind| *kind == of.kind).map_or(0, |at| at as u32);
-                (5 + kind, u64::from(of.number.cast_unsigned()) | u64::from(of.name.0) << 32)
-            }
+            Power::Interrupt(of) => (BEGINS + kind(of), value(of)),
+            Power::Interrupted(of) => (ENDS + kind(of), value(of)),
         };
         Self { at: change.at.0, cpu: change.cpu.0, kind, value }
     }
 
     pub(crate) fn change(&self) -> PowerChange {
         let value = self.value as u32;
+        let interrupt = |kind: u32| Interrupt {
+            kind: INTERRUPTS.get(kind as usize).copied().unwrap_or(IrqKind::Hard),
+            number: value.cast_signed(),
+            name: NameId((self.value >> 32) as u32),
+        };
         let to = match self.kind {
             1 => Power::Awake,
             2 => Power::Idle(value),
             3 => Power::Frequency(value),
             4 => Power::Parked(value != 0),
-            kind => Power::Interrupt(Interrupt {
-                kind: INTERRUPTS.get(kind as usize - 5).copied().unwrap_or(IrqKind::Hard),
-                number: value.cast_signed(),
-                name: NameId((self.value >> 32) as u32),
-            }),
+            kind if kind < ENDS => Power::Interrupt(interrupt(kind - BEGINS)),
+            kind => Power::Interrupted(interrupt(kind - ENDS)),
         };
         PowerChange { at: Ns(self.at), cpu: CpuId(self.cpu), to }
     }

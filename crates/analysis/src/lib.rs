@@ -157,6 +157,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<tables::wakers::Wakers>(&model::tables::WAKERS),
     entry::<tables::idle_periods::IdlePeriods>(&model::tables::IDLE_PERIODS),
     entry::<tables::idle_wakeups::IdleWakeups>(&model::tables::IDLE_WAKEUPS),
+    entry::<tables::interrupts::Interrupts>(&model::tables::INTERRUPTS),
     entry::<tables::idle_residency::IdleResidency>(&model::tables::IDLE_RESIDENCY),
     entry::<tables::frequency_residency::FrequencyResidency>(&model::tables::FREQUENCY_RESIDENCY),
     entry::<tables::thread_by_frequency::ThreadByFrequency>(&model::tables::THREAD_BY_FREQUENCY),

@@ -211,7 +211,7 @@ impl World {
             Power::Idle(state) => cpu.idle_state = Some(state),
             Power::Frequency(khz) => cpu.khz = Some(khz),
             Power::Parked(parked) => cpu.parked = Some(parked),
-            Power::Interrupt(_) => {}
+            Power::Interrupt(_) | Power::Interrupted(_) => {}
         }
     }
 

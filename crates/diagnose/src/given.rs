@@ -73,7 +73,7 @@ impl<'a> Given<'a> {
 
     /// Whether only a part of the recording is looked at.
     pub(crate) fn is_part(&self) -> bool {
-        self.part.is_some()
+        self.part.or(self.session.part()).is_some()
     }
 
     /// Counts and sums of the whole recording.
@@ -154,7 +154,7 @@ impl<'a> Given<'a> {
 
 /// The part of a session that is looked at.
 pub(crate) fn span(session: &Session, part: Option<Span>) -> Span {
-    let whole = Span::new(Ns::ZERO, Ns(session.summary().span_ns));
+    let whole = session.part().unwrap_or(Span::new(Ns::ZERO, Ns(session.summary().span_ns)));
     part.map_or(whole, |part| part.overlap(whole).unwrap_or(Span::new(whole.start, whole.start)))
 }
 

@@ -21,7 +21,7 @@ pub use diagnosis::{Diagnosis, NotChecked, Options, diagnose};
 pub use finding::{Action, Claim, Confidence, Evidence, Finding, Severity};
 pub use json::json;
 pub use rule::{Page, Rule, Threshold, Unit};
-pub use rules::RULES;
+pub use rules::{RULES, TABLES};
 pub use sarif::sarif;
 pub use settings::{SEVERITY, Settings};
 pub use text::{explain, text};

@@ -290,7 +290,7 @@ pub struct PowerChange {
     pub to: Power,
 }
 
-/// What the power management tells of a CPU, and what takes it out of its idle state.
+/// What the power management tells of a CPU, and what takes it out of its idle state or away from its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Power {
     /// It left its idle state.
@@ -301,8 +301,10 @@ pub enum Power {
     Frequency(u32),
     /// It is parked ([`What::Parking`]), or no longer.
     Parked(bool),
-    /// An interrupt began while it ran no thread, or nobody tells that it did.
+    /// An interrupt's handler began.
     Interrupt(Interrupt),
+    /// It ended.
+    Interrupted(Interrupt),
 }
 
 /// An interrupt, by its kind, number and name as in [`What::Irq`].
@@ -323,8 +325,9 @@ impl PowerChange {
         let (cpu, to) = match event.what {
             What::Idle { state } => (event.cpu, u32::try_from(state).map_or(Power::Awake, Power::Idle)),
             What::Frequency { of, khz } => (of, Power::Frequency(khz)),
-            What::Irq { kind, number, begins: true, name } if event.current.0 <= 0 => {
-                (event.cpu, Power::Interrupt(Interrupt { kind, number, name }))
+            What::Irq { kind, number, begins, name } => {
+                let of = Interrupt { kind, number, name };
+                (event.cpu, if begins { Power::Interrupt(of) } else { Power::Interrupted(of) })
             }
             What::Parking { of, parked } => (of, Power::Parked(parked)),
             _ => return None,

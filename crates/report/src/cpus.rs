@@ -1,7 +1,7 @@
 //! What each CPU did.
 
 use crate::grid::Column;
-use crate::page::Page;
+use crate::page::{Page, Place};
 use crate::picture::{Bar, Bars, Tone};
 use crate::words::{grouped, ms, percent, share};
 use engine::Session;
@@ -120,7 +120,10 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
         shown.iter().for_each(|row| column.push(cell(row)));
         column
     });
-    page.grid(columns.collect(), totals);
+    let mut columns: Vec<Column> = columns.collect();
+    let numbers = shown.iter().map_while(|row| row.name.parse().ok());
+    columns.iter_mut().take(1).for_each(|first| first.places.extend(numbers.clone().map(Place::Cpu)));
+    page.grid(columns, totals);
 }
 
 fn read(table: &Table) -> Vec<Row> {

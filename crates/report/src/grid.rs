@@ -1,5 +1,7 @@
 //! Columns of a table, as words.
 
+use crate::page::Place;
+
 /// A column of a table.
 pub struct Column {
     /// What it holds, with the unit.
@@ -12,6 +14,10 @@ pub struct Column {
     pub drawn: bool,
     /// From the first row to the last.
     pub cells: Vec<String>,
+    /// What each of the first rows is, where words can lead to it; of the first column only.
+    pub places: Vec<Place>,
+    /// Where each of the first cells leads to.
+    pub links: Vec<Option<Place>>,
 }
 
 /// Adds a row: a cell to each column.
@@ -27,7 +33,15 @@ pub fn rows(columns: &[Column]) -> usize {
 impl Column {
     /// Words, to the left.
     pub fn words(head: &str, rank: u8) -> Self {
-        Self { head: head.to_owned(), right: false, rank, drawn: false, cells: Vec::new() }
+        Self {
+            head: head.to_owned(),
+            right: false,
+            rank,
+            drawn: false,
+            cells: Vec::new(),
+            places: Vec::new(),
+            links: Vec::new(),
+        }
     }
 
     /// Numbers, to the right.
@@ -42,6 +56,12 @@ impl Column {
 
     pub fn push(&mut self, cell: impl Into<String>) {
         self.cells.push(cell.into());
+    }
+
+    /// A cell that leads somewhere; those before it do so too.
+    pub fn leads(&mut self, cell: impl Into<String>, to: Option<Place>) {
+        self.cells.push(cell.into());
+        self.links.push(to);
     }
 
     /// Characters of the widest cell.

@@ -2,6 +2,7 @@
 //! are read.
 
 use crate::{Options, frames, select};
+use diagnose::Diagnosis;
 use engine::{Asked, EngineError, Session};
 use model::{TableDef, Value, tables};
 use serde::ser::{Error as _, SerializeSeq as _};
@@ -21,15 +22,16 @@ pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result
         let groups = select::groups(session, &all)?;
         of = Some(groups.iter().flat_map(|g| g.shown.iter().map(|t| t.key)).collect());
     }
-    let head = head(session).map_err(|e| EngineError::Other(e.to_string()))?;
+    let chosen = crate::prepared(session, options)?;
+    let said = chosen.diagnosis(session)?;
+    let head = head(session, said.as_ref()).map_err(|e| EngineError::Other(e.to_string()))?;
     let mut parts: BTreeMap<&str, Part<'_>> =
         head.iter().map(|(name, part)| (name.as_str(), Part::Json(part))).collect();
-    let chosen = crate::prepared(session, options)?;
     let mut names = vec!["threads", "thread_by_cpu", "thread_by_core_type", "cpus", "loss"];
     if session.is_at_hand(&tables::CONCURRENCY) {
         names.push(tables::CONCURRENCY.name);
     }
-    names.extend(chosen.tables());
+    names.extend(chosen.shown_tables());
     if session.summary().frames > 0 {
         names.extend([tables::FRAME_SUMS.name, tables::FRAMES.name]);
     }
@@ -49,7 +51,7 @@ pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result
 }
 
 /// All but the tables.
-fn head(session: &Session) -> serde_json::Result<Map<String, Json>> {
+fn head(session: &Session, said: Option<&Diagnosis>) -> serde_json::Result<Map<String, Json>> {
     let facts = session.facts();
     let about: Map<String, Json> = facts.about.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
     let mut summary = serde_json::to_value(session.summary())?;
@@ -74,7 +76,8 @@ fn head(session: &Session) -> serde_json::Result<Map<String, Json>> {
         ("source", source),
         ("machine", serde_json::to_value(session.machine())?),
     ];
-    Ok(parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect())
+    let said = said.map(serde_json::to_value).transpose()?.map(|said| ("diagnosis", said));
+    Ok(parts.into_iter().chain(said).map(|(name, part)| (name.to_owned(), part)).collect())
 }
 
 #[derive(Serialize)]

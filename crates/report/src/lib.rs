@@ -31,7 +31,7 @@ pub use sections::{SECTIONS, Section, Sections};
 use engine::{EngineError, Session};
 use model::{tables, words};
 use page::Page;
-use sections::Chosen;
+use sections::{Chosen, Findings};
 
 /// The report as text.
 ///
@@ -67,19 +67,23 @@ fn told(session: &Session, options: &Options) -> Result<Page, EngineError> {
 /// What the scheduler's events tell; whether sections were left out because they would have taken long.
 fn scheduled(page: &mut Page, session: &Session, options: &Options) -> Result<bool, EngineError> {
     let groups = select::groups(session, options)?;
+    let chosen = prepared(session, options)?;
+    let said = chosen.diagnosis(session)?;
+    let findings = Findings::of(said.as_ref(), options, &groups);
     if options.pictures {
-        timeline::write(page, session)?;
+        timeline::write(page, session, &findings)?;
     }
+    let [first, rest] = sections::written(&chosen, session, options, &groups, findings)?;
+    page.blocks.extend(first.blocks);
     for group in &groups {
         threads::write(page, session, group);
     }
     places::write(page, session, &groups)?;
     cpus::write(page, session, &session.table("cpus")?);
-    let chosen = prepared(session, options)?;
     if session.is_at_hand(&tables::CONCURRENCY) {
         concurrency::write(page, session, &session.table(tables::CONCURRENCY.name)?);
     }
-    sections::write(page, &chosen, session, options, &groups)?;
+    page.blocks.extend(rest.blocks);
     Ok(chosen.left_out)
 }
 

@@ -1,6 +1,7 @@
 //! Pictures as data; the page draws them.
 
-use model::CoreType;
+use crate::page::Place;
+use model::{CoreType, Span};
 
 /// A colour by what it stands for. The first six are those of Okabe and Ito (2008), told apart by the colour-blind too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +81,24 @@ pub struct Timeline {
     pub begin_ns: i64,
     /// The length of all of it.
     pub span_ns: i64,
+    /// What lies within some of the time, below.
+    pub ranges: Vec<Range>,
+}
+
+/// Something that lies within some of the time.
+pub struct Range {
+    /// Its name.
+    pub label: String,
+    /// What it is.
+    pub of: String,
+    /// As what words can lead to it.
+    pub place: Place,
+    /// Where its name leads to.
+    pub leads: Place,
+    /// Its colour.
+    pub tone: Tone,
+    /// When, from the start of the recording.
+    pub spans: Vec<Span>,
 }
 
 /// One CPU, or some that stand together.

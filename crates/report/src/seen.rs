@@ -2,6 +2,7 @@
 
 use crate::Options;
 use crate::gather::Group;
+use crate::sections::Findings;
 use crate::words::{TIE, ms, plural, short};
 use engine::{EngineError, Names, Session};
 use model::Row;
@@ -23,13 +24,20 @@ pub struct Seen<'a> {
     of: Option<HashSet<i64>>,
     /// So many of each.
     pub top: usize,
+    /// What rules say.
+    pub findings: Findings<'a>,
 }
 
 impl<'a> Seen<'a> {
-    pub fn of(session: &'a Session, options: &Options, groups: &[Group]) -> Result<Self, EngineError> {
+    pub fn of(
+        session: &'a Session,
+        options: &Options,
+        groups: &[Group],
+        findings: Findings<'a>,
+    ) -> Result<Self, EngineError> {
         let of = options.process.is_some().then(|| groups.iter().flat_map(|g| g.keys.iter().copied()).collect());
         let top = if options.pictures { options.top } else { options.top.min(MOST) };
-        Ok(Self { session, names: session.names()?, of, top })
+        Ok(Self { session, names: session.names()?, of, top, findings })
     }
 
     /// Whether all threads are told of.

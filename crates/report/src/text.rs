@@ -11,6 +11,9 @@ pub fn text(blocks: &[Block], width: usize, color: bool) -> String {
     terminal.text
 }
 
+/// What is said of one of several things is indented by so much.
+const ENTRY: usize = 5;
+
 struct Terminal {
     text: String,
     width: usize,
@@ -20,14 +23,18 @@ struct Terminal {
 impl Terminal {
     fn block(&mut self, block: &Block) {
         match block {
-            Block::Heading(words) => {
+            Block::Heading(words, _) => {
                 self.text.push('\n');
                 self.line(&self.shown(words, "1"));
             }
-            Block::Words(words, indent) => self.wrapped(words, *indent),
+            Block::Words(words, indent) => self.wrapped(words, 0, *indent),
+            Block::Entry(words, ..) => self.wrapped(words, 2, ENTRY),
+            Block::Linked(words) => {
+                self.wrapped(&words.iter().map(|(words, _)| words.as_str()).collect::<String>(), ENTRY, ENTRY + 2);
+            }
             Block::Line(words) => self.line(&format!("  {words}")),
             Block::Warning(words) => self.line(&self.shown(words, "33")),
-            Block::Item(words) => self.wrapped(&format!("- {words}"), 2),
+            Block::Item(words) => self.wrapped(&format!("- {words}"), 0, 2),
             Block::Grid(columns, totals) => self.grid(columns, *totals),
             Block::Picture(_) => {}
             Block::Commands(commands) => self.commands(commands),
@@ -43,14 +50,14 @@ impl Terminal {
         self.text.push('\n');
     }
 
-    /// Words, broken at spaces where the line is full; lines after the first are indented.
-    fn wrapped(&mut self, words: &str, indent: usize) {
-        let mut line = String::new();
+    /// Words, broken at spaces where the line is full; the first line is indented by so much, the others by so much.
+    fn wrapped(&mut self, words: &str, first: usize, indent: usize) {
+        let mut line = " ".repeat(first);
         for word in words.split(' ') {
             if !line.trim().is_empty() && line.chars().count() + 1 + word.chars().count() > self.width {
                 self.line(&line);
                 line = " ".repeat(indent);
-            } else if !line.is_empty() {
+            } else if !line.trim().is_empty() {
                 line.push(' ');
             }
             line.push_str(word);
@@ -125,7 +132,7 @@ mod tests {
     fn colours_only_where_asked_for() {
         let write = |color| {
             let said = [
-                Block::Heading("Threads".to_owned()),
+                Block::Heading("Threads".to_owned(), None),
                 Block::Warning("careful".to_owned()),
                 Block::Grid(columns().into(), 0),
             ];

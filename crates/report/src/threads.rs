@@ -2,7 +2,7 @@
 
 use crate::gather::Group;
 use crate::grid::Column;
-use crate::page::Page;
+use crate::page::{Page, Place};
 use crate::picture::{Bar, Bars, Tone};
 use crate::select::Thread;
 use crate::words::{grouped, ms, share, short};
@@ -18,6 +18,7 @@ pub fn write(page: &mut Page, session: &Session, group: &Group) {
     let mut columns = Columns::of(session, group);
     for thread in &group.shown {
         columns.push(thread, &thread.number(), thread.pid, span);
+        columns.words[0].places.push(Place::Thread(thread.key));
     }
     if let Some((_, others)) = &group.others {
         columns.push(others, "", None, span);

@@ -2,6 +2,7 @@
 
 use crate::page::Page;
 use crate::picture::{Lane, Timeline};
+use crate::sections::Findings;
 use engine::{EngineError, Session};
 use model::{CpuId, Ns, Span, TableDef, Value, tables};
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ const MOST: usize = 64;
 type Parts = Vec<[i64; 2]>;
 
 /// How busy each CPU was, from begin to end; all of its stretches are read for that.
-pub fn write(page: &mut Page, session: &Session) -> Result<(), EngineError> {
+pub fn write(page: &mut Page, session: &Session, findings: &Findings<'_>) -> Result<(), EngineError> {
     let whole = Span { start: Ns::ZERO, end: Ns(session.summary().span_ns) };
     let Span { start: Ns(begin), end: Ns(end) } = session.part().unwrap_or(whole);
     let span = end - begin;
@@ -57,6 +58,7 @@ pub fn write(page: &mut Page, session: &Session) -> Result<(), EngineError> {
         lanes: lanes.iter().zip(&filled).map(|(cpus, parts)| lane(session, cpus, parts, &cut)).collect(),
         begin_ns: begin,
         span_ns: span,
+        ranges: findings.ranges(),
     });
     Ok(())
 }

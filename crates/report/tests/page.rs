@@ -339,3 +339,29 @@ mark     A( A),A(,B(=1,C(=1 . A) B) . . C) .
     let cells = ["ms", "tail ms", "tail %", "waited ms", "recoverable ms"].map(|head| told[head].as_str());
     assert_eq!(cells, ["6.000", "4.000", "66.7", "7.000", "2.333–3.000"]);
 }
+
+/// A finding leads to the rows that show it, to its threads and to its time, and back.
+#[test]
+fn each_finding_leads_to_what_it_rests_on() {
+    let session =
+        support::drawn("cpu0 U0  A A A . . .\ncpu1 U1  B B B B B .\nmark     . A(=4,B(=4 . A)=4 . B)=4", |_, _| ());
+    let page = page(&session);
+    let document = parsed(&page);
+    let findings = section(&document, "Findings: 1");
+    let named = |id: &str| document.descendants().find(|n| n.attribute("id") == Some(id)).expect(id);
+    let links: Vec<_> = all(&findings, "a").iter().map(|a| a.attribute("href").unwrap()[1..].to_owned()).collect();
+    assert_eq!(
+        links,
+        ["evidence-1", "when-1", "thread-1", "thread-2", "section-parallel_regions"],
+        "the rows, the time, the threads that lose it, and the section that shows the table"
+    );
+    let row = words(&named("evidence-1"));
+    assert!(row.contains("parallel_regions") && row.contains("recoverable from\u{a0}1.000\u{a0}ms"), "{row}");
+    assert!(words(&named("thread-2")).starts_with('B'));
+    assert!(words(&named("section-parallel_regions")).starts_with("\nWaiting for the last"));
+    assert_eq!(all(&named("when-1"), "a")[0].attribute("href"), Some("#finding-1"));
+    // From 1 ms of 6 to 5: of 1000 parts 166.7 to 833.3.
+    let paths = all(&section(&document, "Timeline"), "path");
+    let of_finding = paths.iter().find(|p| p.attribute("class") == Some("red")).expect("a high finding");
+    assert_eq!(of_finding.attribute("d"), Some("M166.7 0.2h666.7v.6h-666.7z"));
+}

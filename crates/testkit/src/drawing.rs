@@ -25,7 +25,7 @@
 //! | `exec` | `A=3`: the switch in which A leaves says that it was charged 3 ms in its whole life |
 //! | `mark` | `A(`, `A)`: A marks a stretch, named as A is, that begins or ends here; `A`: a moment; `B(=1`: named as the first letter is |
 //! | `cstate` | `2@1`: CPU 1 enters idle state 2; `-@1`: it leaves it |
-//! | `irq` | `disk@1`: a device's interrupt of this name begins on CPU 1; `soft:3@1` a softirq, `timer:f@1` a timer, `ipi:r@1` |
+//! | `irq` | `disk@1`: a device's interrupt of this name begins on CPU 1; `soft:3@1` a softirq, `timer:f@1` a timer, `ipi:r@1`; `disk)@1` ends |
 //! | `freq` | `=2@1`: the frequency of CPU 1 is 2 GHz from here on |
 //! | `parked` | `(@1`, `)@1`: CPU 1 is parked from here on, or no longer |
 //! | `prio` | `A=98`: from here on, switches and wakings tell A's dynamic priority as 98; 120 where no row says so |
@@ -291,6 +291,7 @@ impl Pen {
     }
 
     fn interrupt(&mut self, column: usize, word: &str, on: CpuId) {
+        let (word, begins) = word.strip_suffix(')').map_or((word, true), |word| (word, false));
         let (kind, name) = word.split_once(':').unwrap_or(("", word));
         let (kind, number, name) = match kind {
             "soft" => (IrqKind::Soft, name.parse().unwrap_or_else(|_| panic!("no softirq: {word}")), ""),
@@ -299,7 +300,7 @@ impl Pen {
             _ => (IrqKind::Hard, 9, name),
         };
         let name = if name.is_empty() { NameId::NONE } else { self.text(name.to_owned()) };
-        self.push(Phase::After, ms(column as i64), on, What::Irq { kind, number, begins: true, name });
+        self.push(Phase::After, ms(column as i64), on, What::Irq { kind, number, begins, name });
     }
 
     fn happens(&mut self, row: &str, column: usize, word: &str) {

@@ -60,7 +60,7 @@ const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
 /// What an interrupt is called.
-fn called(of: Interrupt, world: &World) -> String {
+pub(super) fn called(of: Interrupt, world: &World) -> String {
     let name = world.name(of.name);
     let with = |kind: &str, name: Option<&str>| name.map_or(kind.to_owned(), |name| format!("{kind} {name}"));
     match of.kind {
@@ -155,7 +155,7 @@ impl Analysis for IdleWakeups {
                     cpu.first = Some(of);
                 }
             }
-            Power::Awake | Power::Frequency(_) | Power::Interrupt(_) | Power::Parked(_) => {}
+            Power::Awake | Power::Frequency(_) | Power::Interrupt(_) | Power::Interrupted(_) | Power::Parked(_) => {}
         }
     }
 

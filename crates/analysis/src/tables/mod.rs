@@ -8,6 +8,7 @@ pub(crate) mod ideal_cpu;
 pub(crate) mod idle_periods;
 pub(crate) mod idle_residency;
 pub(crate) mod idle_wakeups;
+pub(crate) mod interrupts;
 pub(crate) mod mark_stretches;
 pub(crate) mod marks;
 pub(crate) mod migration_matrix;

@@ -28,6 +28,8 @@ struct Thread {
     /// Blocked since when, with the kernel's letter, 0 where it is not known, and what it waits for, where that is.
     open: Option<(Span, u8, Option<ReasonId>)>,
     by: BTreeMap<Ended, Sums>,
+    /// Whom it woke last, from which wait, and whether that counts as one of several.
+    woke: Option<(ThreadKey, Ended, bool)>,
 }
 
 /// What ended a wait of which kind.
@@ -36,6 +38,7 @@ type Ended = (ThreadKey, u8, Option<ReasonId>);
 #[derive(Clone, Copy, Default)]
 struct Sums {
     waits: i64,
+    together: i64,
     blocked: Ns,
     /// In the order of the columns.
     waker: [Ns; 4],
@@ -72,6 +75,22 @@ impl Thread {
     }
 }
 
+impl Waits {
+    /// Whether the waker ends this wait with others: whom it woke before has not waited again since. That one's then counts too.
+    fn together(&mut self, thread: ThreadKey, ended: Ended) -> bool {
+        let waker = ended.0;
+        let before = self.threads.of(waker).woke;
+        let before = before.filter(|(other, ..)| *other != thread && self.threads.of(*other).open.is_none());
+        if let Some((other, of, false)) = before
+            && let Some(sums) = self.threads.of(other).by.get_mut(&of)
+        {
+            sums.together += 1;
+        }
+        self.threads.of(waker).woke = Some((thread, ended, before.is_some()));
+        before.is_some()
+    }
+}
+
 impl Analysis for Waits {
     fn new(context: &Context<'_>) -> Self {
         Self { ready_known: context.ready_known, threads: ByThread::new() }
@@ -96,8 +115,11 @@ impl Analysis for Waits {
         let ready = stretch.state == ThreadState::Ready;
         let waker = if ready { stretch.waker_thread } else { ThreadKey::UNKNOWN };
         let did = self.threads.get(waker).filter(|_| waker.0 > 0).map_or([Ns::ZERO; 4], |waker| waker.during(span));
-        let sums = self.threads.of(stretch.thread).by.entry((waker, letter, reason)).or_default();
+        let ended = (waker, letter, reason);
+        let together = waker.0 > 0 && self.together(stretch.thread, ended);
+        let sums = self.threads.of(stretch.thread).by.entry(ended).or_default();
         sums.waits += 1;
+        sums.together += i64::from(together);
         sums.blocked = sums.blocked + span.len();
         for (sum, time) in sums.waker.iter_mut().zip(did) {
             *sum = *sum + time;
@@ -126,6 +148,7 @@ impl Analysis for Waits {
                     letter.into(),
                     reason.and_then(|by| world.reason(by)).into(),
                     sums.waits.into(),
+                    Some(sums.together).filter(|_| waker.0 > 0).into(),
                     sums.blocked.into(),
                 ];
                 row.extend(sums.waker.map(|ns| Value::from(Some(ns).filter(|_| waker.0 > 0))));

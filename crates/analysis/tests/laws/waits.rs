@@ -13,6 +13,7 @@ const COLUMNS: [&str; 4] = ["waker_running_ns", "waker_preempted_ns", "waker_rea
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["waits"];
     let mut told = BTreeMap::<_, [i64; 6]>::new();
+    let mut by_waker = BTreeMap::<_, i64>::new();
     for row in 0..table.rows.len() {
         let int = |col| table.int(row, col);
         let waker = int("waker");
@@ -20,12 +21,21 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         let did = COLUMNS.map(|col| int(col).unwrap_or(0));
         let [waits, blocked] = ["waits", "blocked_ns"].map(|col| int(col).unwrap());
         prop_assert!(did.iter().sum::<i64>() <= blocked);
+        let together = int("together");
+        prop_assert_eq!(together.is_some(), waker.is_some_and(|key| key > 0));
+        prop_assert!((0..=waits).contains(&together.unwrap_or(0)));
+        if let Some(ended) = together {
+            let of = by_waker.entry(waker).or_default();
+            *of += ended;
+        }
         let key = (int("thread"), waker, table.text(row, "letter").map(str::to_owned));
         let sums = told.entry(key).or_default();
         for (sum, more) in sums.iter_mut().zip([waits, blocked].into_iter().chain(did)) {
             *sum += more;
         }
     }
+    // Nobody is woken together with nobody.
+    prop_assert!(by_waker.values().all(|ended| *ended != 1));
     if !a.totals.ready_known {
         prop_assert!(told.is_empty());
         return Ok(());

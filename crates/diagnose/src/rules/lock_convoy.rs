@@ -1,7 +1,7 @@
 //! Threads that queue for one lock, which is handed on from one to the next.
 
 use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Shown, threads};
+use crate::given::{Given, Shown, add, threads};
 use crate::pools::{Pool, Processes};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
@@ -19,14 +19,15 @@ pub(super) const RULE: Rule = Rule {
                   slower.",
         sure: "Who woke whom, and what that one did meanwhile, is known; that it was a lock is the likely reason, unless a callchain \
                says so (futex). At a barrier the last one wakes all others and has itself not waited, so barriers are not found. \
-               Threads that hand on a piece of work in a ring look the same. A lock that whoever lets it go may take again before the one \
-               that it woke has a CPU, as the mutex of glibc, leaves shorter queues, and may be missed. The estimate is that what the threads ran could be \
+               Threads that hand on a piece of work in a ring look the same. A lock that whoever lets it go takes again before the one \
+               that it woke has a CPU (glibc's mutex, Rust's) is known by those who are woken in vain, one at a time, while whoever woke them runs on; \
+               workers that wake each other for work that is gone when they come look so too, if just one of them runs at most times. The estimate is that what the threads ran could be \
                spread over the CPUs; the lower end is the switching only.",
         mend: "Hold the lock shorter, or make several locks of it: one for each part of the data, or each thread's own result, put \
                together at the end.",
         example: "A, B and C need one lock for 2 ms each: on two CPUs one runs at any time, and two wait.",
     },
-    tables: &["waits", "ready_wait", "cpus"],
+    tables: &["waits", "ready_wait", "run_lengths", "cpus"],
     thresholds: &[
         Threshold {
             name: "least_threads",
@@ -64,6 +65,38 @@ pub(super) const RULE: Rule = Rule {
             value: 1.25,
             reason: "the same: where more than one runs at most times, the lock is not what limits them",
         },
+        Threshold {
+            name: "least_held",
+            unit: Unit::Ratio,
+            value: 0.5,
+            reason: "or, of a lock that is taken again at once: part of the waiting in which whoever ended it ran, as whoever holds it does. 0.97 in the \
+                     pathology lock_convoy; less where others take its CPU",
+        },
+        Threshold {
+            name: "least_short",
+            unit: Unit::Ratio,
+            value: 0.75,
+            reason: "and part of the runs after a waking that are short, in vain: 0.96 there",
+        },
+        Threshold {
+            name: "short_run_ns",
+            unit: Unit::Ns,
+            value: 16_000.0,
+            reason: "the length, in the powers of two of run_lengths, of such runs: to find the lock taken, spin for it and wait again took 4 to 8 µs there",
+        },
+        Threshold {
+            name: "most_together",
+            unit: Unit::Ratio,
+            value: 0.25,
+            reason: "and part of the waits that whoever ended them ended with others: all of them at a barrier, none at a lock, but for the few whose \
+                     thread has no CPU before the next is woken",
+        },
+        Threshold {
+            name: "least_mutual",
+            unit: Unit::Ratio,
+            value: 0.2,
+            reason: "and part of the waits that go both ways, each of two having ended the other's: 0.42 there, nothing where one hands out work",
+        },
         Threshold { name: "switch_ns", unit: Unit::Ns, value: 4000.0, reason: super::SWITCH },
     ],
     look,
@@ -76,6 +109,15 @@ struct Queue {
     of: BTreeMap<i64, (i64, i64, i64)>,
     /// For how long whoever ended the waits had waited itself.
     queued: i64,
+    /// For how long it had run.
+    held: i64,
+    /// Waits that were ended with others.
+    together: i64,
+    /// Waits by who ended and who waited.
+    pairs: BTreeMap<(i64, i64), i64>,
+    /// Runs after a waking, and those of them that were short.
+    runs: i64,
+    short: i64,
     is_told: bool,
     running: i64,
     shown: Shown,
@@ -84,6 +126,26 @@ struct Queue {
 impl Queue {
     fn waits(&self) -> i64 {
         self.of.values().map(|(_, waits, _)| waits).sum()
+    }
+
+    /// Waits that two threads ended for each other.
+    fn mutual(&self) -> i64 {
+        let back = |(waker, thread): (i64, i64)| self.pairs.get(&(thread, waker)).copied().unwrap_or(0);
+        self.pairs.iter().fold(0, |sum, (pair, waits)| sum.saturating_add(back(*pair).min(*waits)))
+    }
+
+    /// Whether whoever ended the waits had waited too.
+    fn is_handed_on(&self, given: &Given<'_>) -> bool {
+        self.queued as f64 >= given.threshold("least_queue") * self.blocked() as f64
+    }
+
+    /// Whether whoever ended the waits ran on, and those whose waits it ended ran in vain.
+    fn is_taken_again(&self, given: &Given<'_>) -> bool {
+        let waits = self.waits() as f64;
+        self.held as f64 >= given.threshold("least_held") * self.blocked() as f64
+            && self.short as f64 >= given.threshold("least_short") * self.runs.max(1) as f64
+            && self.together as f64 <= given.threshold("most_together") * waits
+            && self.mutual() as f64 >= given.threshold("least_mutual") * waits
     }
 
     fn blocked(&self) -> i64 {
@@ -110,8 +172,11 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         let of = queue.of.entry(thread).or_insert((tid, 0, 0));
         *of = (tid, of.1.saturating_add(waits), of.2.saturating_add(blocked));
         queue.queued = queue.queued.saturating_add(queued);
+        queue.held = queue.held.saturating_add(row.sum("waker_running_ns"));
+        queue.together = queue.together.saturating_add(row.sum("together"));
+        add(&mut queue.pairs, (waker, thread), waits);
         queue.is_told |= reason.is_some();
-        queue.shown.push(blocked, row, &["waits", "blocked_ns", "waker_running_ns", "waker_blocked_ns"]);
+        queue.shown.push(blocked, row, &["waits", "together", "blocked_ns", "waker_running_ns", "waker_blocked_ns"]);
     })?;
     given.each("ready_wait", |row| {
         let [thread, running] = row.sums(["thread", "running_ns"]);
@@ -119,16 +184,23 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             queue.running = queue.running.saturating_add(running);
         }
     })?;
+    given.each("run_lengths", |row| {
+        let [thread, runs] = row.sums(["thread", "after_wake"]);
+        if let (Some(queue), Some(to)) = (queues.get_mut(&processes.pool(given, thread)), row.int("to_ns")) {
+            queue.runs = queue.runs.saturating_add(runs);
+            queue.short += if to as f64 <= given.threshold("short_run_ns") { runs } else { 0 };
+        }
+    })?;
     let mut cpus = 0_i64;
     given.each("cpus", |_| cpus += 1)?;
     let span = given.span().len().0.max(1) as f64;
-    let limits = ["least_threads", "least_per_second", "least_queue", "least_waiting", "least_busy", "most_busy"];
-    let [members, rate, queued, waiting, least, most] = limits.map(|name| given.threshold(name));
+    let limits = ["least_threads", "least_per_second", "least_waiting", "least_busy", "most_busy"];
+    let [members, rate, waiting, least, most] = limits.map(|name| given.threshold(name));
     queues.retain(|_, queue| {
         let (blocked, running) = (queue.blocked() as f64, queue.running as f64);
         queue.of.len() as f64 >= members
             && queue.waits() as f64 >= rate * span / 1e9
-            && queue.queued as f64 >= queued * blocked
+            && (queue.is_handed_on(given) || queue.is_taken_again(given))
             && blocked >= waiting * running
             && (least * span..=most * span).contains(&running)
     });
@@ -155,7 +227,7 @@ fn finding(given: &Given<'_>, name: &str, queue: Queue, cpus: i64) -> Finding {
             ms(blocked)
         ),
         range_ns: [least.min(finding.recoverable_ns), finding.recoverable_ns],
-        confidence: if queue.is_told { Confidence::High } else { Confidence::Medium },
+        confidence: if queue.is_told && queue.is_handed_on(given) { Confidence::High } else { Confidence::Medium },
         evidence: queue.shown.finish(),
         assumptions: vec![
             format!("what they ran could be spread over {}", plural(at_once.unsigned_abs(), "CPU")),

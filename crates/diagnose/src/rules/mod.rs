@@ -9,6 +9,7 @@ mod critical_thread_same_priority_as_workers;
 mod frequency_below_nominal_while_busy;
 mod high_priority_woke_to_efficient_core_behind_low;
 mod ideal_cpu_outside_affinity;
+mod interrupt_on_critical_cpu;
 mod io_wait_serialised;
 mod lock_convoy;
 mod low_priority_ran_while_high_was_ready;
@@ -29,6 +30,7 @@ mod throttled_by_quota;
 mod utilisation_misread;
 mod wakeup_storm;
 mod woke_on_busy_sibling;
+mod worker_pool_larger_than_useful;
 
 use crate::given::Given;
 use crate::rule::{Rule, Threshold, Unit};
@@ -127,6 +129,30 @@ fn shares_cores(given: &Given<'_>) -> Result<Option<bool>, EngineError> {
 /// Why rules of siblings do not look.
 const NO_SIBLINGS: &str = "nobody told which CPUs share a core: --machine FILE does";
 
+/// The tables that rules read, each as often as rules do.
+pub const TABLES: &[&str] = &{
+    let (mut all, mut rule, mut at) = ([""; READ], 0, 0);
+    while rule < RULES.len() {
+        let mut of = 0;
+        while of < RULES[rule].tables.len() {
+            all[at] = RULES[rule].tables[of];
+            (of, at) = (of + 1, at + 1);
+        }
+        rule += 1;
+    }
+    all
+};
+
+/// How many those are.
+const READ: usize = {
+    let (mut rule, mut sum) = (0, 0);
+    while rule < RULES.len() {
+        sum += RULES[rule].tables.len();
+        rule += 1;
+    }
+    sum
+};
+
 /// Every rule: first what limits all others, then who waited for whom, then what the machine did.
 pub const RULES: &[&Rule] = &[
     &capture_lost_events::RULE,
@@ -145,12 +171,14 @@ pub const RULES: &[&Rule] = &[
     &woke_on_busy_sibling::RULE,
     &high_priority_woke_to_efficient_core_behind_low::RULE,
     &migration_between_core_types::RULE,
+    &interrupt_on_critical_cpu::RULE,
     &lock_convoy::RULE,
     &busy_wait_at_barrier::RULE,
     &static_partition_barrier_tail::RULE,
     &chunks_too_large::RULE,
     &chunks_too_small::RULE,
     &oversubscribed::RULE,
+    &worker_pool_larger_than_useful::RULE,
     &preemption_rate::RULE,
     &smt_neighbour_noisy::RULE,
     &frequency_below_nominal_while_busy::RULE,

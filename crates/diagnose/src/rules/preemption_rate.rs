@@ -1,19 +1,19 @@
 //! Threads that are switched out again and again while they could run.
 
 use super::LEAST_SHARE;
-use crate::finding::{Confidence, Finding};
+use crate::finding::{Claim, Confidence, Finding};
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::words::{grouped, ms};
+use model::words::{grouped, ms, plural};
 use model::{Change, Policy};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "preemption-rate",
-    about: "a thread was preempted so often that switching itself costs it time",
+    about: "threads of one name were preempted so often that switching itself costs time",
     page: Page {
-        finds: "Threads that others preempted more often, in a second of their running time, than turns of a millisecond would.",
+        finds: "Threads, told together where they are called alike, that others preempted more often, in a second of their running time, than turns of a millisecond would.",
         matters: "Each preemption is two switches, and what the thread had in its caches is cold when it comes back. A thread that is \
                   preempted a thousand times a second runs for less than a millisecond at a time.",
         sure: "Switch-outs of a thread that could run are counted; one that yields by itself again and again looks the same. What one costs is assumed, and cold caches come on top: the milliseconds are a floor for \
@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
         mend: "Run batch work as such (SCHED_BATCH preempts less), or keep what preempts it on other CPUs.",
         example: "A is preempted 2 000 times in a second of running: 2 000 times two switches are lost.",
     },
-    tables: &["switch_causes", "ready_wait"],
+    tables: &["switch_causes", "ready_wait", "cpus"],
     thresholds: &[
         Threshold {
             name: "most_per_second",
@@ -42,37 +42,58 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks("the source does not say what a switch-out meant".to_owned()));
     }
     let preempted = given.preempted()?;
-    let (mut claims, mut shown, mut times) = (Vec::new(), Shown::default(), BTreeMap::new());
+    let mut by_name = BTreeMap::<String, Preempted>::new();
     let (most, least) = (given.threshold("most_per_second"), given.share("least_share").max(1));
     given.each("ready_wait", |row| {
         let [thread, tid, running] = row.sums(["thread", "tid", "running_ns"]);
         let Some(count) = preempted.get(&thread).copied() else { return };
-        let lost = (count as f64 * 2.0 * given.threshold("switch_ns")) as i64;
         // As often as it would be anyway is not too often.
-        if count as f64 > most * running as f64 / 1e9 && lost >= least {
-            claims.push(given.claim(thread, tid, lost));
-            times.insert(thread, (count, running));
-            shown.push(lost, row, &["running_count", "running_ns", "ready_preempted_ns"]);
+        if count as f64 <= most * running as f64 / 1e9 {
+            return;
         }
+        let lost = (count as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+        let of = by_name.entry(given.name(thread)).or_default();
+        of.count = of.count.saturating_add(count);
+        of.running = of.running.saturating_add(running);
+        of.lost = of.lost.saturating_add(lost);
+        of.claims.push(given.claim(thread, tid, lost));
+        of.shown.push(lost, row, &["running_count", "running_ns", "ready_preempted_ns"]);
     })?;
-    if claims.is_empty() {
-        return Ok(Looked::At(Vec::new()));
-    }
-    let change = Change::Policy { threads: threads(&claims), policy: Policy::Batch };
-    let finding = given.finding(claims, change, "Let it run for longer at a time".to_owned());
-    let first = finding.threads.first();
-    let (count, running) = first.and_then(|c| times.get(&c.thread)).copied().unwrap_or_default();
-    Ok(Looked::At(vec![Finding {
+    let mut cpus = 0_i64;
+    given.each("cpus", |_| cpus += 1)?;
+    let found = by_name.into_iter().map(|(name, of)| finding(given, &name, of, cpus.max(1)));
+    Ok(Looked::At(found.filter(|finding| finding.recoverable_ns >= least).collect()))
+}
+
+/// Threads of a name that are preempted too often: a build's compilers live too briefly to count one by one.
+#[derive(Default)]
+struct Preempted {
+    count: i64,
+    running: i64,
+    lost: i64,
+    claims: Vec<Claim>,
+    shown: Shown,
+}
+
+fn finding(given: &Given<'_>, name: &str, of: Preempted, cpus: i64) -> Finding {
+    let change = Change::Policy { threads: threads(&of.claims), policy: Policy::Batch };
+    let (all, what) = (of.claims.len() as u64, format!("Let {name} run for longer at a time"));
+    let finding = given.finding(of.claims, change, what);
+    // CPUs switch at the same time, each for its part.
+    let recoverable = finding.recoverable_ns.max(of.lost / cpus);
+    let who = if all > 1 { format!("{} called {name} were", plural(all, "thread")) } else { format!("{name} was") };
+    Finding {
         title: format!(
-            "{} was preempted {} times in {} ms of running: about {} ms went into switching",
-            first.map_or("", |c| c.name.as_str()),
-            grouped(count),
-            ms(running),
-            ms(finding.recoverable_ns)
+            "{who} preempted {} times in {} ms of running: about {} ms went into switching",
+            grouped(of.count),
+            ms(of.running),
+            ms(recoverable)
         ),
-        range_ns: [0, finding.recoverable_ns],
+        severity: given.severity(recoverable),
+        recoverable_ns: recoverable,
+        range_ns: [0, recoverable],
         confidence: Confidence::Low,
-        evidence: shown.finish(),
+        evidence: of.shown.finish(),
         assumptions: vec![
             format!(
                 "each preemption costs two switches of {} ns; the lower end: nothing",
@@ -81,5 +102,5 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             "cold caches come on top".to_owned(),
         ],
         ..finding
-    }]))
+    }
 }

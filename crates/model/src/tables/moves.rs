@@ -138,3 +138,28 @@ pub const IDLE_WAKEUPS: TableDef = TableDef {
         ns("idle_ns", "For how long the CPU had been idle, in all."),
     ],
 };
+
+/// Which interrupts took the time of each thread.
+pub const INTERRUPTS: TableDef = TableDef {
+    name: "interrupts",
+    version: 1,
+    doc: "Which interrupts came upon each thread, and for how long their handlers ran on its CPU while it was there: part of its \
+          running_ns, in which it did nothing (exec_ns of the table threads is without it where the kernel keeps account of \
+          interrupts). A handler counts that was seen from begin to end; what lies within another one is the inner one's. No rows \
+          where the source does not tell of interrupts (record --irq).",
+    key: &["thread", "cpu", "kind", "number", "interrupt"],
+    cols: &[
+        THREAD,
+        TID,
+        CPU,
+        text(
+            "kind",
+            "device, softirq, timer (the function that it called, or its own interrupt), or ipi (sent by another CPU).",
+        ),
+        int("number", "", "device: the interrupt's; softirq: the vector's; else null.").or_null(),
+        text("interrupt", "What it is called, as in the table idle_wakeups."),
+        count("count", "How often it began while the thread was on that CPU."),
+        ns("handler_ns", "How long its handlers ran."),
+        ns("longest_ns", "The longest one."),
+    ],
+};

@@ -157,7 +157,7 @@ pub const SWITCH_CAUSES: TableDef = TableDef {
 /// Who ended each thread's waiting, and what that one did meanwhile.
 pub const WAITS: TableDef = TableDef {
     name: "waits",
-    version: 1,
+    version: 2,
     doc: "How often and for how long each thread was blocked until somebody woke it, by who did, and what that one did meanwhile: had \
           it run sooner, the wait might have been shorter. A wait that the time asked for cuts counts with what lies within, one \
           that lasts to its end not at all. No rows where the source has no wakings.",
@@ -180,6 +180,12 @@ pub const WAITS: TableDef = TableDef {
         )
         .or_null(),
         count("waits", "How often."),
+        count(
+            "together",
+            "Of waits, those that the waker ended with another thread's, as at a barrier: whom it woke before or next had not waited again \
+             by then. Null without a waker.",
+        )
+        .or_null(),
         ns("blocked_ns", "For how long in all."),
         ns(
             "waker_running_ns",

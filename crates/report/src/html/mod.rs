@@ -7,16 +7,17 @@ mod stack;
 mod timeline;
 
 use crate::grid::Column;
-use crate::page::Block;
+use crate::page::{Block, Linked, Place};
 use crate::picture::{Picture, Tone};
 use crate::words::{TIE, time};
 use escape::escaped;
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 /// How it looks.
 const STYLE: &str = include_str!("page.css");
 /// The only style that the page may use: the sha256 of [`STYLE`].
-const STYLE_HASH: &str = "pRteOg0N7yf+ZYXWYlEQTfG65AEHTTZ5D1ENBvYOCCg=";
+const STYLE_HASH: &str = "HZMzB2DPlJFpNwT6PI22KjkBQuY6LfTgyxErKOZqMWs=";
 
 /// The page of a report.
 pub fn page(title: &str, blocks: &[Block]) -> String {
@@ -32,9 +33,10 @@ pub fn page(title: &str, blocks: &[Block]) -> String {
          <header>\n<h1>{title}</h1>\n",
         env!("CARGO_PKG_VERSION"),
     );
-    let headings = blocks.iter().filter(|b| matches!(b, Block::Heading(_))).count();
-    let begin = blocks.iter().position(|b| matches!(b, Block::Heading(_))).unwrap_or(blocks.len());
-    blocks[..begin].iter().for_each(|b| block(&mut html, b, 0));
+    let headings = blocks.iter().filter(|b| matches!(b, Block::Heading(..))).count();
+    let begin = blocks.iter().position(|b| matches!(b, Block::Heading(..))).unwrap_or(blocks.len());
+    let places = places(blocks);
+    blocks[..begin].iter().for_each(|b| block(&mut html, b, 0, &places));
     html.push_str("</header>\n");
     if headings > 0 {
         contents(&mut html, blocks);
@@ -48,14 +50,14 @@ pub fn page(title: &str, blocks: &[Block]) -> String {
             html.push_str(if item { "<ul>\n" } else { "</ul>\n" });
             list = item;
         }
-        if let Block::Heading(words) = b {
+        if let Block::Heading(words, place) = b {
             part += 1;
             html.push_str(if part > 1 { "</section>\n" } else { "" });
-            let _ =
-                write!(html, "<section id=\"part-{part}\" aria-labelledby=\"head-{part}\">\n<h2 id=\"head-{part}\">");
+            let id = id_of(part, *place);
+            let _ = write!(html, "<section id=\"{id}\" aria-labelledby=\"head-{part}\">\n<h2 id=\"head-{part}\">");
             let _ = writeln!(html, "{}</h2>", escaped(words));
         } else {
-            block(&mut html, b, part);
+            block(&mut html, b, part, &places);
         }
     }
     html.push_str(if list { "</ul>\n" } else { "" });
@@ -72,25 +74,93 @@ const HATCH: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"
 /// Links to all parts.
 fn contents(html: &mut String, blocks: &[Block]) {
     html.push_str("<nav aria-label=\"Parts\"><ul>\n");
-    let headings = blocks.iter().filter_map(|b| if let Block::Heading(words) = b { Some(words) } else { None });
-    for (i, words) in headings.enumerate() {
+    let heading = |b| if let &Block::Heading(ref words, place) = b { Some((words, place)) } else { None };
+    for (i, (words, place)) in blocks.iter().filter_map(heading).enumerate() {
         // The first words say what it is.
         let name = words.split([':', ',']).next().unwrap_or(words);
-        let _ = writeln!(html, "<li><a href=\"#part-{}\">{}</a></li>", i + 1, escaped(name));
+        let _ = writeln!(html, "<li><a href=\"#{}\">{}</a></li>", id_of(i + 1, place), escaped(name));
     }
     html.push_str("</ul></nav>\n");
 }
 
-fn block(html: &mut String, block: &Block, part: usize) {
+/// The name of a part.
+fn id_of(part: usize, place: Option<Place>) -> String {
+    place.map_or_else(|| format!("part-{part}"), Place::id)
+}
+
+impl Place {
+    /// Its name within the page.
+    fn id(self) -> String {
+        match self {
+            Self::Section(name) => format!("section-{name}"),
+            Self::Thread(key) => format!("thread-{key}"),
+            Self::Cpu(cpu) => format!("cpu-{cpu}"),
+            Self::Finding(at) => format!("finding-{at}"),
+            Self::Evidence(at) => format!("evidence-{at}"),
+            Self::When(at) => format!("when-{at}"),
+        }
+    }
+}
+
+/// All that words can lead to here.
+fn places(blocks: &[Block]) -> HashSet<Place> {
+    let mut all = HashSet::new();
+    for block in blocks {
+        match block {
+            Block::Heading(_, place) => all.extend(*place),
+            Block::Entry(_, place, _) => _ = all.insert(*place),
+            Block::Grid(columns, _) => all.extend(columns.iter().flat_map(|c| c.places.iter().copied())),
+            Block::Picture(Picture::Timeline(timeline)) => all.extend(timeline.ranges.iter().map(|r| r.place)),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// Words that lead to a place, where the page has it.
+fn link(html: &mut String, words: &str, to: Option<Place>, places: &HashSet<Place>) {
+    let _ = match to.filter(|place| places.contains(place)) {
+        Some(place) => write!(html, "<a href=\"#{}\">{}</a>", place.id(), escaped(words)),
+        None => write!(html, "{}", coded(words)),
+    };
+}
+
+/// Words, of which those between ` and ` are code.
+fn coded(words: &str) -> String {
+    let parts: Vec<&str> = words.split('`').collect();
+    // Names may have any number of them.
+    if parts.len().is_multiple_of(2) {
+        return escaped(words).to_string();
+    }
+    let part = |(at, words): (usize, &&str)| {
+        if at % 2 == 1 { format!("<code>{}</code>", escaped(words)) } else { escaped(words).to_string() }
+    };
+    parts.iter().enumerate().map(part).collect()
+}
+
+fn linked(html: &mut String, words: &Linked, places: &HashSet<Place>) {
+    html.push_str("<p>");
+    words.iter().for_each(|(words, to)| link(html, words, *to, places));
+    html.push_str("</p>\n");
+}
+
+fn block(html: &mut String, block: &Block, part: usize, places: &HashSet<Place>) {
     let _ = match block {
         // Written by who counts them.
-        Block::Heading(_) => Ok(()),
-        Block::Words(words, _) => writeln!(html, "<p>{}</p>", escaped(words)),
+        Block::Heading(..) => Ok(()),
+        Block::Entry(words, place, tone) => {
+            writeln!(html, "<h3 id=\"{}\" class=\"entry {}\">{}</h3>", place.id(), tone.class(), escaped(words))
+        }
+        Block::Linked(words) => {
+            linked(html, words, places);
+            Ok(())
+        }
+        Block::Words(words, _) => writeln!(html, "<p>{}</p>", coded(words)),
         Block::Line(words) => writeln!(html, "<p class=\"note\">{}</p>", escaped(words)),
         Block::Warning(words) => writeln!(html, "<p class=\"warning\"><strong>{}</strong></p>", escaped(words)),
         Block::Item(words) => writeln!(html, "<li>{}</li>", escaped(words)),
         Block::Grid(columns, totals) => {
-            grid(html, columns, *totals, part);
+            grid(html, columns, *totals, part, places);
             Ok(())
         }
         Block::Picture(Picture::Bars(bars)) => {
@@ -122,7 +192,7 @@ fn block(html: &mut String, block: &Block, part: usize) {
 const LONG: usize = 36;
 
 /// A table; the first column names the rows.
-fn grid(html: &mut String, columns: &[Column], totals: usize, part: usize) {
+fn grid(html: &mut String, columns: &[Column], totals: usize, part: usize, places: &HashSet<Place>) {
     let columns: Vec<&Column> = columns.iter().filter(|c| !c.drawn).collect();
     // What is wider than the window is moved by keyboard too.
     let _ = write!(
@@ -140,13 +210,16 @@ fn grid(html: &mut String, columns: &[Column], totals: usize, part: usize) {
     html.push_str("</tr></thead>\n<tbody>\n");
     let all = columns.iter().map(|c| c.cells.len()).max().unwrap_or(0);
     for row in 0..all {
-        html.push_str(if row + totals == all && totals > 0 { "<tr class=\"sum\">" } else { "<tr>" });
+        let id = columns.first().and_then(|first| first.places.get(row));
+        let id = id.map_or_else(String::new, |place| format!(" id=\"{}\"", place.id()));
+        html.push_str(if row + totals == all && totals > 0 { "<tr class=\"sum\"" } else { "<tr" });
+        let _ = write!(html, "{id}>");
         for (at, column) in columns.iter().enumerate() {
-            let cell = escaped(column.cells.get(row).map_or("", String::as_str));
-            let _ = match at {
-                0 => write!(html, "<th scope=\"row\"{}>{cell}</th>", class(column)),
-                _ => write!(html, "<td{}>{cell}</td>", class(column)),
-            };
+            let tag = if at == 0 { "th" } else { "td" };
+            let _ = write!(html, "<{tag}{}{}>", if at == 0 { " scope=\"row\"" } else { "" }, class(column));
+            let to = column.links.get(row).copied().flatten();
+            link(html, column.cells.get(row).map_or("", String::as_str), to, places);
+            let _ = write!(html, "</{tag}>");
         }
         html.push_str("</tr>\n");
     }

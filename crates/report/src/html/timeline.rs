@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 const HEIGHT: usize = 18;
 /// Shades of busy; nothing at all is none of them.
 const SHADES: usize = 5;
+/// The width of the time, in the picture's own unit.
+const PARTS: f64 = 1000.0;
 /// From this share on, a cell is shown as unknown.
 const MOSTLY: f64 = 0.5;
 const NAMES: [&str; SHADES] = ["up to 20\u{a0}% busy", "up to 40\u{a0}%", "up to 60\u{a0}%", "up to 80\u{a0}%", "more"];
@@ -44,8 +46,59 @@ pub fn write(html: &mut String, of: &Timeline) {
         }
     }
     html.push_str("</svg>\n");
+    ranges(html, of);
     axis(html, of.begin_ns, of.begin_ns.saturating_add(of.span_ns));
     html.push_str("</div>\n</figure>\n");
+}
+
+/// What lies within some of the time: a lane each.
+fn ranges(html: &mut String, of: &Timeline) {
+    if of.ranges.is_empty() {
+        return;
+    }
+    html.push_str("<div class=\"lanes\">");
+    for range in &of.ranges {
+        let (place, leads) = (range.place.id(), range.leads.id());
+        let _ = write!(
+            html,
+            "<span id=\"{place}\"><a href=\"#{leads}\">{} <em>{}</em></a></span>",
+            escaped(&range.label),
+            escaped(&range.of)
+        );
+    }
+    let lanes = of.ranges.len();
+    let _ = write!(
+        html,
+        "</div>\n<svg width=\"100%\" height=\"{}\" viewBox=\"0 0 {PARTS} {lanes}\" preserveAspectRatio=\"none\" role=\"img\" \
+         xmlns=\"http://www.w3.org/2000/svg\"><title>When findings were</title><desc>",
+        lanes * HEIGHT
+    );
+    for range in &of.ranges {
+        let times = range.spans.iter().map(|s| format!("{} to {}", time(s.start.0), time(s.end.0)));
+        let _ = write!(
+            html,
+            "{} {}: {}. ",
+            escaped(&range.label),
+            escaped(&range.of),
+            times.collect::<Vec<_>>().join(", ")
+        );
+    }
+    let _ = writeln!(html, "</desc>\n<rect class=\"ground\" width=\"{PARTS}\" height=\"{lanes}\"/>");
+    for (lane, range) in of.ranges.iter().enumerate() {
+        let at = |ns: i64| {
+            let within = (i128::from(ns) - i128::from(of.begin_ns)).clamp(0, i128::from(of.span_ns));
+            within as f64 * PARTS / of.span_ns.max(1) as f64
+        };
+        let mut path = String::new();
+        for span in &range.spans {
+            let (from, to) = (at(span.start.0), at(span.end.0));
+            // The shortest is still seen.
+            let wide = (to - from).max(PARTS / 500.0);
+            let _ = write!(path, "M{:.1} {lane}.2h{wide:.1}v.6h-{wide:.1}z", from.min(PARTS - wide));
+        }
+        let _ = writeln!(html, "<path class=\"{}\" d=\"{path}\"/>", range.tone.class());
+    }
+    html.push_str("</svg>\n");
 }
 
 /// All cells of a shade, neighbours as one.
@@ -83,7 +136,7 @@ mod tests {
     fn neighbours_of_one_shade_are_one() {
         let cells = vec![(1.0, 0.0), (0.9, 0.0), (0.0, 0.0), (0.1, 0.0), (0.4, 0.6)];
         let lanes = vec![Lane { label: "CPU 0".to_owned(), core_type: String::new(), cells }];
-        let of = Timeline { title: "Busy".to_owned(), lanes, begin_ns: 0, span_ns: 5_000_000 };
+        let of = Timeline { title: "Busy".to_owned(), lanes, begin_ns: 0, span_ns: 5_000_000, ranges: Vec::new() };
         assert_eq!(path(&of, 4), "M0 0.05h2v.9h-2z");
         assert_eq!(path(&of, 0), "M3 0.05h1v.9h-1z");
         assert_eq!(path(&of, SHADES), "M4 0.05h1v.9h-1z");

@@ -1,6 +1,7 @@
 //! What the analyses say of a trace: a file each, a line in [`SECTIONS`]. A section that has nothing to say is left out.
 
 mod concurrency_bands;
+mod findings;
 mod idle;
 mod marks;
 mod migrations;
@@ -15,9 +16,11 @@ mod waiting;
 
 use crate::Options;
 use crate::gather::Group;
-use crate::page::Page;
+use crate::page::{Page, Place};
 use crate::seen::Seen;
+use diagnose::Diagnosis;
 use engine::{EngineError, Session};
+pub(crate) use findings::Findings;
 use std::collections::BTreeSet;
 
 /// Of more events than this, tables are not made unasked: all is read once more for them, and followed stretch by stretch.
@@ -49,6 +52,7 @@ pub struct Section {
 
 /// Every section.
 pub const SECTIONS: &[Section] = &[
+    findings::SECTION,
     smt::SECTION,
     placement::SECTION,
     concurrency_bands::SECTION,
@@ -95,27 +99,51 @@ impl Chosen {
     pub(crate) fn tables(&self) -> BTreeSet<&'static str> {
         self.sections.iter().flat_map(|s| s.tables).copied().collect()
     }
+
+    /// Those of them that they show.
+    pub(crate) fn shown_tables(&self) -> BTreeSet<&'static str> {
+        self.sections.iter().filter(|s| s.id != findings::SECTION.id).flat_map(|s| s.tables).copied().collect()
+    }
+
+    /// What rules say, where that is told; their tables are made.
+    pub(crate) fn diagnosis(&self, session: &Session) -> Result<Option<Diagnosis>, EngineError> {
+        let told = self.sections.iter().any(|s| s.id == findings::SECTION.id);
+        told.then(|| diagnose::diagnose(session, &diagnose::Options::default())).transpose()
+    }
 }
 
-/// The sections that have something to say, the shortest first.
-pub(crate) fn write(
-    page: &mut Page,
+/// The section that shows rows of a table, by its name.
+pub(crate) fn showing(table: &str) -> Option<Place> {
+    let shows = |section: &&Section| section.id != findings::SECTION.id && section.tables.contains(&table);
+    SECTIONS.iter().find(shows).map(|section| Place::Section(section.id))
+}
+
+/// What the sections say that have something to say, the shortest first; before it what stands first on a page, where each is
+/// a look away: what is wrong.
+pub(crate) fn written(
     chosen: &Chosen,
     session: &Session,
     options: &Options,
     groups: &[Group],
-) -> Result<(), EngineError> {
+    findings: Findings<'_>,
+) -> Result<[Page; 2], EngineError> {
+    let [mut first, mut rest] = [Page::default(), Page::default()];
     if chosen.sections.is_empty() {
-        return Ok(());
+        return Ok([first, rest]);
     }
-    let seen = Seen::of(session, options, groups)?;
+    let seen = Seen::of(session, options, groups, findings)?;
     let mut written = Vec::new();
     for section in &chosen.sections {
         let mut own = Page::default();
         (section.write)(&mut own, &seen)?;
-        written.push(own);
+        own.place(Place::Section(section.id));
+        if options.pictures && section.id == findings::SECTION.id {
+            first = own;
+        } else {
+            written.push(own);
+        }
     }
     written.sort_by_key(Page::lines);
-    written.into_iter().for_each(|own| page.blocks.extend(own.blocks));
-    Ok(())
+    written.into_iter().for_each(|own| rest.blocks.extend(own.blocks));
+    Ok([first, rest])
 }
