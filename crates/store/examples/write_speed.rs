@@ -217,8 +217,10 @@ fn main() {
     folder.names(&names).unwrap();
     let chunks = made.events.len().div_ceil(4096);
     let part = |i: usize, len: usize| (i * len / chunks)..((i + 1) * len / chunks);
+    let mut events = Vec::new();
     for i in 0..chunks {
-        folder.events(&made.events[part(i, made.events.len())]).unwrap();
+        events.extend_from_slice(&made.events[part(i, made.events.len())]);
+        folder.events(&mut events).unwrap();
         folder.thread_stretches(&made.threads[part(i, made.threads.len())]).unwrap();
         folder.cpu_stretches(&made.cpus[part(i, made.cpus.len())]).unwrap();
     }
