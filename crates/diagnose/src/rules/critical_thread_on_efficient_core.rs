@@ -1,7 +1,7 @@
 //! The thread that decides when all is done, on a slower core while a faster one is idle.
 
 use super::{LEAST_SHARE, ONE_TYPE, SLOWER_SPEED, Saving, has_core_types};
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
@@ -96,7 +96,6 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             ms(slower),
             if certain { "" } else { ", if it may run there" }
         ),
-        severity: if certain { finding.severity } else { Severity::Low },
         range_ns: saving.range,
         confidence: if certain { Confidence::High } else { Confidence::Low },
         evidence: shown.finish(),
