@@ -85,7 +85,7 @@ fn cap_56_diagnosed_the_critical_thread_has_the_workers_priority() {
          cpu1 P1  W  W W Cs W W W W W W W Cs W W W W W
          cpu2 E2  X  X X X X X X Cs X X X X X X X X X
          cpu3 E3  Y  Y Y Y Y Y Y Y Y Y Y Y Y Y Y Cs Y
-         waking   .  C@1<H . . H@0<C C@2<H . . H@0<C C@1<H . . H@0<C C@3<H . . H@0<C
+         waking   .  C<H@1 . . H<C@0 C<H@2 . . H<C@0 C<H@1 . . H<C@0 C<H@3 . . H<C@0
          prio     H=115,C=119,V=119,W=119,X=119,Y=119 . . . . . . . . . . . . . . . .
          allowed  H=0-3,C=0-3,V=0-3,W=0-3,X=0-3,Y=0-3 . . . . . . . . . . . . . . . .",
         &["13112", "5212", "worker", "worker", "worker", "worker"],
@@ -113,7 +113,7 @@ fn cap_57_diagnosed_ideal_cpus_outside_the_masks() {
          cpu16 E16 A A A A A A A A B B B B B B B B C C C C C C C C D D D D D D D D D D D Ds
          cpu17 E17 F . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . .
          cpu18 E18 G . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . .
-         waking    B@16,C@16,D@16 . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . M@0<D,N@8<D
+         waking    B@16,C@16,D@16 . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . M<D@0,N<D@8
          parked    . (@18 . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . .
          ideal     A@0,B@0,C@8,D@8 . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . .
          allowed   A=16-18,B=16-18,C=16-18,D=16-18,M=0-8,N=0-8,F=16-18,G=16-18 . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . .",

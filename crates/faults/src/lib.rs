@@ -1,7 +1,7 @@
 //! Traces of simulated machines with injected faults, and what mending each fault gives back.
 //!
 //! [`draw`] draws a machine and a load (how long things last is drawn from quantiles of real recordings), injects none, one
-//! or two faults, and simulates a scheduler. What a fault costs is no formula: the same draw is simulated without it, and the
+//! or two faults, and simulates a scheduler. What a fault costs is no formula: the same draw is simulated with it mended, and the
 //! difference of when the program's last frame ends is the [`Truth`]. Nothing of the rules is used here, and only tests and
 //! the judge (`examples/confusion.rs`) use this.
 #![allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]
