@@ -47,7 +47,7 @@ pub struct NotChecked {
 pub struct Diagnosis {
     /// The time looked at.
     pub span: Span,
-    /// What is wrong, that first whose mending gives most back.
+    /// What is wrong, that first which counts for most ([`Finding::counted_ns`]).
     pub findings: Vec<Finding>,
     /// The rules that looked.
     pub checked: Vec<&'static str>,
@@ -77,7 +77,7 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
         match (rule.look)(&given)? {
             Looked::At(found) => {
                 said.checked.push(rule.id);
-                said.findings.extend(found);
+                said.findings.extend(found.into_iter().map(|finding| given.weighed(finding)));
             }
             Looked::Lacks(why) => said.not_checked.push(NotChecked { rule: rule.id, why }),
         }

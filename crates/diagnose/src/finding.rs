@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// How much it matters: by the part of the time looked at that the thread with most to gain could get back
-/// ([`crate::SEVERITY`]).
+/// ([`crate::SEVERITY`]). What is of low confidence counts by the lower end of its range ([`Finding::counted_ns`]).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -133,4 +133,15 @@ pub struct Finding {
     pub assumptions: Vec<String>,
     /// Findings that fall away with this one.
     pub also: Vec<Finding>,
+}
+
+impl Finding {
+    /// What it counts for, ns: the best estimate; where that is one of several explanations, what even the least of them gives.
+    #[must_use]
+    pub fn counted_ns(&self) -> i64 {
+        match self.confidence {
+            Confidence::Low => self.range_ns[0].min(self.recoverable_ns),
+            Confidence::Medium | Confidence::High => self.recoverable_ns,
+        }
+    }
 }

@@ -1,15 +1,15 @@
 //! Which findings stand on their own: one fault may satisfy several rules.
 //!
-//! A finding falls away with another that gives back at least as much where the two claim the same time of the same threads:
+//! A finding falls away with another that counts for at least as much ([`Finding::counted_ns`]) where the two claim the same time of the same threads:
 //! where, over the threads that both name, the lesser of what the two claim sums to half or more of all that the lesser
 //! finding claims, and they overlap in time. It then stands under that one. What claims no time stands alone.
 
 use crate::finding::{Claim, Finding};
 use std::collections::HashMap;
 
-/// Puts those that give back most first, and under each what falls away with it.
+/// Puts those that count for most first, of the same those that may give back most, and under each what falls away with it.
 pub(crate) fn ranked(mut all: Vec<Finding>) -> Vec<Finding> {
-    all.sort_by_key(|f| (std::cmp::Reverse(f.recoverable_ns), std::cmp::Reverse(f.severity)));
+    all.sort_by_key(|f| std::cmp::Reverse((f.counted_ns(), f.recoverable_ns, f.severity)));
     let mut stand: Vec<(Finding, HashMap<i64, i64>)> = Vec::new();
     for finding in all {
         match stand.iter_mut().find(|(greater, claims)| falls_away(&finding, greater, claims)) {
@@ -73,5 +73,12 @@ mod tests {
         assert_eq!(told(vec![a(), finding("b", &[(1, 8)], (10, 20))]), [("a", vec![]), ("b", vec![])]);
         assert_eq!(told(vec![a(), finding("b", &[(1, 4), (2, 5)], (0, 9))]), [("a", vec![]), ("b", vec![])], "4 of 9");
         assert_eq!(told(vec![a(), finding("b", &[], (0, 10))]), [("a", vec![]), ("b", vec![])]);
+    }
+
+    #[test]
+    fn what_may_be_nothing_stands_under_what_is_sure() {
+        let a = finding("a", &[(1, 6)], (0, 10));
+        let b = Finding { confidence: Confidence::Low, ..finding("b", &[(1, 9)], (0, 10)) };
+        assert_eq!(told(vec![b, a]), [("a", vec!["b"])], "b claims more, but its range begins at 0");
     }
 }

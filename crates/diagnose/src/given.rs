@@ -141,6 +141,15 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// What is of low confidence matters no more than what it counts for.
+    pub(crate) fn weighed(&self, finding: Finding) -> Finding {
+        let severity = match finding.confidence {
+            Confidence::Low => finding.severity.min(self.severity(finding.counted_ns())),
+            Confidence::Medium | Confidence::High => finding.severity,
+        };
+        Finding { severity, ..finding }
+    }
+
     /// By the part of the time looked at.
     pub(crate) fn severity(&self, recoverable_ns: i64) -> Severity {
         let share = recoverable_ns as f64 / (self.span().len().0.max(1)) as f64;

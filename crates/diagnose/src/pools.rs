@@ -1,4 +1,4 @@
-//! Threads that share work: those of one process that are called alike.
+//! Threads that share work: those of one process that are called alike, but for a number at the end.
 
 use crate::given::Given;
 use engine::EngineError;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(crate) struct Processes(BTreeMap<i64, i64>);
 
-/// The threads of one name in one process; of sources that tell no processes, of one name.
+/// The threads of one name ([`base`]) in one process; of sources that tell no processes, of one name.
 pub(crate) type Pool = (Option<i64>, String);
 
 impl Processes {
@@ -37,6 +37,29 @@ impl Processes {
 
     /// To which pool a thread belongs.
     pub(crate) fn pool(&self, given: &Given<'_>, thread: i64) -> Pool {
-        (self.0.get(&thread).copied(), given.name(thread))
+        (self.0.get(&thread).copied(), base(&given.name(thread)).to_owned())
+    }
+}
+
+/// A thread's name without the number that tells it from others of its pool: `worker 3`, `pool-1-thread-7`, `io_thread2`. What is
+/// nothing but a number stays.
+pub(crate) fn base(name: &str) -> &str {
+    let word = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let base = word.trim_end_matches([' ', '-', '_', '#', '.', ':', '/']);
+    match base {
+        "" => name,
+        _ if word == name => name,
+        _ => base,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base;
+
+    #[test]
+    fn a_number_at_the_end_is_none_of_the_name() {
+        let names = ["worker 3", "pool-1-thread-7", "io_thread2", "work-", "7042", "#7", "main"];
+        assert_eq!(names.map(base), ["worker", "pool-1-thread", "io_thread", "work-", "7042", "#7", "main"]);
     }
 }

@@ -1,5 +1,5 @@
 //! The judge of `corewise diagnose`: `confusion --corewise PATH [--set training|reported] [--seeds 50] [--healthy 200]
-//! [--from 0] [--keep DIR]`.
+//! [--from 0] [--only RULE] [--keep DIR]`.
 //!
 //! Draws each kind of fault by so many seeds, every fifth with a second fault in other frames, asks `corewise diagnose
 //! --format json` of each trace, and prints which rule stood at the top, how far its milliseconds were from what was
@@ -27,13 +27,15 @@ struct Words {
     seeds: u64,
     healthy: u64,
     from: u64,
+    only: Option<String>,
     keep: Option<PathBuf>,
 }
 
 /// A finding above `low`.
 struct Finding {
     rule: String,
-    recoverable_ns: Option<i64>,
+    recoverable_ns: i64,
+    range_ns: [i64; 2],
 }
 
 fn main() -> ExitCode {
@@ -53,6 +55,7 @@ fn words() -> Result<Words, String> {
         seeds: 50,
         healthy: 200,
         from: 0,
+        only: None,
         keep: None,
     };
     let mut given = std::env::args().skip(1);
@@ -61,6 +64,7 @@ fn words() -> Result<Words, String> {
         let number = || value.parse().map_err(|_| format!("{word} wants a number, not {value}"));
         match word.as_str() {
             "--corewise" => words.corewise = value.into(),
+            "--only" if KINDS.iter().any(|k| k.rule == value) => words.only = Some(value),
             "--keep" => words.keep = Some(value.into()),
             "--seeds" => words.seeds = number()?,
             "--healthy" => words.healthy = number()?,
@@ -73,11 +77,23 @@ fn words() -> Result<Words, String> {
     Ok(words)
 }
 
+/// What was said of the traces of one kind.
+#[derive(Default)]
+struct Score {
+    /// How often which rule stood at the top.
+    tops: BTreeMap<String, u64>,
+    /// Where it was the right one: by which part of what was injected its milliseconds were too many.
+    errors: Vec<f64>,
+    /// How often what was injected lay in the range.
+    in_range: u64,
+    slight: u64,
+    quiet: u64,
+}
+
 fn judge(words: &Words) -> Result<(), String> {
-    let mut matrix: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
-    let mut errors = Vec::new();
-    let (mut quiet, mut slight) = (0, 0);
-    for (n, kind) in KINDS.iter().enumerate() {
+    let mut scores: BTreeMap<&str, Score> = BTreeMap::new();
+    let wanted = |rule: &str| words.only.as_ref().is_none_or(|only| only == rule);
+    for (n, kind) in KINDS.iter().enumerate().filter(|(_, kind)| wanted(kind.rule)) {
         for seed in words.from..words.from + words.seeds {
             // Company that some faults need is drawn for the first kind, so the second is one that needs none.
             let second = (seed % 5 == 4).then(|| KINDS.iter().find(|k| k.rule == "chunks-too-large")).flatten();
@@ -87,33 +103,25 @@ fn judge(words: &Words) -> Result<(), String> {
             let found = diagnosed(words, &drawn, &format!("{}-{seed}", kind.rule))?;
             let truth = drawn.truths.first().ok_or("a fault without a truth")?;
             let top = found.first().map_or("nothing", |f| f.rule.as_str());
-            *matrix.entry(truth.rule).or_default().entry(top.to_owned()).or_default() += 1;
-            if let Some(ns) = found.first().filter(|f| f.rule == truth.rule).and_then(|f| f.recoverable_ns) {
-                errors.push((ns - truth.injected_ns).abs() as f64 / truth.injected_ns.max(1) as f64);
+            let score = scores.entry(truth.rule).or_default();
+            *score.tops.entry(top.to_owned()).or_default() += 1;
+            if let Some(found) = found.first().filter(|f| f.rule == truth.rule) {
+                let injected = truth.injected_ns;
+                score.errors.push((found.recoverable_ns - injected) as f64 / injected.max(1) as f64);
+                let [least, most] = found.range_ns;
+                score.in_range += u64::from((least..=most).contains(&injected));
             }
             let drawn = draw(&[kind], Dose::Slight, words.set, number)?;
             // What one frame costs is a matter of the kind: only what is little of the trace must be passed over.
             if drawn.truths.iter().all(|t| t.injected_ns * SLIGHT < drawn.span_ns) {
                 let found = diagnosed(words, &drawn, &format!("{}-{seed}-slight", kind.rule))?;
-                slight += 1;
-                quiet += u64::from(!found.iter().any(|f| f.rule == kind.rule));
+                let score = scores.entry(kind.rule).or_default();
+                score.slight += 1;
+                score.quiet += u64::from(!found.iter().any(|f| f.rule == kind.rule));
             }
         }
     }
-    print_matrix(&matrix);
-    let all: u64 = matrix.values().flat_map(BTreeMap::values).sum();
-    let right: u64 = matrix.iter().filter_map(|(truth, tops)| tops.get(*truth)).sum();
-    println!("\ntop finding right: {right} of {all}");
-    errors.sort_by(f64::total_cmp);
-    if let Some(median) = errors.get(errors.len() / 2) {
-        let within = errors.iter().filter(|e| **e <= 0.15).count();
-        println!(
-            "milliseconds, where right: median error {:.1} %, within 15 %: {within} of {}",
-            median * 100.0,
-            errors.len()
-        );
-    }
-    println!("slight faults passed over: {quiet} of {slight}");
+    print(scores);
     let mut alarms: BTreeMap<String, u64> = BTreeMap::new();
     let mut false_alarms = 0;
     for seed in words.from..words.from + words.healthy {
@@ -125,15 +133,42 @@ fn judge(words: &Words) -> Result<(), String> {
     Ok(())
 }
 
-/// A row for each truth: how often which rule stood at the top.
-fn print_matrix(matrix: &BTreeMap<&str, BTreeMap<String, u64>>) {
-    println!("| injected | at the top |\n| --- | --- |");
-    for (truth, tops) in matrix {
-        let mut tops: Vec<(&String, &u64)> = tops.iter().collect();
+/// A row for each truth: how often which rule stood at the top, and how far off its milliseconds were where it was right.
+fn print(scores: BTreeMap<&str, Score>) {
+    println!(
+        "| injected | at the top | error: 10th, 50th, 90th percentile | within 15 % | in its range | slight passed over |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- |");
+    let (mut all, mut right, mut slight, mut quiet, mut errors) = (0, 0, 0, 0, Vec::new());
+    for (truth, mut score) in scores {
+        let mut tops: Vec<(&String, &u64)> = score.tops.iter().collect();
         tops.sort_by_key(|(rule, n)| (std::cmp::Reverse(**n), (*rule).clone()));
         let row: Vec<String> = tops.iter().map(|(rule, n)| format!("{rule} {n}")).collect();
-        println!("| {truth} | {} |", row.join(", "));
+        score.errors.sort_by(f64::total_cmp);
+        let off = [10, 50, 90].map(|percent| match score.errors.len() {
+            0 => "-".to_owned(),
+            n => format!("{:+.0} %", score.errors[(n - 1) * percent / 100] * 100.0),
+        });
+        let n = score.errors.len();
+        let (in_range, within) = (score.in_range, within(&score.errors));
+        let row = format!("{truth} | {} | {} | {within} of {n} | {in_range} of {n}", row.join(", "), off.join(", "));
+        println!("| {row} | {} of {} |", score.quiet, score.slight);
+        all += score.tops.values().sum::<u64>();
+        right += score.tops.get(truth).copied().unwrap_or(0);
+        (slight, quiet) = (slight + score.slight, quiet + score.quiet);
+        errors.extend(score.errors.iter().map(|e| e.abs()));
     }
+    println!("\ntop finding right: {right} of {all}");
+    errors.sort_by(f64::total_cmp);
+    if let Some(median) = errors.get(errors.len() / 2) {
+        let (n, within) = (errors.len(), within(&errors));
+        println!("milliseconds, where right: median error {:.1} %, within 15 %: {within} of {n}", median * 100.0);
+    }
+    println!("slight faults passed over: {quiet} of {slight}");
+}
+
+fn within(errors: &[f64]) -> usize {
+    errors.iter().filter(|e| e.abs() <= 0.15).count()
 }
 
 /// What corewise finds in a trace, the first at the top.
@@ -167,7 +202,8 @@ fn asked(corewise: &Path, folder: &Path) -> Result<Vec<Finding>, String> {
     Ok(above_low
         .map(|f| Finding {
             rule: f["rule"].as_str().unwrap_or("unnamed").to_owned(),
-            recoverable_ns: f["recoverable_ns"].as_i64(),
+            recoverable_ns: f["recoverable_ns"].as_i64().unwrap_or(0),
+            range_ns: [0, 1].map(|end| f["range_ns"][end].as_i64().unwrap_or(0)),
         })
         .collect())
 }

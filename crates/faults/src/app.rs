@@ -9,10 +9,12 @@
 use crate::durations::Durations;
 use crate::kinds::Fault;
 use crate::machines::Machine;
-use crate::program::{Gate, Habit, Load, Pool, Program, Step};
+use crate::program::{FRAME, Gate, Habit, Load, Pool, Program, Step};
 use std::ops::Range;
 use testkit::Rng;
 
+/// What pieces of work are marked as.
+const PIECE: &str = "piece";
 const POOL: Pool = Pool(0);
 /// Workers that are done with a frame.
 const DONE: Gate = Gate(0);
@@ -24,6 +26,8 @@ const OVER: Gate = Gate(2);
 const SAVE: Gate = Gate(3);
 /// The first worker's begin; each has one.
 const BEGIN: usize = 4;
+/// What the main thread does when it has slept for the last time.
+const TEARDOWN: i64 = 50_000;
 /// Of threads that compute all the time, where some faults need them.
 const HOGS_NICE: i8 = 10;
 
@@ -34,6 +38,14 @@ pub struct Injected {
     pub fault: Fault,
     /// In which frames.
     pub frames: Range<usize>,
+    /// It is mended: not there, or, where the fault is what a lock does not do, the lock does it.
+    pub mended: bool,
+}
+
+impl Injected {
+    fn is(&self, fault: Fault) -> bool {
+        self.fault == fault && !self.mended
+    }
 }
 
 /// What is drawn of a load.
@@ -110,15 +122,15 @@ impl Draw {
     fn main(&self, faults: &[Injected]) -> Program {
         let mut steps = Vec::new();
         for (frame, [prepare, finish, sleep]) in self.frames.iter().enumerate() {
-            let has = |fault| faults.iter().any(|f| f.fault == fault && f.frames.contains(&frame));
-            for injected in faults {
+            let has = |fault| faults.iter().any(|f| f.is(fault) && f.frames.contains(&frame));
+            for injected in faults.iter().filter(|f| !f.mended) {
                 if frame == injected.frames.start {
                     steps.extend(self.begins(injected.fault));
                 } else if frame == injected.frames.end {
                     steps.extend(self.ends(injected.fault));
                 }
             }
-            steps.push(Step::Mark(true));
+            steps.push(Step::Begin(FRAME));
             if self.saver {
                 steps.push(Step::Post(SAVE, 1));
             }
@@ -126,7 +138,7 @@ impl Draw {
             if self.saver {
                 steps.extend([Step::Wait(LOCK), Step::Run(100_000), Step::Post(LOCK, 1)]);
             }
-            if !has(Fault::StaticPartition) {
+            if !has(Fault::StaticPartition) && !has(Fault::Convoy) {
                 steps.push(Step::Fill(POOL, self.handed(frame, has(Fault::LargeChunks))));
             }
             steps.extend((0..self.workers).map(|w| Step::Post(Gate(BEGIN + w), 1)));
@@ -134,9 +146,9 @@ impl Draw {
             if has(Fault::SpinningBarrier) {
                 steps.push(Step::Post(OVER, self.workers as u32));
             }
-            steps.extend([Step::Run(*finish), Step::Mark(false), Step::Sleep(*sleep)]);
+            steps.extend([Step::Run(*finish), Step::End(FRAME), Step::Sleep(*sleep)]);
         }
-        steps.push(Step::End);
+        steps.extend([Step::Run(TEARDOWN), Step::Over]);
         program("main", 0, true, steps, false)
     }
 
@@ -173,14 +185,19 @@ impl Draw {
         }
     }
 
-    /// Packs what the main thread needs, each frame: with the lock held, or held a moment only.
+    /// Packs what the main thread needs, each frame: with the lock held, which lends priority or does not; or held a moment
+    /// only.
     fn saver(&self, faults: &[Injected]) -> Program {
         let mut steps = Vec::new();
         for frame in 0..self.frames.len() {
-            let held = faults.iter().any(|f| f.fault == Fault::Inversion && f.frames.contains(&frame));
+            let held = faults.iter().find(|f| f.fault == Fault::Inversion && f.frames.contains(&frame));
             let (pack, unlock) = (Step::Run(6_000_000), Step::Post(LOCK, 1));
-            let (first, second) = if held { (pack, unlock) } else { (unlock, pack) };
-            steps.extend([Step::Wait(SAVE), Step::Wait(LOCK), first, second]);
+            steps.extend([Step::Wait(SAVE), Step::Wait(LOCK)]);
+            steps.extend(match held {
+                Some(held) if held.mended => vec![Step::Borrow(LOCK), pack, unlock],
+                Some(_) => vec![pack, unlock],
+                None => vec![unlock, pack],
+            });
         }
         program("saver", 15, false, steps, false)
     }
@@ -188,8 +205,8 @@ impl Draw {
     fn worker(&self, number: usize, faults: &[Injected]) -> Program {
         let mut steps = Vec::new();
         for (frame, pieces) in self.pieces.iter().enumerate() {
-            let has = |fault| faults.iter().any(|f| f.fault == fault && f.frames.contains(&frame));
-            let pin = faults.iter().find(|f| f.fault == Fault::PinnedToOne);
+            let has = |fault| faults.iter().any(|f| f.is(fault) && f.frames.contains(&frame));
+            let pin = faults.iter().find(|f| f.is(Fault::PinnedToOne));
             match pin {
                 Some(f) if f.frames.start == frame => steps.push(Step::Allow(1 << (self.machine.cpus() - 1))),
                 Some(f) if f.frames.end == frame => steps.push(Step::Allow(self.machine.all())),
@@ -201,11 +218,14 @@ impl Draw {
                 // The first worker has as much again of every other's share.
                 let all: i64 = pieces.iter().sum();
                 let share = all / (self.workers as i64 + 1);
-                steps.push(Step::Run(if number == 0 { 2 * share } else { share }));
+                let run = Step::Run(if number == 0 { 2 * share } else { share });
+                steps.extend([Step::Begin(PIECE), run, Step::End(PIECE)]);
             } else if has(Fault::Convoy) {
-                steps.extend(own().flat_map(|ns| [Step::Wait(LOCK), Step::Run(*ns), Step::Post(LOCK, 1)]));
+                let locked = |ns: &i64| [Step::Wait(LOCK), Step::Run(*ns), Step::Post(LOCK, 1)];
+                let piece = |ns| [Step::Begin(PIECE)].into_iter().chain(locked(ns)).chain([Step::End(PIECE)]);
+                steps.extend(own().flat_map(piece));
             } else {
-                steps.push(Step::Drain(POOL));
+                steps.push(Step::Drain(POOL, PIECE));
             }
             steps.push(Step::Post(DONE, 1));
             if has(Fault::SpinningBarrier) {

@@ -23,7 +23,7 @@ pub enum Fault {
     LargeChunks,
     /// Pieces are made under one lock.
     Convoy,
-    /// A nice thread holds a lock that the main thread needs.
+    /// A nice thread holds a lock that the main thread needs, and that lends no priority.
     Inversion,
     /// Workers spin at the end of a frame, more than there are CPUs.
     SpinningBarrier,

@@ -1,7 +1,7 @@
 //! Traces of simulated machines with injected faults, and what mending each fault gives back.
 //!
 //! [`draw`] draws a machine and a load (how long things last is drawn from quantiles of real recordings), injects none, one
-//! or two faults, and simulates a scheduler. What a fault costs is no formula: the same draw is simulated without it, and the
+//! or two faults, and simulates a scheduler. What a fault costs is no formula: the same draw is simulated with it mended, and the
 //! difference of when the program's last frame ends is the [`Truth`]. Nothing of the rules is used here, and only tests and
 //! the judge (`examples/confusion.rs`) use this.
 #![allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]
@@ -101,7 +101,7 @@ fn drawn(kinds: &[&Kind], dose: Dose, set: Set, seed: u64, attempt: u64) -> Resu
     let mut truths = Vec::new();
     for (n, (kind, fault)) in kinds.iter().zip(&faults).enumerate() {
         let mut others = faults.clone();
-        others.remove(n);
+        others[n].mended = true;
         let mended = simulate(&draw.machine, &draw.load(&others))?;
         let span_ns = (faulty.frames[fault.frames.start].0, faulty.frames[fault.frames.end - 1].1);
         let programs = draw.load(&faults).programs;
@@ -129,7 +129,7 @@ fn placed(kinds: &[&Kind], dose: Dose, frames: usize, rng: &mut Rng) -> Vec<Inje
             Dose::Slight => 1,
         };
         let from = n * each + rng.below(each - long);
-        Injected { fault: kind.fault, frames: from..from + long }
+        Injected { fault: kind.fault, frames: from..from + long, mended: false }
     };
     kinds.iter().enumerate().map(place).collect()
 }

@@ -18,6 +18,7 @@ pub struct Machine {
     /// CPUs by number.
     pub places: Vec<Place>,
     letters: Vec<char>,
+    make: Kind,
 }
 
 /// How a machine is made up.
@@ -45,7 +46,7 @@ impl Machine {
             Kind::BigLittle => (fours, 0, fours / 2),
         };
         let speed = 500 + 10 * rng.below(16) as i64;
-        let mut machine = Machine { places: Vec::new(), letters: Vec::new() };
+        let mut machine = Machine { places: Vec::new(), letters: Vec::new(), make: kind };
         for core in 0..cores {
             let (letter, speed) = match (kind, core >= cores - slow) {
                 (Kind::Uniform, _) => ('U', 1000),
@@ -98,10 +99,15 @@ impl Machine {
         (0..self.cpus()).find(|other| *other != cpu && self.places[*other].core == self.places[cpu].core)
     }
 
-    /// As topology has it.
+    /// As topology has it: with capacities where Linux has them, which is not on x86 with SMT on (`intel_pstate`).
     #[must_use]
     pub fn described(&self) -> topology::Machine {
         let line = |(cpu, place): (usize, &Place)| format!("cpu{cpu} {}{}\n", self.letters[cpu], place.core);
-        testkit::machine(&self.places.iter().enumerate().map(line).collect::<String>())
+        let mut machine = testkit::machine(&self.places.iter().enumerate().map(line).collect::<String>());
+        if self.make == Kind::BigLittle {
+            let capacities = self.places.iter().map(|p| u32::try_from(p.speed * 1024 / 1000).ok());
+            machine.cpus.iter_mut().zip(capacities).for_each(|(cpu, capacity)| cpu.capacity = capacity);
+        }
+        machine
     }
 }

@@ -8,6 +8,9 @@ pub struct Gate(pub usize);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pool(pub usize);
 
+/// What frames are marked as.
+pub const FRAME: &str = "frame";
+
 /// CPUs by bits: bit n is CPU n. No machine here has more than 64.
 pub type Cpus = u64;
 
@@ -36,25 +39,29 @@ pub enum Step {
     Post(Gate, u32),
     /// Takes one from a gate's counter, when there is one.
     Wait(Gate),
+    /// Until it next posts to that gate, who waits there lends this thread its weight: a lock with priority inheritance.
+    Borrow(Gate),
     /// The same, computing in vain meanwhile.
     Spin(Gate),
     /// Puts pieces of ns into a pool.
     Fill(Pool, Vec<i64>),
-    /// Takes pieces from a pool and computes them until it is empty.
-    Drain(Pool),
+    /// Takes pieces from a pool and computes them until it is empty, each in a marked stretch.
+    Drain(Pool, &'static str),
     /// Sets the nice value.
     Nice(i8),
     /// Sets the CPUs that it may use.
     Allow(Cpus),
     /// Sets how the scheduler treats it.
     Treated(Habit),
-    /// Begins a marked stretch `frame`, or ends it.
-    Mark(bool),
+    /// Begins a marked stretch of this name.
+    Begin(&'static str),
+    /// Ends the marked stretch of this name.
+    End(&'static str),
     /// Sets the quota of the group in this and the following steps' time: ns in each period of 100 ms, none for as much as
     /// it wants.
     Quota(Option<i64>),
     /// Ends the simulation.
-    End,
+    Over,
 }
 
 /// A thread to be simulated.

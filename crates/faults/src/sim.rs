@@ -80,6 +80,8 @@ struct Sim<'a> {
     threads: Vec<Thread>,
     gates: Vec<u32>,
     waiting: Vec<Vec<usize>>,
+    /// To whom those who wait at a gate lend their weight.
+    borrowers: Vec<Option<usize>>,
     pools: Vec<VecDeque<i64>>,
     quota: Option<i64>,
     used: i64,
@@ -102,6 +104,7 @@ pub fn simulate(machine: &Machine, load: &Load) -> Result<Outcome, String> {
         threads: load.programs.iter().map(|p| Thread::new(p, machine.all())).collect(),
         gates: load.gates.clone(),
         waiting: vec![Vec::new(); load.gates.len()],
+        borrowers: vec![None; load.gates.len()],
         pools: vec![VecDeque::new(); load.pools],
         quota: None,
         used: 0,
@@ -407,6 +410,39 @@ impl Sim<'_> {
                 self.threads[thread].left = 0;
                 self.arm(cpu);
             }
+        }
+    }
+
+    /// Whoever borrows at a gate goes on at the weight of one who waits there, at once where that is enough to take the CPU.
+    fn lend(&mut self, gate: Gate, from: usize) {
+        let Some(to) = self.borrowers[gate.0].filter(|to| self.threads[*to].weight < self.threads[from].weight) else {
+            return;
+        };
+        if let Some(cpu) = self.runs_at(to) {
+            self.reckon(cpu);
+        }
+        self.threads[to].weight = self.threads[from].weight;
+        self.tell_priority(to, self.threads[from].nice);
+        if let Is::Ready(cpu) = self.threads[to].is {
+            self.threads[to].weighed = self.cpus[cpu].floor - 1;
+            if self.cpus[cpu].runs.is_some_and(|r| r != from) {
+                self.preempt(cpu);
+            }
+        }
+    }
+
+    fn give_back(&mut self, gate: Gate, thread: usize) {
+        if self.borrowers[gate.0] != Some(thread) {
+            return;
+        }
+        self.borrowers[gate.0] = None;
+        if let Some(cpu) = self.runs_at(thread) {
+            self.reckon(cpu);
+        }
+        let nice = self.threads[thread].nice;
+        if self.threads[thread].weight != threads::weight(nice) {
+            self.threads[thread].weight = threads::weight(nice);
+            self.tell_priority(thread, nice);
         }
     }
 

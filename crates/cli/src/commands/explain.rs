@@ -44,7 +44,8 @@ fn page() -> String {
     let mut out = String::from(
         "# Rules\n\nWritten by `corewise explain --format md`; a test holds it against the list of rules.\n\n\
          `corewise diagnose` asks each of these. Every threshold can be set: `--set RULE.NAME=VALUE`.\n\n## Severity\n\n\
-         By the part of the time looked at that the thread with most to gain could get back (`--set severity.NAME=VALUE`):\n\n",
+         By the part of the time looked at that the thread with most to gain could get back (`--set severity.NAME=VALUE`);\n\
+         what is of low confidence counts by the lower end of its range:\n\n",
     );
     thresholds(&mut out, SEVERITY);
     for rule in RULES {

@@ -26,8 +26,8 @@ pub(super) const RULE: Rule = Rule {
         Threshold {
             name: "most_pieces",
             unit: Unit::Ratio,
-            value: 16.0,
-            reason: "for each thread: with more, the last piece is less than a sixteenth of the region, and waiting has another reason",
+            value: 7.0,
+            reason: "for each thread: with eight or more, as is advised, what the last piece leaves is about what handing out finer ones costs",
         },
         LEAST_OF_REGIONS,
     ],

@@ -1,7 +1,7 @@
 //! The thread that decides when all is done, on a slower core while a faster one is idle.
 
-use super::{LEAST_SHARE, ONE_TYPE, SLOWER_SPEED, Saving, has_core_types};
-use crate::finding::{Confidence, Finding, Severity};
+use super::{LEAST_PATH_SHARE, LEAST_SHARE, ONE_TYPE, SLOWER_SPEED, Saving, has_core_types};
+use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
@@ -24,16 +24,7 @@ pub(super) const RULE: Rule = Rule {
         example: "A runs alone for 4 ms on an efficient core while a performance core is idle.",
     },
     tables: &["placement", "critical_by_thread", "cpus"],
-    thresholds: &[
-        Threshold {
-            name: "least_path_share",
-            unit: Unit::Ratio,
-            value: 0.3,
-            reason: "a choice, of the time looked at: where no thread has a third of the path, none decides when all is done",
-        },
-        SLOWER_SPEED,
-        LEAST_SHARE,
-    ],
+    thresholds: &[LEAST_PATH_SHARE, SLOWER_SPEED, LEAST_SHARE],
     look,
 };
 
@@ -96,7 +87,6 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             ms(slower),
             if certain { "" } else { ", if it may run there" }
         ),
-        severity: if certain { finding.severity } else { Severity::Low },
         range_ns: saving.range,
         confidence: if certain { Confidence::High } else { Confidence::Low },
         evidence: shown.finish(),

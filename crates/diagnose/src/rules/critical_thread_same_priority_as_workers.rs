@@ -1,13 +1,13 @@
 //! A thread that all wait for, which takes turns with threads that nobody waits for so much.
 
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
-use crate::pools::Processes;
+use crate::pools::{Processes, base};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
 use model::words::{ms, percent, plural};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "critical-thread-same-priority-as-workers",
@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
         matters: "The whole takes as long as its critical path. The scheduler gives each thread an equal share: as long as nobody says which one \
                   the others wait for, it waits its turn behind work that has time.",
         sure: "The path ends with the thread that ran last in the time looked at: is that not what matters, choose a part (--range). Who ran \
-               instead is known. While nobody tells processes, it is low. Had it run sooner, something else may have become critical: the \
+               instead, and at which priority, is known; of a thread that had several the one at which it waited longest counts. While nobody tells processes, it is low. Had it run sooner, something else may have become critical: the \
                lower end is nothing.",
         mend: "Raise its priority above that of the workers, or lower theirs, which needs no privilege; or start fewer workers.",
         example: "M prepares the next frame and waits for 2 ms behind W1 and W2 of its own priority.",
@@ -55,11 +55,15 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if !given.summary().ready_known {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows who waited for whom".to_owned()));
     }
-    let mut prio = BTreeMap::<i64, BTreeSet<i64>>::new();
+    // The priority at which each thread was ready for longest.
+    let mut prio = BTreeMap::<i64, (i64, i64)>::new();
     given.each("priority_residency", |row| {
-        prio.entry(row.sum("thread")).or_default().extend(row.int("prio"));
+        if let Some(at) = row.int("prio") {
+            let longest = prio.entry(row.sum("thread")).or_insert((i64::MIN, at));
+            *longest = (row.sum("ready_ns"), at).max(*longest);
+        }
     })?;
-    if prio.values().all(BTreeSet::is_empty) {
+    if prio.is_empty() {
         return Ok(Looked::Lacks("the source tells no priorities".to_owned()));
     }
     let (mut critical, mut on_path, mut shown) = (None, BTreeMap::new(), Shown::default());
@@ -79,9 +83,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         let Some(thief) = row.int("thief").filter(|thief| *thief > 0 && *thief != thread && of == thread) else {
             return;
         };
-        let equal = prio.get(&thief).is_some_and(|their| Some(their) == prio.get(&thread) && their.len() == 1);
-        let name = given.name(thief);
-        if equal && processes.are_one(thread, thief) && name != given.name(thread) {
+        let equal = prio.get(&thread).is_some_and(|(_, own)| row.int("thief_prio") == Some(*own));
+        let name = base(&given.name(thief)).to_owned();
+        if equal && processes.are_one(thread, thief) && name != base(&given.name(thread)) {
             add(pools.entry(name).or_default(), (thief, row.sum("thief_tid")), ns);
             shown.push(ns, row, &["ready_ns"]);
         }
@@ -99,14 +103,11 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let workers: Vec<_> = workers.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
     let change = Change::Nice { threads: threads(&workers), nice: NICE };
     let own = given.name(thread);
-    let mut finding = given.finding(
+    let finding = given.finding(
         vec![given.claim(thread, tid, behind)],
         change,
         format!("Let {own} go before {name}: lower {name}, or raise {own} with the needed privilege"),
     );
-    if !processes.are_told() {
-        finding.severity = Severity::Low;
-    }
     Ok(Looked::At(vec![Finding {
         title: format!(
             "{own}, {} of the critical path, was ready for {} ms behind {} called {name} of its own priority",

@@ -1,6 +1,6 @@
 //! The thread that decides when all is done, under devices' interrupts that another CPU could handle.
 
-use super::LEAST_SHARE;
+use super::{LEAST_PATH_SHARE, LEAST_SHARE};
 use crate::finding::{Claim, Confidence, Finding};
 use crate::given::{Given, Shown, add};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
@@ -25,15 +25,7 @@ pub(super) const RULE: Rule = Rule {
         example: "A network card's handler takes 30 of each 100 ms on CPU 0, where the render thread runs; CPU 1 idles.",
     },
     tables: &["interrupts", "critical_by_thread", "ready_wait", "cpus"],
-    thresholds: &[
-        Threshold {
-            name: "least_path_share",
-            unit: Unit::Ratio,
-            value: 0.3,
-            reason: "a choice, of the time looked at: where no thread has a third of the path, none decides when all is done",
-        },
-        LEAST_SHARE,
-    ],
+    thresholds: &[LEAST_PATH_SHARE, LEAST_SHARE],
     look,
 };
 

@@ -1,6 +1,6 @@
 //! Threads that ask a device for one thing, wait, and ask for the next.
 
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
 use crate::pools::Processes;
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
@@ -90,13 +90,10 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         waits.iter().map(|(key, of)| given.claim(*key, of.tid, of.blocked - of.blocked / AT_ONCE)).collect();
     let change = Change::InFlight { threads: threads(&claims), requests: AT_ONCE as u32 };
     let what = format!("Let {} ask for the next before it has the one before", threads(&claims).name);
-    let mut finding = given.finding(claims, change, what);
+    let finding = given.finding(claims, change, what);
     let first = finding.threads.first().map(|most| (most.name.clone(), waits.get(&most.thread)));
     let Some((name, Some(of))) = first else { return Ok(Looked::At(Vec::new())) };
     let certain = 2 * of.read > of.blocked;
-    if !certain {
-        finding.severity = Severity::Low;
-    }
     Ok(Looked::At(vec![Finding {
         title: format!(
             "{name} waited {} times for a device, {} on average: {} ms, {} of the time",

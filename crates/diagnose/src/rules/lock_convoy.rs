@@ -1,5 +1,6 @@
 //! Threads that queue for one lock, which is handed on from one to the next.
 
+use super::LEAST_SHARE;
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::pools::{Pool, Processes};
@@ -19,7 +20,8 @@ pub(super) const RULE: Rule = Rule {
                   slower.",
         sure: "Who woke whom, and what that one did meanwhile, is known; that it was a lock is the likely reason, unless a callchain \
                says so (futex). At a barrier the last one wakes all others and has itself not waited, so barriers are not found. \
-               Threads that hand on a piece of work in a ring look the same. A lock that whoever lets it go takes again before the one \
+               Threads that hand on a piece of work in a ring look the same. Where they run at once at other times, only what was run while \
+               others queued counts. A lock that whoever lets it go takes again before the one \
                that it woke has a CPU (glibc's mutex, Rust's) is known by those who are woken in vain, one at a time, while whoever woke them runs on; \
                workers that wake each other for work that is gone when they come look so too, if just one of them runs at most times. The estimate is that what the threads ran could be \
                spread over the CPUs; the lower end is the switching only.",
@@ -39,7 +41,7 @@ pub(super) const RULE: Rule = Rule {
             name: "least_per_second",
             unit: Unit::PerSecond,
             value: 500.0,
-            reason: "waits of all of them together: with one in 2 ms or less often the lock is held for long, and what its holder does counts",
+            reason: "waits of all of them together, while they run one by one: with one in 2 ms or less often the lock is held for long, and what its holder does counts",
         },
         Threshold {
             name: "least_queue",
@@ -51,13 +53,13 @@ pub(super) const RULE: Rule = Rule {
             name: "least_waiting",
             unit: Unit::Ratio,
             value: 1.0,
-            reason: "waiting for one another for each time of running: three that take turns wait for two turns and run for one",
+            reason: "waiting for one another for each time of running one by one: three that take turns wait for two turns and run for one",
         },
         Threshold {
             name: "least_busy",
             unit: Unit::Ratio,
             value: 0.5,
-            reason: "running of all of them, in CPUs: who is idle for longer waits for work, as threads of a server do",
+            reason: "running of all of them, in CPUs, over all of the time or while they queued: who is idle for longer waits for work, as threads of a server do",
         },
         Threshold {
             name: "most_busy",
@@ -98,6 +100,7 @@ pub(super) const RULE: Rule = Rule {
             reason: "and part of the waits that go both ways, each of two having ended the other's: 0.42 there, nothing where one hands out work",
         },
         Threshold { name: "switch_ns", unit: Unit::Ns, value: 4000.0, reason: super::SWITCH },
+        LEAST_SHARE,
     ],
     look,
 };
@@ -109,8 +112,6 @@ struct Queue {
     of: BTreeMap<i64, (i64, i64, i64)>,
     /// For how long whoever ended the waits had waited itself.
     queued: i64,
-    /// For how long it had run.
-    held: i64,
     /// Waits that were ended with others.
     together: i64,
     /// Waits by who ended and who waited.
@@ -120,6 +121,8 @@ struct Queue {
     short: i64,
     is_told: bool,
     running: i64,
+    /// For how long whoever ended the waits had run meanwhile.
+    ran_meanwhile: i64,
     shown: Shown,
 }
 
@@ -142,7 +145,7 @@ impl Queue {
     /// Whether whoever ended the waits ran on, and those whose waits it ended ran in vain.
     fn is_taken_again(&self, given: &Given<'_>) -> bool {
         let waits = self.waits() as f64;
-        self.held as f64 >= given.threshold("least_held") * self.blocked() as f64
+        self.ran_meanwhile as f64 >= given.threshold("least_held") * self.blocked() as f64
             && self.short as f64 >= given.threshold("least_short") * self.runs.max(1) as f64
             && self.together as f64 <= given.threshold("most_together") * waits
             && self.mutual() as f64 >= given.threshold("least_mutual") * waits
@@ -150,6 +153,16 @@ impl Queue {
 
     fn blocked(&self) -> i64 {
         self.of.values().fold(0, |sum, (.., blocked)| sum.saturating_add(*blocked))
+    }
+
+    /// How many of them ran at a time while the others queued, if all others did.
+    fn at_a_time(&self) -> f64 {
+        self.ran_meanwhile as f64 * (self.of.len() as f64 - 1.0) / self.blocked().max(1) as f64
+    }
+
+    /// What they ran one by one: all of it, where that is so over all of the time; else what was run while others waited.
+    fn one_by_one(&self, over_all: bool) -> i64 {
+        if over_all { self.running } else { self.ran_meanwhile }
     }
 }
 
@@ -167,12 +180,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         if processes.pool(given, waker) != pool || given.is_of_one_cpu(thread) || reason.is_some_and(|r| r != "futex") {
             return;
         }
-        let [tid, waits, blocked, queued] = row.sums(["tid", "waits", "blocked_ns", "waker_blocked_ns"]);
+        let [tid, waits, blocked, queued, ran] =
+            row.sums(["tid", "waits", "blocked_ns", "waker_blocked_ns", "waker_running_ns"]);
         let queue = queues.entry(pool).or_default();
         let of = queue.of.entry(thread).or_insert((tid, 0, 0));
         *of = (tid, of.1.saturating_add(waits), of.2.saturating_add(blocked));
         queue.queued = queue.queued.saturating_add(queued);
-        queue.held = queue.held.saturating_add(row.sum("waker_running_ns"));
+        queue.ran_meanwhile = queue.ran_meanwhile.saturating_add(ran);
         queue.together = queue.together.saturating_add(row.sum("together"));
         add(&mut queue.pairs, (waker, thread), waits);
         queue.is_told |= reason.is_some();
@@ -196,20 +210,28 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let span = given.span().len().0.max(1) as f64;
     let limits = ["least_threads", "least_per_second", "least_waiting", "least_busy", "most_busy"];
     let [members, rate, waiting, least, most] = limits.map(|name| given.threshold(name));
-    queues.retain(|_, queue| {
-        let (blocked, running) = (queue.blocked() as f64, queue.running as f64);
+    let busy = |running: f64| (least..=most).contains(&running);
+    let is_convoy = |queue: &Queue, over_all: bool| {
+        let (blocked, ran) = (queue.blocked() as f64, queue.one_by_one(over_all) as f64);
         queue.of.len() as f64 >= members
-            && queue.waits() as f64 >= rate * span / 1e9
+            && queue.waits() as f64 >= rate * ran.min(span) / 1e9
             && (queue.is_handed_on(given) || queue.is_taken_again(given))
-            && blocked >= waiting * running
-            && (least * span..=most * span).contains(&running)
-    });
-    Ok(Looked::At(queues.into_iter().map(|((_, name), queue)| finding(given, &name, queue, cpus)).collect()))
+            && blocked >= waiting * ran
+            && busy(if over_all { ran / span } else { queue.at_a_time() })
+    };
+    let mut found = Vec::new();
+    for ((_, name), queue) in queues {
+        // Over all of the time first: then what they ran beside the waits was one by one as well.
+        let Some(over_all) = [true, false].into_iter().find(|over_all| is_convoy(&queue, *over_all)) else { continue };
+        found.extend(finding(given, &name, queue, over_all, cpus));
+    }
+    Ok(Looked::At(found))
 }
 
-fn finding(given: &Given<'_>, name: &str, queue: Queue, cpus: i64) -> Finding {
+fn finding(given: &Given<'_>, name: &str, queue: Queue, over_all: bool, cpus: i64) -> Option<Finding> {
     let at_once = cpus.min(queue.of.len() as i64).max(1);
-    let spread = queue.running - queue.running / at_once;
+    let ran = queue.one_by_one(over_all);
+    let spread = ran - ran / at_once;
     let switching = |waits: i64| (waits as f64 * 2.0 * given.threshold("switch_ns")) as i64;
     let least = queue.of.values().map(|(_, waits, _)| switching(*waits)).max().unwrap_or(0);
     let of = |(thread, (tid, waits, blocked)): (&i64, &(i64, i64, i64))| {
@@ -219,7 +241,10 @@ fn finding(given: &Given<'_>, name: &str, queue: Queue, cpus: i64) -> Finding {
     let change = Change::SplitLock { threads: threads(&claims) };
     let (count, waits, blocked) = (queue.of.len() as u64, queue.waits(), queue.blocked());
     let finding = given.finding(claims, change, format!("Let {name} need less of what they queue for"));
-    Finding {
+    if finding.recoverable_ns < given.share("least_share") {
+        return None;
+    }
+    Some(Finding {
         title: format!(
             "{} called {name} waited {} times for one another, {} ms in all, and ran one by one",
             plural(count, "thread"),
@@ -230,12 +255,16 @@ fn finding(given: &Given<'_>, name: &str, queue: Queue, cpus: i64) -> Finding {
         confidence: if queue.is_told && queue.is_handed_on(given) { Confidence::High } else { Confidence::Medium },
         evidence: queue.shown.finish(),
         assumptions: vec![
-            format!("what they ran could be spread over {}", plural(at_once.unsigned_abs(), "CPU")),
+            format!(
+                "what they ran one by one, {} ms, could be spread over {}",
+                ms(ran),
+                plural(at_once.unsigned_abs(), "CPU")
+            ),
             format!(
                 "the lower end: one by one it stays, without two switches of {} ns a wait",
                 given.threshold("switch_ns")
             ),
         ],
         ..finding
-    }
+    })
 }

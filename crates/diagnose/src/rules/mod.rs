@@ -49,6 +49,14 @@ const LEAST_SHARE: Threshold = Threshold {
     reason: "half of what makes a finding medium: what is less for every thread is not told of",
 };
 
+/// Whose end decides when all is done.
+const LEAST_PATH_SHARE: Threshold = Threshold {
+    name: "least_path_share",
+    unit: Unit::Ratio,
+    value: 0.3,
+    reason: "a choice, of the time looked at: where no thread has a third of the path, none decides when all is done",
+};
+
 /// How fast a slower core is taken to be where the kernel's capacities do not tell.
 const SLOWER_SPEED: Threshold = Threshold {
     name: "slower_speed",

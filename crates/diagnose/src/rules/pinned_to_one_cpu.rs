@@ -27,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
-    let (mut claims, mut shown, mut told) = (Vec::new(), Shown::default(), false);
+    let (mut claims, mut shown, mut told, mut most) = (Vec::new(), Shown::default(), false, 0);
     let least = given.share("least_share").max(1);
     given.each("ready_wait", |row| {
         let Some(ns) = row.int("free_not_allowed_ns") else { return };
@@ -35,6 +35,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         let [thread, tid] = row.sums(["thread", "tid"]);
         if ns >= least && !given.is_of_one_cpu(thread) {
             claims.push(given.claim(thread, tid, ns));
+            most = row.sum("ready_ns").max(most);
             shown.push(ns, row, &["free_not_allowed_ns", "ready_ns", "running_ns"]);
         }
     })?;
@@ -67,10 +68,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         first.map_or("", |c| c.name.as_str()),
         ms(finding.recoverable_ns)
     );
+    finding.range_ns = [0, most];
     finding.confidence = Confidence::High;
     finding.evidence = shown.finish();
     finding.assumptions = vec![
-        "an idle CPU would have run it at the same speed, and nobody else would have taken that CPU".to_owned(),
+        "an idle CPU would have run it at the same speed; the lower end: somebody else would have taken that CPU; the upper: \
+         it would never have waited"
+            .to_owned(),
         "the mask is no requirement of the program (a device's queue, a NUMA node's memory)".to_owned(),
     ];
     Ok(Looked::At(vec![finding]))

@@ -1,7 +1,7 @@
 //! Threads of high priority that wait for one of low priority that cannot run.
 
 use super::LEAST_SHARE;
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::pools::Processes;
 use crate::rule::{Looked, Page, Rule};
@@ -61,11 +61,8 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let low = behind.iter().filter(|((thread, _), _)| *thread == most.thread).max_by_key(|(_, ns)| **ns);
     let low = low.map_or_else(String::new, |((_, waker), _)| given.name(*waker));
     let change = Change::PriorityInheritance { threads: threads(&claims) };
-    let mut finding =
+    let finding =
         given.finding(claims, change, format!("Let {low} have {}'s priority while that waits for it", most.name));
-    if !processes.are_told() {
-        finding.severity = Severity::Low;
-    }
     Ok(Looked::At(vec![Finding {
         title: format!(
             "{} waited for {low}, of lower priority, which was ready but had no CPU for {} ms of it",

@@ -1,7 +1,7 @@
 //! Threads that waited for one another on one CPU while another was idle.
 
 use super::LEAST_SHARE;
-use crate::finding::{Confidence, Severity};
+use crate::finding::Confidence;
 use crate::given::{Given, Shown, add, threads};
 use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
@@ -60,9 +60,6 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let perhaps = if certain { "" } else { ", if it may run there" };
     finding.title = format!("{} was ready for {} ms behind {other} while a CPU was idle{perhaps}", most.name, ms(told));
     finding.range_ns = [0, upper];
-    if !certain {
-        finding.severity = Severity::Low;
-    }
     finding.confidence = if certain { Confidence::High } else { Confidence::Low };
     finding.evidence = shown.finish();
     finding.assumptions = vec![

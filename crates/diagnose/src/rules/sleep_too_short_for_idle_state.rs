@@ -1,6 +1,6 @@
 //! Threads that sleep for so short that the CPU cannot.
 
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
@@ -84,13 +84,10 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let claims: Vec<_> = sleeps.iter().map(|(key, of)| given.claim(*key, of.tid, cost(of.count))).collect();
     let change = Change::Sleep { threads: threads(&claims), length: Ns(break_even) };
     let what = format!("Let {} wait for what happens, or sleep for longer", threads(&claims).name);
-    let mut finding = given.finding(claims, change, what);
+    let finding = given.finding(claims, change, what);
     let Some(most) = finding.threads.first().cloned() else { return Ok(Looked::At(Vec::new())) };
     let Some(of) = sleeps.get(&most.thread) else { return Ok(Looked::At(Vec::new())) };
     let certain = 2 * of.timed > of.count;
-    if !certain {
-        finding.severity = Severity::Low;
-    }
     Ok(Looked::At(vec![Finding {
         title: format!(
             "{} slept {} times for {} on average, less than the {} that a deep idle state needs: about {} ms went into switching",

@@ -17,7 +17,8 @@ pub(super) const RULE: Rule = Rule {
         matters: "Equal pieces end together only where all CPUs are equally fast and nobody else needs them: on a machine with unequal \
                   cores the fast ones wait for the slow ones at every barrier.",
         sure: "The stretches are what the program marked. If all threads go equally fast, the lesser or greater end of the range follows \
-               from who waited; if pieces are equal work, the other one does. What handing out pieces costs is in neither.",
+               from who waited; if pieces are equal work, the other one does; of the lesser, half of the last of the smaller pieces is taken \
+               to be left. What handing out pieces costs is in neither.",
         mend: "Cut the work into some pieces for each thread, and hand them out one by one to whoever is free.",
         example: "A works for 2 ms and B for 4 ms, each on its half: had the work been handed out, both would have been done after 3 ms.",
     },
@@ -39,6 +40,7 @@ pub(super) const RULE: Rule = Rule {
 struct Regions {
     count: u64,
     threads: i64,
+    best: i64,
     from: i64,
     to: i64,
     spans: Vec<(i64, Span)>,
@@ -50,12 +52,15 @@ const SPANS: usize = 8;
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let regions = by_name(given, |of: &mut Regions, row| {
-        let [threads, stretches, from, to] =
-            row.sums(["threads", "stretches", "recoverable_from_ns", "recoverable_to_ns"]);
+        let [threads, stretches, worked, from, to] =
+            row.sums(["threads", "stretches", "worked_ns", "recoverable_from_ns", "recoverable_to_ns"]);
         if stretches as f64 > given.threshold("most_pieces") * threads as f64 {
             return;
         }
+        // Half of a piece: who is done first waits for one, who is done last for none.
+        let left = worked / threads.max(1) / PIECES / 2;
         of.count += 1;
+        of.best = of.best.saturating_add(from.saturating_sub(left).max(0));
         of.threads = of.threads.max(threads);
         (of.from, of.to) = (of.from.saturating_add(from), of.to.saturating_add(to));
         of.shown.push(
@@ -71,14 +76,14 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let Some(regions) = regions else { return Ok(Looked::Lacks(NONE_MARKED.to_owned())) };
     let least = given.share("least_share").max(1);
     let mut found = Vec::new();
-    for ((pid, name), of) in regions.into_iter().filter(|(_, of)| of.from >= least) {
+    for ((pid, name), of) in regions.into_iter().filter(|(_, of)| of.best >= least) {
         found.push(finding(given, pid, &name, of)?);
     }
     Ok(Looked::At(found))
 }
 
 fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, mut of: Regions) -> Result<Finding, EngineError> {
-    let claims = workers(given, pid, name, of.from)?;
+    let claims = workers(given, pid, name, of.best)?;
     let region = short(&plain(name), 40);
     let chunks = pieces(of.threads, PIECES);
     let change = Change::Chunks { region: region.clone(), chunks };
@@ -90,12 +95,12 @@ fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, mut of: Regions) -> 
             "{} waited for the slowest in {} of {region}, one piece each: {} ms ({} of the time) is lost",
             plural(of.threads.unsigned_abs(), "thread"),
             plural(of.count, "region"),
-            ms(of.from),
-            percent(of.from, given.span().len().0)
+            ms(of.best),
+            percent(of.best, given.span().len().0)
         ),
-        severity: given.severity(of.from),
-        recoverable_ns: of.from,
-        range_ns: [of.from, of.to],
+        severity: given.severity(of.best),
+        recoverable_ns: of.best,
+        range_ns: [0, of.to],
         confidence: Confidence::Medium,
         spans,
         evidence: of.shown.finish(),
@@ -103,7 +108,9 @@ fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, mut of: Regions) -> 
             "pieces can be handed out at no cost".to_owned(),
             "the lesser of: all threads go equally fast; all pieces are equal work (the greater is the upper end)"
                 .to_owned(),
-            "8 pieces a thread leave an eighth of the slowest piece at the end; that is not subtracted".to_owned(),
+            format!(
+                "{PIECES} pieces a thread leave half of such a piece at the end; the lower end: one part cannot be cut"
+            ),
         ],
         ..given.finding(claims, change, format!("Cut {region} into more pieces, handed out one by one"))
     })

@@ -16,13 +16,14 @@ pub(super) const RULE: Rule = Rule {
                 whether or not a CPU was free.",
         matters: "A group that has used its quota stands still until the next period, all its threads at once: up to 100 ms with the \
                   kernel's own period, in which a request is not answered.",
-        sure: "The recording tells each throttling. By how much sooner a thread is done without the quota rests on a CPU being free then; \
+        sure: "The recording tells each throttling. A thread that waits for one that is held loses time as well: what counts is for how \
+               long the critical path was held, or the thread that was held longest. By how much sooner a thread is done without the quota rests on a CPU being free then; \
                where others would take it, less is given back.",
         mend: "Raise the quota, or start no more threads than it pays for: with a quota of two CPUs, eight threads use up a period's \
                quota in a quarter of it.",
         example: "A's group has used its quota at 2 ms and is held until 5 ms, with its CPU idle: 3 ms could be recovered.",
     },
-    tables: &["ready_wait"],
+    tables: &["ready_wait", "critical_by_thread"],
     thresholds: &[LEAST_SHARE],
     look,
 };
@@ -49,6 +50,12 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if most < given.share("least_share").max(1) {
         return Ok(Looked::At(Vec::new()));
     }
+    // Who waits for a thread that is held is held up too, without being held itself: as long as the path was.
+    let mut on_path = 0_i64;
+    if given.summary().ready_known {
+        given.each("critical_by_thread", |row| on_path = on_path.saturating_add(row.sum("throttled_ns")))?;
+    }
+    let recoverable = on_path.max(most);
     // So that what was held could have run too; a group that hardly ran needs a figure of its own.
     let more = i128::from(held) * 100 / i128::from(ran.max(1));
     let change = Change::Quota {
@@ -64,11 +71,15 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     );
     Ok(Looked::At(vec![Finding {
         title,
-        range_ns: [0, most],
+        severity: given.severity(recoverable),
+        recoverable_ns: recoverable,
+        range_ns: [0, held.max(recoverable)],
         confidence: Confidence::High,
         evidence: shown.finish(),
         assumptions: vec![
             "a CPU would have been free while the group was held; the lower end: none".to_owned(),
+            "as long as the critical path was held, or the thread that was held longest; the upper end: all of them one after another"
+                .to_owned(),
             "what was held needs as much of the quota as it waited: the more is held at once, the less of it is needed"
                 .to_owned(),
         ],

@@ -1,7 +1,7 @@
 //! Threads that were woken beside a busy sibling while a whole core was idle.
 
 use super::{LEAST_SHARE, NO_SIBLINGS, shares_cores};
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     about: "a thread was woken beside a busy sibling while a whole core of that type was idle",
     page: Page {
         finds: "Threads that ran beside a busy sibling of their core while a whole core of the same type was idle on which they are \
-                allowed, where one of them came there by being woken.",
+                allowed, and that came there by being woken.",
         matters: "Two threads on one core share its units and caches: together they do a third more than one alone, so each is a third \
                   slower than on a core of its own, which was there.",
         sure: "What was idle and where threads are allowed is known; while nobody tells where they are allowed, such time is in the upper \
@@ -72,16 +72,17 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         let of = |sums: &BTreeMap<i64, i64>| sums.get(&thread).copied().unwrap_or(0) as f64;
         of(&after_wake) > 0.0 && of(&after_wake) >= given.threshold("woken_share") * of(&ran)
     };
-    let woken = claims.iter().filter(|c| was_woken(c.thread));
-    let Some(woken) = woken.max_by_key(|c| (upper.get(&c.thread), std::cmp::Reverse(c.thread))).cloned() else {
+    // Who was there before gains too, when the woken one goes elsewhere; but it is not that one which is to move.
+    claims.retain(|c| was_woken(c.thread));
+    let Some(woken) = claims.iter().max_by_key(|c| (upper.get(&c.thread), std::cmp::Reverse(c.thread))).cloned() else {
         return Ok(Looked::At(Vec::new()));
     };
+    let most = claims.iter().filter_map(|c| upper.get(&c.thread)).copied().max().unwrap_or(0);
     let mut cpus = Vec::new();
     given.each("smt_cores", |row| cpus.extend(u32::try_from(row.sum("first_cpu")).ok().map(CpuId)))?;
     let change = Change::Affinity { threads: threads(std::slice::from_ref(&woken)), cpus };
     let finding = given.finding(claims, change, format!("Keep {} to one CPU of each core", woken.name));
     let certain = finding.recoverable_ns >= least;
-    let most = upper.values().copied().max().unwrap_or(0);
     Ok(Looked::At(vec![Finding {
         title: format!(
             "{} was woken beside a busy sibling, and ran there for up to {} ms while a whole core was idle{}",
@@ -89,7 +90,6 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             ms(upper.get(&woken.thread).copied().unwrap_or(0)),
             if certain { "" } else { ", if it may run there" }
         ),
-        severity: if certain { finding.severity } else { Severity::Low },
         range_ns: [0, most / 2],
         confidence: if certain { Confidence::Medium } else { Confidence::Low },
         evidence: shown.finish(),

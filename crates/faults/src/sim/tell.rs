@@ -2,7 +2,7 @@
 
 use super::Sim;
 use super::threads::Is;
-use crate::program::Cpus;
+use crate::program::{Cpus, FRAME};
 use model::{CpuId, Event, Mark, MarkEdge, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What};
 
 /// The process of all threads.
@@ -46,7 +46,7 @@ impl Sim<'_> {
         self.push(0, Tid::IDLE, What::Throttle { tid: Tid::IDLE, begins: false });
         for thread in 0..self.threads.len() {
             self.push(0, Tid::IDLE, What::Name { tid: tid(thread), pid: PID, name: name_of(thread) });
-            self.tell_priority(thread);
+            self.tell_priority(thread, self.threads[thread].nice);
             self.tell_allowed(thread);
         }
         for cpu in 0..self.cpus.len() {
@@ -54,8 +54,9 @@ impl Sim<'_> {
         }
     }
 
-    pub(super) fn tell_priority(&mut self, thread: usize) {
-        let nice = self.threads[thread].nice;
+    /// At which nice value a thread goes on, its own or a lent one.
+    pub(super) fn tell_priority(&mut self, thread: usize, nice: i8) {
+        self.threads[thread].goes_at = nice;
         self.push_of(thread, What::Priority { tid: tid(thread), prio: self.prio(thread), policy: 0, nice });
     }
 
@@ -68,12 +69,12 @@ impl Sim<'_> {
         self.push_of(thread, What::Throttle { tid: tid(thread), begins });
     }
 
-    pub(super) fn tell_mark(&mut self, thread: usize, begins: bool) {
-        let name = self.named("frame");
-        let edge = if begins { MarkEdge::Begin } else { MarkEdge::End };
-        match self.out.frames.last_mut() {
-            Some(frame) if !begins => frame.1 = self.now,
-            _ => self.out.frames.push((self.now, self.now)),
+    pub(super) fn tell_mark(&mut self, thread: usize, text: &str, edge: MarkEdge) {
+        let name = self.named(text);
+        match (text, edge, self.out.frames.last_mut()) {
+            (FRAME, MarkEdge::Begin, _) => self.out.frames.push((self.now, self.now)),
+            (FRAME, _, Some(frame)) => frame.1 = self.now,
+            _ => {}
         }
         self.push_of(thread, What::Mark(Mark { tid: tid(thread), pid: PID, track: 0, name, edge }));
     }
@@ -132,7 +133,7 @@ impl Sim<'_> {
     }
 
     fn prio(&self, thread: usize) -> i16 {
-        120 + i16::from(self.threads[thread].nice)
+        120 + i16::from(self.threads[thread].goes_at)
     }
 }
 

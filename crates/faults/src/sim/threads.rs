@@ -2,7 +2,7 @@
 
 use super::{Due, Sim};
 use crate::program::{Cpus, Habit, Program, Step};
-use model::SwitchOut;
+use model::{MarkEdge, SwitchOut};
 
 /// What a thread does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +19,8 @@ pub(super) enum Is {
 pub(super) struct Thread {
     pub name: String,
     pub nice: i8,
+    /// The nice value that is told: its own, or a lent one.
+    pub goes_at: i8,
     pub weight: i64,
     pub in_group: bool,
     pub habit: Habit,
@@ -31,6 +33,8 @@ pub(super) struct Thread {
     /// What is left to compute before the next step, in thousandths of ns.
     pub left: i64,
     pub spins: bool,
+    /// A piece of a pool is marked as begun.
+    pub in_piece: bool,
     /// The next step.
     pub at: usize,
     steps: Vec<Step>,
@@ -42,6 +46,7 @@ impl Thread {
         Thread {
             name: program.name.clone(),
             nice: program.nice,
+            goes_at: program.nice,
             weight: weight(program.nice),
             in_group: program.in_group,
             habit: Habit::Usual,
@@ -51,6 +56,7 @@ impl Thread {
             weighed: 0,
             left: 0,
             spins: false,
+            in_piece: false,
             at: 0,
             steps: program.steps.clone(),
             again: program.again,
@@ -59,7 +65,7 @@ impl Thread {
 }
 
 /// What a nice value weighs: 1024 at 0, and a quarter more or less each step, as the kernel has it.
-fn weight(nice: i8) -> i64 {
+pub(super) fn weight(nice: i8) -> i64 {
     ((1024.0 / 1.25_f64.powi(i32::from(nice))).round() as i64).max(1)
 }
 
@@ -84,6 +90,7 @@ impl Sim<'_> {
             match step {
                 Step::Wait(gate) if self.gates[gate.0] == 0 => {
                     self.waiting[gate.0].push(thread);
+                    self.lend(gate, thread);
                     return self.stop(cpu, thread, Is::Blocked, SwitchOut::Blocked);
                 }
                 Step::Spin(gate) if self.gates[gate.0] == 0 => {
@@ -91,8 +98,13 @@ impl Sim<'_> {
                     self.threads[thread].spins = true;
                     return self.arm(cpu);
                 }
-                Step::Drain(pool) => {
+                Step::Drain(pool, name) => {
+                    if self.threads[thread].in_piece {
+                        self.tell_mark(thread, name, MarkEdge::End);
+                    }
+                    self.threads[thread].in_piece = !self.pools[pool.0].is_empty();
                     if let Some(piece) = self.pools[pool.0].pop_front() {
+                        self.tell_mark(thread, name, MarkEdge::Begin);
                         self.threads[thread].left = piece * 1000;
                         return self.arm(cpu);
                     }
@@ -109,14 +121,18 @@ impl Sim<'_> {
                     self.after(ns, Due::Wake(thread));
                     return self.stop(cpu, thread, Is::Blocked, SwitchOut::Blocked);
                 }
-                Step::Post(gate, by) => self.post(gate, by, thread),
+                Step::Post(gate, by) => {
+                    self.give_back(gate, thread);
+                    self.post(gate, by, thread);
+                }
+                Step::Borrow(gate) => self.borrowers[gate.0] = Some(thread),
                 Step::Wait(gate) | Step::Spin(gate) => self.gates[gate.0] -= 1,
                 Step::Fill(pool, pieces) => self.pools[pool.0].extend(pieces),
-                Step::Drain(_) => {}
+                Step::Drain(..) => {}
                 Step::Nice(nice) => {
                     self.threads[thread].nice = nice;
                     self.threads[thread].weight = weight(nice);
-                    self.tell_priority(thread);
+                    self.tell_priority(thread, nice);
                 }
                 Step::Allow(cpus) => {
                     self.allow(thread, cpus);
@@ -125,9 +141,11 @@ impl Sim<'_> {
                     }
                 }
                 Step::Treated(habit) => self.threads[thread].habit = habit,
-                Step::Mark(begins) => self.tell_mark(thread, begins),
+                Step::Begin(name) => self.tell_mark(thread, name, MarkEdge::Begin),
+                Step::End(name) => self.tell_mark(thread, name, MarkEdge::End),
                 Step::Quota(quota) => self.quota = quota,
-                Step::End => {
+                Step::Over => {
+                    self.tell_switch(cpu, Some(thread), None, SwitchOut::Exited);
                     self.over = true;
                     return;
                 }
