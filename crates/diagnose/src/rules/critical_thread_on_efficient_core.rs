@@ -3,7 +3,7 @@
 use super::{LEAST_PATH_SHARE, LEAST_SHARE, ONE_TYPE, SLOWER_SPEED, Saving, has_core_types};
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
 use model::words::{ms, percent};
 use model::{Change, CoreType};

@@ -3,7 +3,7 @@
 use super::{LEAST_PATH_SHARE, LEAST_SHARE};
 use crate::finding::{Claim, Confidence, Finding};
 use crate::given::{Given, Shown, add};
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
 use model::words::{ms, percent, plain, plural, short};
 use model::{Change, CpuId, Row};
