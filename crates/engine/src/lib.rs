@@ -20,6 +20,7 @@ mod rows;
 mod session;
 mod slow_frames;
 mod source;
+mod states;
 mod steps;
 mod summary;
 
@@ -40,4 +41,4 @@ pub use summary::{LawRow, Summary, TroubleRow};
 /// Where names of functions are looked for.
 pub use symbols::SymbolPath;
 /// The machine: read from the one that runs, from what the user names, and drawn.
-pub use topology::{BadMachine, Machine, draw, live};
+pub use topology::{BadMachine, Cpu, Machine, draw, live};
