@@ -10,13 +10,17 @@ fn main() {
     let mut files = Vec::new();
     collect(&dist, &mut files);
     files.sort();
+    let out = PathBuf::from(std::env::var("OUT_DIR").unwrap());
     let mut list = String::from("&[\n");
-    for file in &files {
+    for (number, file) in files.iter().enumerate() {
+        // A copy: the next build of the viewer may come before the compiler reads it.
+        let copy = out.join(format!("page-{number}"));
+        std::fs::copy(file, &copy).unwrap();
         let name = file.strip_prefix(&dist).unwrap().to_str().unwrap();
-        writeln!(list, "    ({:?}, include_bytes!({:?})),", format!("/{name}"), file.canonicalize().unwrap()).unwrap();
+        writeln!(list, "    ({:?}, include_bytes!({:?})),", format!("/{name}"), copy).unwrap();
     }
     list.push(']');
-    std::fs::write(PathBuf::from(std::env::var("OUT_DIR").unwrap()).join("pages.rs"), list).unwrap();
+    std::fs::write(out.join("pages.rs"), list).unwrap();
 }
 
 fn collect(dir: &Path, files: &mut Vec<PathBuf>) {

@@ -213,7 +213,7 @@ class Page {
     const colour = this.timeline.colourOf(this.scene, here.kind, slice.state, slice.what);
     tip.textContent = `${here.label}\n${this.words(here, slice)}\n${point(slice.start)} to ${point(slice.end)}`;
     // Beside what it shows, for who reads the page by program.
-    Object.assign(tip.dataset, { colour, kind: here.kind, id: here.id, time, ...slice });
+    Object.assign(tip.dataset, { colour, kind: here.kind, id: here.id, time, base: this.timeline.baseOf(this.scene, here), ...slice });
     tip.style.left = `${Math.min(x + 14, canvas.clientWidth - tip.offsetWidth - 4)}px`;
     tip.style.top = `${Math.min(y + 14, canvas.clientHeight - tip.offsetHeight - 4)}px`;
   }

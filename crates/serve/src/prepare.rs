@@ -41,6 +41,7 @@ pub fn prepare(session: &Session, tracks: &Tracks, progress: &mut dyn FnMut(u64)
             refused = Some(ServeError::NoPlace { path: place.clone(), why });
             continue;
         }
+        clear(place);
         make(session, tracks, place, &stamp, progress)?;
         let open = |name| Reader::open(&place.join(name));
         return Ok(Prepared { threads: open(THREADS)?, cpus: open(CPUS)?, made: true });
@@ -74,7 +75,21 @@ fn writable(place: &Path) -> std::io::Result<()> {
 
 /// The name of a file while it is not whole.
 fn part(place: &Path, name: &str) -> PathBuf {
-    place.join(format!("{name}.part-{}", std::process::id()))
+    place.join(format!("{name}{PART}{}", std::process::id()))
+}
+
+const PART: &str = ".part-";
+
+/// Removes what processes left that were ended while they made levels.
+fn clear(place: &Path) {
+    for entry in place.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name().into_string().unwrap_or_default();
+        let left_by = name.split_once(PART).and_then(|(_, process)| process.parse::<u32>().ok());
+        if left_by.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
+            // One that stays costs room, nothing else.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn make(

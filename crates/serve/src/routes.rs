@@ -35,19 +35,38 @@ pub(crate) struct App {
 pub(crate) struct Seen {
     began: Instant,
     last_ms: AtomicU64,
+    being_answered: AtomicU64,
+}
+
+/// A request that is being answered, until it is dropped.
+struct Answering<'a>(&'a Seen);
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.0.now();
+        self.0.being_answered.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Seen {
     pub(crate) fn new() -> Self {
-        Self { began: Instant::now(), last_ms: AtomicU64::new(0) }
+        Self { began: Instant::now(), last_ms: AtomicU64::new(0), being_answered: AtomicU64::new(0) }
+    }
+
+    fn answering(&self) -> Answering<'_> {
+        self.being_answered.fetch_add(1, Ordering::Relaxed);
+        Answering(self)
     }
 
     fn now(&self) {
         self.last_ms.store(self.began.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// Milliseconds since.
+    /// Milliseconds since the last answer; 0 while one is being made.
     pub(crate) fn ago_ms(&self) -> u64 {
+        if self.being_answered.load(Ordering::Relaxed) > 0 {
+            return 0;
+        }
         (self.began.elapsed().as_millis() as u64).saturating_sub(self.last_ms.load(Ordering::Relaxed))
     }
 }
@@ -67,7 +86,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
 async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let mut response = match allowed(&app, &request) {
         Ok(()) => {
-            app.seen.now();
+            let _answering = app.seen.answering();
             next.run(request).await
         }
         Err(answer) => answer,

@@ -73,9 +73,9 @@ impl Tracks {
             }
             Ok(())
         })?;
-        // Whose process nobody tells is a process of its own.
-        let of = |t: &Thread| t.pid.map_or((1, t.key), |pid| (0, i64::from(pid)));
-        let mut busy: FxHashMap<(i32, i64), i64> = FxHashMap::default();
+        // Those of which nobody tells the process stand together.
+        let of = |t: &Thread| t.pid;
+        let mut busy: FxHashMap<Option<i32>, i64> = FxHashMap::default();
         for thread in &threads {
             let sum = busy.entry(of(thread)).or_default();
             *sum = sum.saturating_add(thread.running_ns);

@@ -7,7 +7,9 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt8Type};
 use model::{CpuState, ThreadState};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
+use std::time::{Duration, Instant};
 use support::{Client, Trace, session};
 
 /// A runs 2 ms on CPU 0 and is preempted by B for 1 ms; C runs from 1 ms to 3 ms on CPU 1, then A, which waited 1 ms. What perf prints
@@ -109,6 +111,20 @@ fn a_table_is_told_of_the_time_and_the_thread_asked_for() {
 }
 
 #[test]
+fn it_ends_when_nobody_asks_for_as_long_as_was_said() {
+    let trace = Trace::drawn(DRAWN);
+    let session = trace.session();
+    let tracks = serve::Tracks::of(&session).unwrap();
+    let levels = serve::prepare(&session, &tracks, &mut |_| ()).unwrap();
+    let idle = Some(Duration::from_millis(300));
+    let options = serve::Options { listen: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, idle };
+    let server = serve::Server::bind(session, tracks, levels, &options).unwrap();
+    let began = Instant::now();
+    server.run().unwrap();
+    assert!(began.elapsed() >= Duration::from_millis(300));
+}
+
+#[test]
 fn levels_are_made_once_and_anew_when_the_trace_is_another() {
     let trace = Trace::drawn(DRAWN);
     let prepare = |path: &Path| {
@@ -127,5 +143,8 @@ fn levels_are_made_once_and_anew_when_the_trace_is_another() {
     }
     assert!(prepare(&other.path()), "those of another trace are not taken");
     std::fs::write(levels.join("cpu.levels"), "not whole").unwrap();
+    // No process has this number: they end below 4,194,304.
+    std::fs::write(levels.join("cpu.levels.part-4194305"), "left").unwrap();
     assert!(prepare(&trace.path()), "a damaged file is made anew");
+    assert_eq!(std::fs::read_dir(&levels).unwrap().count(), 2, "what an ended process left is gone");
 }

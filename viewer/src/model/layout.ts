@@ -78,7 +78,7 @@ export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[]): 
   const leaders = new Map(threads.filter((t) => t.pid === t.tid).map((t) => [t.pid, t.name]));
   let process: number | null | undefined;
   for (const thread of threads) {
-    if (thread.pid !== process || thread.pid === null) {
+    if (thread.pid !== process) {
       process = thread.pid;
       const leader = leaders.get(process) ?? thread.name;
       group(to, process === null ? "process unknown" : `${leader ?? "?"} · process ${process}`);

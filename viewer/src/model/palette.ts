@@ -26,8 +26,8 @@ export const LIGHT: Palette = {
   dim: "#57606a",
   line: "#d9dce1",
   group: "#eceef1",
-  thread: ["#009e73", "#e69f00", "#dfe3e8", "#cc79a7", "#ffffff"],
-  cpu: ["#0072b2", "#eef0f2", "#cc79a7"],
+  thread: ["#009e73", "#e69f00", "#dfe3e8", "#9c3f72", "#ffffff"],
+  cpu: ["#0072b2", "#eef0f2", "#9c3f72"],
   threads: THREADS_LIGHT,
 };
 
@@ -37,8 +37,8 @@ export const DARK: Palette = {
   dim: "#a3adba",
   line: "#2b313a",
   group: "#232932",
-  thread: ["#2bbf93", "#f0b53d", "#343b46", "#dd99bd", "#14171c"],
-  cpu: ["#3d9bd6", "#1f242c", "#dd99bd"],
+  thread: ["#2bbf93", "#f0b53d", "#343b46", "#b5649a", "#14171c"],
+  cpu: ["#3d9bd6", "#1f242c", "#b5649a"],
   threads: THREADS_DARK,
 };
 

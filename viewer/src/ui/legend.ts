@@ -15,7 +15,7 @@ function item(colour: string, word: string): HTMLElement {
 
 /** States by their numbers, and how parts of a height are read. */
 export function fillLegend(footer: HTMLElement, palette: Palette, byThread: boolean, states: { thread: readonly string[]; cpu: readonly string[] }): void {
-  const words = (word: string) => document.createTextNode(word);
+  const words = (word: string) => Object.assign(document.createElement("span"), { textContent: word });
   const threads = states.thread.flatMap((word, at) => (word === "exited" ? [] : [item(palette.thread[at] ?? "", word)]));
   const cpus = states.cpu.flatMap((word, at) => (word === "busy" && byThread ? [] : [item(palette.cpu[at] ?? "", word)]));
   const busy = byThread ? [words("busy: a colour a thread")] : [];

@@ -160,10 +160,19 @@ export class Timeline {
         continue;
       }
       const row = this.row(scene, line, width - left);
-      const gap = Math.round(2 * this.ratio);
-      paint(pixels, width, left, row, { top, height: bottom - top - gap, tick: Math.round(4 * this.ratio) });
+      paint(pixels, width, left, row, { top, height: bottom - top - this.gap, tick: Math.round(4 * this.ratio) });
     }
     this.pen.putImageData(this.image, 0, 0);
+  }
+
+  /** The lowest row of the canvas' pixels in which a track's bar is. */
+  baseOf(scene: Scene, line: Track): number {
+    return Math.round((AXIS + line.top + line.height - scene.scroll) * this.ratio) - this.gap - 1;
+  }
+
+  /** Between bars, in the device's pixels. */
+  private get gap(): number {
+    return Math.round(2 * this.ratio);
   }
 
   private row(scene: Scene, line: Track, width: number): Row {
