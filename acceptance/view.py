@@ -1,7 +1,9 @@
 """Measures `corewise view` of a trace folder: how soon the address is printed once the levels of detail are there, how soon
 1,000 random ranges are answered, and the server's memory. Only the server is measured, over one connection, as a page asks it.
 
-    acceptance/view.py run.cw [--ranges N] [--cpu N]
+    acceptance/view.py TRACE [--ranges N] [--cpu N]
+
+A recording of another tool is imported into a temporary folder first; how long that takes is printed beside.
 """
 
 import argparse
@@ -12,6 +14,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from urllib.parse import urlsplit
 
@@ -68,11 +71,21 @@ def main():
     parser.add_argument("--ranges", type=int, default=1000)
     parser.add_argument("--cpu", type=int, help="run the server on this CPU only")
     args = parser.parse_args()
+    if os.path.isdir(args.trace):
+        return measure(args.trace, args)
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "imported.cw")
+        begin = time.monotonic()
+        subprocess.run([COREWISE, "import", args.trace, "-o", trace], check=True, stdout=subprocess.DEVNULL)
+        print(f"import: {time.monotonic() - begin:.2f} s")
+        return measure(trace, args)
 
-    server, _, first_s = started(args.trace, args.cpu)
+
+def measure(trace, args):
+    server, _, first_s = started(trace, args.cpu)
     prepared_kb = peak_kb(server.pid)
     ended(server)
-    server, address, address_s = started(args.trace, args.cpu)
+    server, address, address_s = started(trace, args.cpu)
     try:
         asked = http.client.HTTPConnection(address.hostname, address.port)
         cookie = {"Cookie": f"corewise_{address.port}={address.query.partition('=')[2]}"}
@@ -96,9 +109,9 @@ def main():
     finally:
         ended(server)
 
-    levels = os.path.join(args.trace, "levels")
+    levels = os.path.join(trace, "levels")
     size = sum(os.path.getsize(os.path.join(levels, name)) for name in os.listdir(levels)) if os.path.isdir(levels) else 0
-    print(f"{args.trace}: {about['switches']} switches, {about['threads']} threads, {len(about['cpus'])} CPUs; levels {size >> 20} MB")
+    print(f"{trace}: {about['switches']} switches, {about['threads']} threads, {len(about['cpus'])} CPUs; levels {size >> 20} MB")
     print(f"first address (prepares levels where there are none): {first_s:.2f} s, {prepared_kb >> 10} MB")
     held = [
         ("address, levels prepared", address_s, ADDRESS_S, "s"),

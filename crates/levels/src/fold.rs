@@ -8,17 +8,24 @@ use rustc_hash::FxHashMap;
 #[derive(Debug)]
 pub struct Fold {
     width: i64,
-    open: FxHashMap<u32, Open>,
+    open: FxHashMap<u32, Piece>,
 }
 
-/// Short stretches that followed one another so far.
-#[derive(Debug, Default)]
-struct Open {
+/// A stretch, or short ones that followed one another, with all their sums: what a narrower fold closes, a wider one goes on with.
+#[derive(Debug)]
+pub(crate) struct Piece {
     start: i64,
     end: i64,
     stretches: u32,
-    /// Time by state, and by CPU or thread.
-    sums: FxHashMap<(u8, i64), i64>,
+    sums: Sums,
+}
+
+/// Time by state, and by CPU or thread.
+#[derive(Debug)]
+enum Sums {
+    /// Of one stretch, the most common case by far.
+    One((u8, i64), i64),
+    Many(FxHashMap<(u8, i64), i64>),
 }
 
 impl Fold {
@@ -30,68 +37,99 @@ impl Fold {
 
     /// Takes a stretch, those of a track in order of start. One without length is not drawn and left out.
     pub fn push(&mut self, s: &Stretch, out: &mut impl FnMut(Slice)) {
-        if s.end <= s.start {
-            return;
-        }
-        if self.width <= 1 {
-            return out((*s).into());
-        }
-        let long = s.end.saturating_sub(s.start) >= self.width;
-        if long && self.open.is_empty() {
-            return out((*s).into());
-        }
-        let open = self.open.entry(s.track).or_default();
-        if open.stretches > 0 && (long || open.end != s.start) {
-            open.close(s.track, out);
-        }
-        if long {
-            return out((*s).into());
-        }
-        open.add(s);
-        if open.end.saturating_sub(open.start) >= self.width {
-            open.close(s.track, out);
+        if s.end > s.start {
+            self.add(s.track, s.into(), &mut |track, piece| out(piece.slice(track)));
         }
     }
 
     /// Hands out what is open, and forgets the tracks.
     pub fn finish(&mut self, out: &mut impl FnMut(Slice)) {
-        for (track, mut open) in self.open.drain() {
-            if open.stretches > 0 {
-                open.close(track, out);
-            }
+        self.close(&mut |track, piece| out(piece.slice(track)));
+    }
+
+    /// Takes what a narrower fold closed.
+    pub(crate) fn add(&mut self, track: u32, piece: Piece, out: &mut dyn FnMut(u32, Piece)) {
+        if self.width <= 1 {
+            return out(track, piece);
         }
+        let long = piece.len() >= self.width;
+        let open = match self.open.remove(&track) {
+            Some(open) if long || open.end != piece.start => {
+                out(track, open);
+                None
+            }
+            open => open,
+        };
+        let piece = match open {
+            Some(open) => open.and(piece),
+            None => piece,
+        };
+        if piece.len() >= self.width {
+            out(track, piece);
+        } else {
+            self.open.insert(track, piece);
+        }
+    }
+
+    /// [`Self::finish`], with all sums.
+    pub(crate) fn close(&mut self, out: &mut dyn FnMut(u32, Piece)) {
+        self.open.drain().for_each(|(track, piece)| out(track, piece));
     }
 }
 
-impl Open {
-    fn add(&mut self, s: &Stretch) {
-        if self.stretches == 0 {
-            self.start = s.start;
-        }
-        self.end = s.end;
-        self.stretches = self.stretches.saturating_add(1);
+impl From<&Stretch> for Piece {
+    fn from(s: &Stretch) -> Self {
         let len = s.end.saturating_sub(s.start);
-        let sum = self.sums.entry((s.state, s.what)).or_default();
-        *sum = sum.saturating_add(len);
+        Self { start: s.start, end: s.end, stretches: 1, sums: Sums::One((s.state, s.what), len) }
+    }
+}
+
+impl Piece {
+    fn len(&self) -> i64 {
+        self.end.saturating_sub(self.start)
     }
 
-    fn close(&mut self, track: u32, out: &mut impl FnMut(Slice)) {
-        let mut states: FxHashMap<u8, i64> = FxHashMap::default();
-        for ((state, _), ns) in &self.sums {
-            let sum = states.entry(*state).or_default();
-            *sum = sum.saturating_add(*ns);
+    /// With the one that follows it.
+    fn and(self, next: Self) -> Self {
+        let mut sums = match self.sums {
+            Sums::Many(sums) => sums,
+            Sums::One(of, ns) => std::iter::once((of, ns)).collect(),
+        };
+        let mut add = |of, ns| {
+            let sum: &mut i64 = sums.entry(of).or_default();
+            *sum = sum.saturating_add(ns);
+        };
+        match next.sums {
+            Sums::One(of, ns) => add(of, ns),
+            Sums::Many(next) => next.into_iter().for_each(|(of, ns)| add(of, ns)),
         }
-        // The longest, and of equally long ones the lower number.
-        let most = |a: &(i64, i64), b: &(i64, i64)| a.1.cmp(&b.1).then(b.0.cmp(&a.0));
-        let by_state = states.into_iter().map(|(state, ns)| (i64::from(state), ns));
-        let (state, state_ns) = by_state.max_by(most).unwrap_or_default();
-        let state = state as u8;
-        let within = self.sums.drain().filter(|((of, _), _)| *of == state).map(|((_, what), ns)| (what, ns));
-        let (what, what_ns) = within.max_by(most).unwrap_or((-1, 0));
-        let stretches = self.stretches;
-        out(Slice { track, start: self.start, end: self.end, state, state_ns, what, what_ns, stretches });
-        self.stretches = 0;
+        let stretches = self.stretches.saturating_add(next.stretches);
+        Self { start: self.start, end: next.end, stretches, sums: Sums::Many(sums) }
     }
+
+    /// What is drawn of it.
+    pub(crate) fn slice(&self, track: u32) -> Slice {
+        let (state, state_ns, what, what_ns) = match &self.sums {
+            Sums::One((state, what), ns) => (*state, *ns, *what, *ns),
+            Sums::Many(sums) => most(sums),
+        };
+        let Self { start, end, stretches, .. } = *self;
+        Slice { track, start, end, state, state_ns, what, what_ns, stretches }
+    }
+}
+
+/// The state that takes most and for how long, and the CPU or thread that takes most of it; of equal ones the lower number.
+fn most(sums: &FxHashMap<(u8, i64), i64>) -> (u8, i64, i64, i64) {
+    let mut states: [i64; 256] = [0; 256];
+    for ((state, _), ns) in sums {
+        states[usize::from(*state)] = states[usize::from(*state)].saturating_add(*ns);
+    }
+    let longer = |a: &(i64, i64), b: &(i64, i64)| a.1.cmp(&b.1).then(b.0.cmp(&a.0));
+    let (state, state_ns) = (0..).zip(states).max_by(longer).unwrap_or_default();
+    let state = state as u8;
+    let within = sums.iter().filter(|((of, _), _)| *of == state).map(|((_, what), ns)| (*what, *ns));
+    let (what, what_ns) = within.max_by(longer).unwrap_or((-1, 0));
+    (state, state_ns, what, what_ns)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! All levels of some tracks, in one pass.
 
+use crate::fold::Piece;
 use crate::index::{Block, HEAD, Index, Level, TAIL};
 use crate::{Error, Fold, Slice, Stretch, block};
 use std::fs::File;
@@ -16,6 +17,17 @@ pub struct Writer {
     chapter: usize,
     of: String,
     making: Vec<Making>,
+}
+
+/// Hands a piece to the levels from the narrowest to the widest: each is made of what the one before closes, so that all of them cost
+/// little more than two.
+fn up(levels: &mut [Making], track: u32, piece: Piece) {
+    let Some((making, wider)) = levels.split_first_mut() else { return };
+    let Making { fold, slices, .. } = making;
+    fold.add(track, piece, &mut |track, piece| {
+        slices.push(piece.slice(track));
+        up(wider, track, piece);
+    });
 }
 
 /// A level being made.
@@ -62,6 +74,9 @@ impl Writer {
     /// # Errors
     /// It cannot be written.
     pub fn push(&mut self, s: &Stretch) -> Result<(), Error> {
+        if s.end <= s.start {
+            return Ok(());
+        }
         for level in 0..self.making.len() {
             let making = &mut self.making[level];
             // Nothing is before the first.
@@ -72,16 +87,24 @@ impl Writer {
             if making.slices.len() - making.carried >= self.chapter.max(making.carried) && s.start > making.from {
                 self.cut(level, s.start)?;
             }
-            let making = &mut self.making[level];
-            making.fold.push(s, &mut |slice| making.slices.push(slice));
         }
+        up(&mut self.making, s.track, s.into());
         Ok(())
     }
 
     /// Ends a level's chapter. All that follows begins at `to` or later, so it holds all that began before.
     fn cut(&mut self, level: usize, to: i64) -> Result<(), Error> {
+        // What is open in a narrower level began before, and would come later.
+        for narrower in 0..=level {
+            if let Some((making, wider)) = self.making.get_mut(narrower..).and_then(<[_]>::split_first_mut) {
+                let Making { fold, slices, .. } = making;
+                fold.close(&mut |track, piece| {
+                    slices.push(piece.slice(track));
+                    up(wider, track, piece);
+                });
+            }
+        }
         let making = &mut self.making[level];
-        making.fold.finish(&mut |slice| making.slices.push(slice));
         making.slices.sort_unstable_by_key(|s| (s.track, s.start));
         let from = making.from;
         // Of those that begin in the same instant, some may be yet to come: all are of the next chapter.

@@ -28,7 +28,7 @@ fn words(name: &str, words: &[&str]) -> String {
 
 #[test]
 fn the_viewers_types_are_those_of_the_tables() {
-    let mut made = String::from("// Made of the tables' declarations by `cargo xtask bless`.\n\n");
+    let mut made = String::from("// @generated from the declarations of the tables by `cargo xtask bless`.\n\n");
     made += &words("THREAD_STATES", &ThreadState::ALL.map(ThreadState::as_str));
     made += &words("CPU_STATES", &CpuState::ALL.map(CpuState::as_str));
     for def in serve::ANSWERS.iter().chain(model::tables::ALL) {

@@ -1,4 +1,4 @@
-// Made of the tables' declarations by `cargo xtask bless`.
+// @generated from the declarations of the tables by `cargo xtask bless`.
 
 /** By their numbers. */
 export const THREAD_STATES = ["running", "ready", "blocked", "unknown", "exited"] as const;
