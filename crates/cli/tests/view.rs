@@ -1,6 +1,6 @@
 //! `corewise view` as it is called.
 
-#![allow(clippy::panic, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
 

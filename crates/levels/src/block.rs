@@ -58,7 +58,7 @@ pub(crate) fn unpack(packed: &[u8], rows: usize, from: i64) -> Option<Vec<Slice>
     let (mut track, mut end) = (0u32, from);
     let mut out = Vec::with_capacity(rows);
     for row in 0..rows {
-        let [by, gap, len, state, not_state, what, not_what, more] = std::array::from_fn(|c| columns[c][row]);
+        let [by, gap, len, state, not_state, what, not_what, more] = columns.each_ref().map(|column| column[row]);
         let same = by == 0;
         track = track.wrapping_add(u32::try_from(by).ok()?);
         let start = unfolded(gap).checked_add(if same { end } else { from })?;
