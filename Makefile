@@ -13,7 +13,7 @@ CARGO := cargo
 
 # In the order in which they are written, each to its end: two cores, and one cargo at a time.
 .NOTPARALLEL:
-.PHONY: help demo build install test lint check unit scripts doc fuzz-build fuzz soak bench accept setup-build setup-test
+.PHONY: help demo build install test lint check unit viewer viewer-test scripts doc fuzz-build fuzz soak bench accept setup-build setup-test
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -21,13 +21,13 @@ help: ## this list
 demo: build ## set up, build, record a lively workload on this machine, print the report
 	$(COREWISE) demo
 
-build: setup-build ## the release build: target/release/corewise
+build: setup-build viewer ## the release build: target/release/corewise
 	$(CARGO) build --release --locked --package corewise
 
 install: build ## into $(PREFIX)/bin
 	install -D -m 755 $(COREWISE) $(DESTDIR)$(PREFIX)/bin/corewise
 
-test: setup-test lint unit check scripts doc fuzz-build ## everything that must pass before a change lands
+test: setup-test viewer lint unit check viewer-test scripts doc fuzz-build ## everything that must pass before a change lands
 
 lint: setup-build ## formatting, and clippy's warnings as errors
 	$(CARGO) fmt --all --check
@@ -39,6 +39,12 @@ unit: setup-build
 check: setup-build ## layers, sizes, dependencies, licences, recipes (cargo xtask check)
 	$(CARGO) build --locked --package corewise
 	$(CARGO) xtask check
+
+viewer: ## the pages of corewise view, where Node.js is; the binary takes them in
+	scripts/viewer build
+
+viewer-test: check ## the viewer's types and units, and its pages in a browser
+	scripts/viewer test $(abspath $(TARGET))/debug/corewise
 
 scripts: ## the tests of the Python scripts
 	python3 -m unittest discover --start-directory acceptance --pattern 'test_*.py'

@@ -15,6 +15,7 @@ Examples:
   corewise record -o run.cw -- ./game      trace the whole machine while ./game runs
   corewise report run.cw                   where each thread ran, waited and was blocked
   corewise report perf.data                the same of a file that perf recorded
+  corewise view run.cw                     the same on one timeline, in the browser
   corewise report frames.csv               how long frames took, by PresentMon's or MangoHud's log
   corewise table run.cw threads --format csv
   corewise export run.cw --to perfetto -o run.pftrace

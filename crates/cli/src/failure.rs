@@ -66,6 +66,12 @@ impl From<export::ExportError> for Failure {
     }
 }
 
+impl From<serve::ServeError> for Failure {
+    fn from(error: serve::ServeError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Self::new(format!("cannot write the output: {error}"))

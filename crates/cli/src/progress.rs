@@ -47,6 +47,11 @@ pub fn of_import(line: &mut Line, p: engine::Progress) {
     });
 }
 
+/// What the making of levels of detail shows.
+pub fn of_levels(line: &mut Line, read: u64) {
+    line.show(|| format!("preparing the trace for all zooms: {read} stretches"));
+}
+
 /// What an export shows.
 pub fn of_export(line: &mut Line, written: u64) {
     line.show(|| format!("writing: {written} rows"));

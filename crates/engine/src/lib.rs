@@ -22,6 +22,7 @@ mod session;
 mod shared;
 mod slow_frames;
 mod source;
+mod states;
 mod steps;
 mod summary;
 
@@ -42,4 +43,4 @@ pub use summary::{LawRow, Summary, TroubleRow};
 /// Where names of functions are looked for.
 pub use symbols::SymbolPath;
 /// The machine: read from the one that runs, from what the user names, and drawn.
-pub use topology::{BadMachine, Machine, draw, live};
+pub use topology::{BadMachine, Cpu, Machine, draw, live};

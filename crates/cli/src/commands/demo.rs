@@ -65,8 +65,9 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     }
     print_report(&global.open(&dir)?, global)?;
     let dir = dir.display();
+    let view = if serve::are_built() { format!("  corewise view {dir}\n") } else { String::new() };
     print(&format!(
-        "\nThe trace folder is {dir}. Try also:\n  corewise report {dir} --process Render\n  corewise check {dir}\n"
+        "\nThe trace folder is {dir}. Try also:\n  corewise report {dir} --process Render\n  corewise check {dir}\n{view}"
     ))?;
     Ok(OK)
 }

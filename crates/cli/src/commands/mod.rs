@@ -17,6 +17,7 @@ mod report;
 mod table;
 mod tables;
 mod topo;
+mod view;
 
 use crate::args::Global;
 use crate::failure::Failure;
@@ -27,6 +28,7 @@ pub enum Command {
     Record(record::Args),
     Import(import::Args),
     Report(report::Args),
+    View(view::Args),
     Diagnose(diagnose::Args),
     Explain(explain::Args),
     Check(check::Args),
@@ -51,6 +53,7 @@ pub fn run(command: Command, global: &Global) -> Result<u8, Failure> {
         Command::Record(args) => record::run(args, global),
         Command::Import(args) => import::run(&args, global),
         Command::Report(args) => report::run(&args, global),
+        Command::View(args) => view::run(&args, global),
         Command::Diagnose(args) => diagnose::run(&args, global),
         Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args, global),

@@ -1,0 +1,105 @@
+//! `corewise view`: a trace on one timeline, in the browser.
+
+use crate::args::Global;
+use crate::failure::{Failure, OK};
+use crate::output::{print, say};
+use crate::progress::{Line, of_levels};
+use serve::{Options, Server, Tracks};
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const AFTER: &str = "\
+Examples:
+  corewise view run.cw                       opens the browser; Ctrl-C ends it
+  corewise view run.cw --no-open --port 8000
+  corewise import perf.data -o run.cw && corewise view run.cw
+
+The address is the only line on standard output. It holds a token of this run, without which nothing is answered; only this \
+machine can reach it. The first view of a trace prepares it for all zooms, in run.cw/levels or, where that cannot be written, \
+in the user's cache.";
+
+/// Show a trace folder in the browser: every CPU and thread on one timeline
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// A trace folder
+    trace: PathBuf,
+    /// Listen on this port [default: any that is free]
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    port: u16,
+    /// Print the address, and open no browser
+    #[arg(long)]
+    no_open: bool,
+    /// End when nothing was asked for so long
+    #[arg(long, value_name = "SECONDS")]
+    idle: Option<u64>,
+    /// Listen on this address of the machine instead of loopback: others can then read along what is answered
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), hide_default_value = true)]
+    listen: IpAddr,
+}
+
+/// Serves.
+///
+/// # Errors
+/// The trace cannot be read, or nobody can listen there.
+pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
+    let trace = args.trace.display();
+    if !serve::are_built() {
+        return Err(Failure::new(
+            "this corewise was built without the viewer's pages: run `make` in its source, on a machine with Node.js 20 or later \
+             and npm; `corewise report` tells the same trace as text or as one page",
+        ));
+    }
+    if args.trace.is_file() {
+        return Err(Failure::usage(format!(
+            "{trace} is no trace folder: run `corewise import {trace} -o run.cw` first"
+        )));
+    }
+    let session = global.open(&args.trace)?;
+    let tracks = Tracks::of(&session)?;
+    let (mut line, began) = (Line::new(), Instant::now());
+    let levels = serve::prepare(&session, &tracks, &mut |read| of_levels(&mut line, read))?;
+    drop(line);
+    if levels.made {
+        say(&format!("prepared {trace} for all zooms in {:.1} s", began.elapsed().as_secs_f64()));
+    }
+    if !args.listen.is_loopback() {
+        say(&format!(
+            "warning: on {} other machines can reach it, and what is answered, with the token, can be read on the way: \
+             use `ssh -L` where you can",
+            args.listen
+        ));
+    }
+    let options = Options { listen: args.listen, port: args.port, idle: args.idle.map(Duration::from_secs) };
+    let server = Server::bind(session, tracks, levels, &options)?;
+    let address = server.address();
+    print(&format!("{address}\n"))?;
+    if !has_display() {
+        let (port, host) = (server.at().port(), host());
+        say(&format!("from another machine: ssh -L {port}:127.0.0.1:{port} {host}, then open that address there"));
+    } else if !args.no_open {
+        open(&address);
+    }
+    server.run()?;
+    Ok(OK)
+}
+
+fn has_display() -> bool {
+    ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some_and(|v| !v.is_empty()))
+}
+
+/// In the user's browser; that there is none is no error, the address is printed.
+fn open(address: &str) {
+    let mut command = Command::new("xdg-open");
+    command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if command.spawn().is_err() {
+        say("no browser was found (xdg-open): open the address yourself");
+    }
+}
+
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "HOST".into() } else { name.trim().into() }
+}

@@ -1,0 +1,37 @@
+//! `corewise view` as it is called.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod support;
+
+use support::{Folder, fixture, good, run};
+
+#[test]
+fn the_address_stands_alone_or_it_is_told_how_to_get_the_pages() {
+    let folder = Folder::new();
+    let trace = folder.name("run.cw");
+    good(["import", &fixture("chains.data"), "-o", &trace]);
+    let ran = run(["view", &trace, "--no-open", "--idle", "1"]);
+    if ran.err.contains("without the viewer's pages") {
+        println!("skipped: the viewer was not built");
+        assert!(ran.code == Some(1) && ran.out.is_empty() && ran.err.contains("run `make`"), "{}", ran.err);
+        return;
+    }
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let token = ran.out.strip_prefix("http://127.0.0.1:").and_then(|rest| rest.split_once("/?token="));
+    let (port, token) = token.unwrap_or_else(|| panic!("no address: {}", ran.out));
+    assert!(port.parse::<u16>().is_ok_and(|port| port > 0));
+    assert!(token.len() == 33 && token.ends_with('\n'), "{token:?}");
+    // The levels are made the first time only.
+    assert!(ran.err.contains("prepared"), "{}", ran.err);
+    let again = run(["view", &trace, "--no-open", "--idle", "1", "--listen", "0.0.0.0"]);
+    assert!(again.code == Some(0) && !again.err.contains("prepared"), "{}", again.err);
+    assert!(again.err.contains("warning: on 0.0.0.0 other machines can reach it"), "{}", again.err);
+}
+
+#[test]
+fn a_file_that_is_no_folder_is_to_be_imported_first() {
+    let ran = run(["view", &fixture("chains.data"), "--no-open", "--idle", "1"]);
+    assert_ne!(ran.code, Some(0));
+    assert!(ran.err.contains("corewise import") || ran.err.contains("run `make`"), "{}", ran.err);
+}

@@ -1,0 +1,48 @@
+//! The stretches of a trace folder as they are stored, for who draws them.
+
+use crate::session::Kind;
+use crate::{EngineError, Session};
+use model::{CpuStretch, ThreadStretch};
+
+impl Session {
+    /// The stretches of all threads of a trace folder, in order of start, some thousands at a time.
+    ///
+    /// # Errors
+    /// It is no trace folder, or is damaged.
+    pub fn thread_stretches(&self, each: impl FnMut(&[ThreadStretch])) -> Result<(), EngineError> {
+        Ok(self.stored()?.thread_stretches(None, each)?)
+    }
+
+    /// The stretches of all CPUs of a trace folder, in order of start.
+    ///
+    /// # Errors
+    /// As [`Self::thread_stretches`].
+    pub fn cpu_stretches(&self, each: impl FnMut(&[CpuStretch])) -> Result<(), EngineError> {
+        Ok(self.stored()?.cpu_stretches(None, each)?)
+    }
+
+    /// What tells these stretches from any others: the trace, and the checksums of their files.
+    ///
+    /// # Errors
+    /// It is no trace folder.
+    pub fn states_stamp(&self) -> Result<String, EngineError> {
+        let manifest = self.stored()?.manifest();
+        let states = manifest.files.iter().filter(|(name, _)| name.starts_with("states/"));
+        let files = states.map(|(name, file)| format!(" {name} {} {:08x}", file.bytes, file.footer_crc32));
+        Ok(format!("{:016x}{}", manifest.trace, files.collect::<String>()))
+    }
+
+    fn stored(&self) -> Result<&store::Folder, EngineError> {
+        match self.kind() {
+            Kind::Folder(folder, None) => Ok(folder),
+            Kind::Folder(..) => Err(EngineError::Other(format!(
+                "{}: what is stored has no inferred time: leave out --inferred",
+                self.path().display()
+            ))),
+            Kind::Source(..) => {
+                let path = self.path().display();
+                Err(EngineError::Other(format!("{path} is no trace folder: run `corewise import {path}` first")))
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A block: some slices in columns, each with the fewest bytes that hold its largest value, then zstd.
+//!
+//! Most slices are one stretch and begin where the one before ended, so what differs from that is kept: columns of zeros.
+
+use crate::Slice;
+
+/// So many at most: a screen's tracks are found in few blocks, and a block costs little that is not wanted.
+pub(crate) const ROWS: usize = 2048;
+const COLUMNS: usize = 8;
+/// What a block can be, unpacked: 8 columns of 8 bytes with a byte for the width.
+const MOST_BYTES: usize = COLUMNS * (1 + 8 * ROWS);
+
+/// Packs the slices of a chapter that began at `from`.
+pub(crate) fn pack(slices: &[Slice], from: i64) -> std::io::Result<Vec<u8>> {
+    let mut plain = Vec::with_capacity(slices.len() * 12);
+    let (mut track, mut end) = (0u32, from);
+    let mut columns: [Vec<u64>; COLUMNS] = std::array::from_fn(|_| Vec::with_capacity(slices.len()));
+    for s in slices {
+        let len = s.end.wrapping_sub(s.start);
+        let values = [
+            u64::from(s.track.wrapping_sub(track)),
+            folded(s.start.wrapping_sub(if s.track == track { end } else { from })),
+            len as u64,
+            u64::from(s.state),
+            folded(len.wrapping_sub(s.state_ns)),
+            folded(s.what),
+            folded(s.state_ns.wrapping_sub(s.what_ns)),
+            u64::from(s.stretches.wrapping_sub(1)),
+        ];
+        columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
+        (track, end) = (s.track, s.end);
+    }
+    for column in &columns {
+        let widest = column.iter().fold(0, |all, v| all | v);
+        let bytes = [0, 1, 2, 4, 8].into_iter().find(|b| widest < 1u64.checked_shl(8 * b).unwrap_or(u64::MAX));
+        let bytes = bytes.unwrap_or(8) as usize;
+        plain.push(bytes as u8);
+        column.iter().for_each(|v| plain.extend_from_slice(&v.to_le_bytes()[..bytes]));
+    }
+    zstd::bulk::compress(&plain, 1)
+}
+
+/// Unpacks a block of so many slices; `None` where it is not one.
+pub(crate) fn unpack(packed: &[u8], rows: usize, from: i64) -> Option<Vec<Slice>> {
+    if rows > ROWS {
+        return None;
+    }
+    let plain = zstd::bulk::decompress(packed, MOST_BYTES).ok()?;
+    let mut rest = &plain[..];
+    let mut columns: [Vec<u64>; COLUMNS] = std::array::from_fn(|_| Vec::new());
+    for column in &mut columns {
+        let (bytes, after) = rest.split_first()?;
+        let bytes = usize::from(*bytes);
+        let (values, after) = after.split_at_checked(bytes * rows)?;
+        *column = numbers(values, bytes, rows)?;
+        rest = after;
+    }
+    let (mut track, mut end) = (0u32, from);
+    let mut out = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let [by, gap, len, state, not_state, what, not_what, more] = columns.each_ref().map(|column| column[row]);
+        let same = by == 0;
+        track = track.wrapping_add(u32::try_from(by).ok()?);
+        let start = unfolded(gap).checked_add(if same { end } else { from })?;
+        let len = i64::try_from(len).ok()?;
+        end = start.checked_add(len)?;
+        let state_ns = len.checked_sub(unfolded(not_state))?;
+        out.push(Slice {
+            track,
+            start,
+            end,
+            state: u8::try_from(state).ok()?,
+            state_ns,
+            what: unfolded(what),
+            what_ns: state_ns.checked_sub(unfolded(not_what))?,
+            stretches: u32::try_from(more).ok()?.checked_add(1)?,
+        });
+    }
+    rest.is_empty().then_some(out)
+}
+
+fn numbers(values: &[u8], bytes: usize, rows: usize) -> Option<Vec<u64>> {
+    macro_rules! of {
+        ($t:ty) => {{
+            let (each, _) = values.as_chunks::<{ size_of::<$t>() }>();
+            each.iter().map(|b| u64::from(<$t>::from_le_bytes(*b))).collect()
+        }};
+    }
+    Some(match bytes {
+        0 => vec![0; rows],
+        1 => of!(u8),
+        2 => of!(u16),
+        4 => of!(u32),
+        8 => of!(u64),
+        _ => return None,
+    })
+}
+
+/// Small numbers of either sign to small ones without.
+fn folded(v: i64) -> u64 {
+    ((v << 1) ^ (v >> 63)) as u64
+}
+
+fn unfolded(v: u64) -> i64 {
+    (v >> 1) as i64 ^ -((v & 1) as i64)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn slice() -> impl Strategy<Value = Slice> {
+        (any::<u32>(), 0..i64::MAX / 4, 0..i64::MAX / 4, any::<u8>(), -1..i64::MAX / 4, 1u32..).prop_map(
+            |(track, start, len, state, what, stretches)| Slice {
+                track,
+                start,
+                end: start + len,
+                state,
+                state_ns: len / 2,
+                what,
+                what_ns: len / 3,
+                stretches,
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_packed_is_unpacked(mut slices in prop::collection::vec(slice(), 0..200), from in 0..i64::MAX / 4) {
+            slices.sort_by_key(|s| (s.track, s.start));
+            let packed = pack(&slices, from).unwrap();
+            prop_assert_eq!(unpack(&packed, slices.len(), from), Some(slices));
+        }
+
+        #[test]
+        fn bytes_that_nobody_packed_are_refused_not_believed(plain in prop::collection::vec(any::<u8>(), 0..400), rows in 0usize..3000) {
+            let packed = zstd::bulk::compress(&plain, 1).unwrap();
+            for bytes in [&plain[..], &packed[..]] {
+                if let Some(slices) = unpack(bytes, rows, 0) {
+                    prop_assert_eq!(slices.len(), rows);
+                }
+            }
+        }
+    }
+}

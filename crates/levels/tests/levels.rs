@@ -1,0 +1,141 @@
+//! What a file of levels tells, held against the stretches that it was made of.
+#![allow(clippy::unwrap_used)]
+
+use levels::{Reader, Slice, Stretch, Writer};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const ALL: usize = usize::MAX;
+
+fn written(folder: &Path, stretches: &[Stretch], chapter: usize) -> PathBuf {
+    let path = folder.join("drawn.levels");
+    let whole = stretches.iter().map(|s| s.end).max().unwrap_or(0);
+    let mut writer = Writer::create(&path, "drawn", 4, whole, chapter).unwrap();
+    stretches.iter().for_each(|s| writer.push(s).unwrap());
+    writer.finish().unwrap();
+    path
+}
+
+/// Tracks whose stretches follow one another, in order of start.
+fn stretches() -> impl Strategy<Value = Vec<Stretch>> {
+    let lengths = prop::collection::vec((prop_oneof![1i64..4, 1i64..200], 0u8..4, -1i64..5), 1..120);
+    let track = (0i64..100, lengths);
+    prop::collection::vec(track, 1..8).prop_map(|tracks| {
+        let mut all = Vec::new();
+        for (track, (mut at, lengths)) in (0u32..).zip(tracks) {
+            for (len, state, what) in lengths {
+                all.push(Stretch { track, start: at, end: at + len, state, what });
+                at += len;
+            }
+        }
+        all.sort_by_key(|s| (s.start, s.track));
+        all
+    })
+}
+
+/// What a slice must say, of the stretches in its own interval.
+fn told(all: &[Stretch], slice: &Slice) -> Slice {
+    let of = all.iter().filter(|s| s.track == slice.track && s.start >= slice.start && s.end <= slice.end);
+    let (mut states, mut whats) = (BTreeMap::new(), BTreeMap::new());
+    let mut stretches = 0;
+    for s in of {
+        *states.entry(s.state).or_insert(0) += s.end - s.start;
+        *whats.entry((s.state, s.what)).or_insert(0) += s.end - s.start;
+        stretches += 1;
+    }
+    let (state, state_ns) = states.into_iter().rev().max_by_key(|(_, ns)| *ns).unwrap();
+    let of_state = whats.into_iter().rev().filter(|((of, _), _)| *of == state);
+    let ((_, what), what_ns) = of_state.max_by_key(|(_, ns)| *ns).unwrap();
+    Slice { state, state_ns, what, what_ns, stretches, ..*slice }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn at_every_width_slices_tile_the_time_asked_for_and_tell_their_own_interval(
+        all in stretches(), chapter in 1usize..200, from in 0i64..3000, len in 1i64..3000, width in 0i64..300,
+        first in 0u32..8, more in 0u32..8,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let reader = Reader::open(&written(folder.path(), &all, chapter)).unwrap();
+        let slices = reader.slices(from..from + len, width, first..=first + more, ALL).unwrap();
+        for track in 0..8 {
+            let here: Vec<&Slice> = slices.iter().filter(|s| s.track == track).collect();
+            let wanted = (first..=first + more).contains(&track);
+            let mut of = all.iter().filter(|s| wanted && s.track == track && s.start < from + len && s.end > from);
+            let begin = of.clone().map(|s| s.start).min();
+            prop_assert_eq!(begin.is_some(), !here.is_empty());
+            let Some(begin) = begin else { continue };
+            // They begin with the stretch that overlaps the begin, or before it, and leave no gap up to the last one.
+            prop_assert!(here[0].start <= begin);
+            prop_assert!(here.windows(2).all(|w| w[0].end == w[1].start));
+            prop_assert!(here.last().unwrap().end >= of.by_ref().map(|s| s.end).max().unwrap());
+            for slice in &here {
+                prop_assert_eq!(**slice, told(&all, slice));
+                prop_assert!(slice.stretches == 1 || slice.end - slice.start < 2 * width, "{:?} at {}", slice, width);
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_width_they_are_the_stretches(all in stretches(), chapter in 1usize..200, from in 0i64..3000, len in 1i64..3000) {
+        let folder = tempfile::tempdir().unwrap();
+        let reader = Reader::open(&written(folder.path(), &all, chapter)).unwrap();
+        let got = reader.slices(from..from + len, 0, 0..=u32::MAX, ALL).unwrap();
+        let mut expected: Vec<Slice> =
+            all.iter().filter(|s| s.start < from + len && s.end > from).map(|s| Slice::from(*s)).collect();
+        expected.sort_by_key(|s| (s.track, s.start));
+        prop_assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused_or_read_never_more(all in stretches(), at in any::<prop::sample::Index>(), to: u8) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path(), &all, 50);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = at.index(bytes.len());
+        let was = std::mem::replace(&mut bytes[at], to);
+        std::fs::write(&path, &bytes).unwrap();
+        let read = |width| Reader::open(&path)?.slices(0..i64::MAX, width, 0..=u32::MAX, ALL);
+        // Every byte is under a checksum or compared: any other value is refused, where it is read.
+        let fine = [0, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384].iter().all(|w| read(*w).is_ok());
+        prop_assert_eq!(fine, was == to);
+    }
+}
+
+#[test]
+fn a_thousand_short_stretches_are_few_slices_when_seen_from_afar() {
+    // 1,000 stretches of 3 ns: at a width of 4 ns two reach it, 6 ns; at each twice as wide, two of those before: at 256 ns 128
+    // stretches, 384 ns. 1,000 ∕ 128 = 7.8.
+    let all: Vec<Stretch> =
+        (0..1000).map(|i| Stretch { track: 0, start: 3 * i, end: 3 * i + 3, state: (i % 2) as u8, what: 0 }).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let reader = Reader::open(&written(folder.path(), &all, 10_000)).unwrap();
+    assert_eq!(reader.widths().collect::<Vec<_>>(), [0, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]);
+    assert_eq!(reader.slices(0..3000, 256, 0..=0, ALL).unwrap().len(), 8);
+    // Those that overlap 600 … 900: the second (384 … 768) and the third.
+    let spans: Vec<_> = reader.slices(600..900, 300, 0..=0, ALL).unwrap().iter().map(|s| (s.start, s.end)).collect();
+    assert_eq!(spans, [(384, 768), (768, 1152)]);
+}
+
+#[test]
+fn more_than_is_allowed_is_refused_with_words() {
+    let all: Vec<Stretch> = (0..100).map(|i| Stretch { track: 0, start: i, end: i + 1, state: 0, what: 0 }).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let reader = Reader::open(&written(folder.path(), &all, 10)).unwrap();
+    assert_eq!(reader.slices(0..100, 0, 0..=0, 100).unwrap().len(), 100);
+    assert!(reader.slices(0..100, 0, 0..=0, 99).unwrap_err().to_string().contains("shorter time"));
+}
+
+#[test]
+fn what_is_no_file_of_levels_is_refused_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.levels");
+    for bytes in [&b""[..], b"short", &[0; 100], &b"corewise levels 1\n".repeat(9)[..]] {
+        std::fs::write(&path, bytes).unwrap();
+        let refused = Reader::open(&path).err().unwrap().to_string();
+        assert!(refused.contains("made anew"), "{refused}");
+    }
+}

@@ -1,0 +1,32 @@
+//! Lists the pages that `make` built (`viewer/dist`), to be part of the binary; none where they were not built.
+#![allow(clippy::print_stdout, clippy::unwrap_used)] // words to cargo; a build script may stop
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let dist = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../viewer/dist");
+    println!("cargo::rerun-if-changed={}", dist.display());
+    let mut files = Vec::new();
+    collect(&dist, &mut files);
+    files.sort();
+    let out = PathBuf::from(std::env::var("OUT_DIR").unwrap());
+    let mut list = String::from("&[\n");
+    for (number, file) in files.iter().enumerate() {
+        // A copy: the next build of the viewer may come before the compiler reads it.
+        let copy = out.join(format!("page-{number}"));
+        std::fs::copy(file, &copy).unwrap();
+        let name = file.strip_prefix(&dist).unwrap().to_str().unwrap();
+        writeln!(list, "    ({:?}, include_bytes!({:?})),", format!("/{name}"), copy).unwrap();
+    }
+    list.push(']');
+    std::fs::write(out.join("pages.rs"), list).unwrap();
+}
+
+fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = dir.read_dir() else { return };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() { collect(&path, files) } else { files.push(path) }
+    }
+}

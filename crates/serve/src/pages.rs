@@ -1,0 +1,26 @@
+//! The viewer's pages, as they were when the binary was built.
+
+/// Paths as requests name them, and what they hold.
+static PAGES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+
+const INDEX: &str = "/index.html";
+
+/// Whether the viewer was built before the binary.
+#[must_use]
+pub fn are_built() -> bool {
+    PAGES.iter().any(|page| page.0 == INDEX)
+}
+
+/// A page by the whole path of a request: its type and bytes.
+pub(crate) fn page(path: &str) -> Option<(&'static str, &'static [u8])> {
+    let path = if path == "/" { INDEX } else { path };
+    let (name, bytes) = PAGES.iter().find(|page| page.0 == path)?;
+    let kind = match name.rsplit_once('.')?.1 {
+        "html" => "text/html; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "svg" => "image/svg+xml",
+        _ => "application/octet-stream",
+    };
+    Some((kind, bytes))
+}

@@ -1,0 +1,184 @@
+//! Requests and answers.
+
+use crate::asked::{Kind, Rows, Slices, Threads};
+use crate::guard::{Guard, HEADERS};
+use crate::questions::{Questions, Unanswered};
+use crate::{Prepared, Tracks, answer, pages, tracks};
+use axum::Router;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE};
+use axum::http::{Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Of an answer: [`Slices::wanted`] bounds what is drawn to half of it.
+const MOST_SLICES: usize = 1 << 20;
+/// Threads of an answer.
+const MOST_THREADS: usize = 100_000;
+
+/// What requests are answered from.
+pub(crate) struct App {
+    pub(crate) guard: Guard,
+    pub(crate) levels: Prepared,
+    pub(crate) tracks: Tracks,
+    pub(crate) about: String,
+    pub(crate) questions: Questions,
+    pub(crate) seen: Seen,
+}
+
+/// When somebody asked last.
+pub(crate) struct Seen {
+    began: Instant,
+    last_ms: AtomicU64,
+    being_answered: AtomicU64,
+}
+
+/// A request that is being answered, until it is dropped.
+struct Answering<'a>(&'a Seen);
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.0.now();
+        self.0.being_answered.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Seen {
+    pub(crate) fn new() -> Self {
+        Self { began: Instant::now(), last_ms: AtomicU64::new(0), being_answered: AtomicU64::new(0) }
+    }
+
+    fn answering(&self) -> Answering<'_> {
+        self.being_answered.fetch_add(1, Ordering::Relaxed);
+        Answering(self)
+    }
+
+    fn now(&self) {
+        self.last_ms.store(self.began.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// Milliseconds since the last answer; 0 while one is being made.
+    pub(crate) fn ago_ms(&self) -> u64 {
+        if self.being_answered.load(Ordering::Relaxed) > 0 {
+            return 0;
+        }
+        (self.began.elapsed().as_millis() as u64).saturating_sub(self.last_ms.load(Ordering::Relaxed))
+    }
+}
+
+pub(crate) fn routes(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/api/about", get(about))
+        .route("/api/threads", get(threads))
+        .route("/api/slices", get(slices))
+        .route("/api/table/{name}", get(table))
+        .fallback(page)
+        .layer(from_fn_with_state(Arc::clone(&app), guarded))
+        .with_state(app)
+}
+
+/// Lets through who may ask, and gives every answer the headers.
+async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let mut response = match allowed(&app, &request) {
+        Ok(()) => {
+            let _answering = app.seen.answering();
+            next.run(request).await
+        }
+        Err(answer) => answer,
+    };
+    response.headers_mut().extend(HEADERS);
+    response
+}
+
+#[allow(clippy::result_large_err)] // an answer is made once a request
+fn allowed(app: &App, request: &Request) -> Result<(), Response> {
+    app.guard.place(request.headers()).map_err(IntoResponse::into_response)?;
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        return Err((StatusCode::METHOD_NOT_ALLOWED, "nothing can be changed here\n").into_response());
+    }
+    let token = request.uri().query().filter(|_| request.uri().path() == "/").and_then(|q| q.strip_prefix("token="));
+    if token.is_some_and(|told| app.guard.is_token(told)) {
+        // Out of the address, so that it is in no history and on no screenshot.
+        let headers = [(LOCATION, "/".to_owned()), (SET_COOKIE, app.guard.set_cookie())];
+        return Err((StatusCode::SEE_OTHER, headers).into_response());
+    }
+    app.guard.cookie(request.headers()).map_err(IntoResponse::into_response)
+}
+
+async fn page(request: Request) -> Response {
+    match pages::page(request.uri().path()) {
+        Some((kind, bytes)) => ([(CONTENT_TYPE, kind)], bytes).into_response(),
+        None if request.uri().path() == "/" => (StatusCode::NOT_FOUND, NOT_BUILT).into_response(),
+        None => (StatusCode::NOT_FOUND, "there is no such page\n").into_response(),
+    }
+}
+
+const NOT_BUILT: &str = "corewise was built without the viewer's pages: run `make` in its folder, where npm is\n";
+
+async fn about(State(app): State<Arc<App>>) -> Response {
+    ([(CONTENT_TYPE, "application/json")], app.about.clone()).into_response()
+}
+
+async fn threads(State(app): State<Arc<App>>, asked: Result<Query<Threads>, QueryRejection>) -> Response {
+    let Query(asked) = match asked {
+        Ok(asked) => asked,
+        Err(why) => return no_question(&why.body_text()),
+    };
+    if asked.last.saturating_sub(asked.first) >= MOST_THREADS {
+        return no_question(&format!("ask for {MOST_THREADS} threads at most"));
+    }
+    let rows = app.tracks.rows(asked.first, asked.last);
+    arrow(answer::rows(&tracks::COLUMNS, &rows).map_err(|e| Unanswered::Failed(e.to_string())))
+}
+
+async fn slices(State(app): State<Arc<App>>, asked: Result<Query<Slices>, QueryRejection>) -> Response {
+    let Query(asked) = match asked {
+        Ok(asked) => asked,
+        Err(why) => return no_question(&why.body_text()),
+    };
+    let (span, tracks) = match asked.wanted() {
+        Ok(wanted) => wanted,
+        Err(why) => return no_question(&why),
+    };
+    let read = tokio::task::spawn_blocking(move || {
+        let reader = if asked.kind == Kind::Cpu { &app.levels.cpus } else { &app.levels.threads };
+        let slices = reader.slices(span.start.0..span.end.0, asked.width, tracks, MOST_SLICES);
+        let slices = slices.map_err(|e| match e {
+            levels::Error::TooMany(_) => Unanswered::Asked(e.to_string()),
+            _ => Unanswered::Failed(e.to_string()),
+        })?;
+        answer::slices(&slices).map_err(|e| Unanswered::Failed(e.to_string()))
+    });
+    arrow(read.await.unwrap_or_else(|e| Err(Unanswered::Failed(e.to_string()))))
+}
+
+async fn table(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    asked: Result<Query<Rows>, QueryRejection>,
+) -> Response {
+    match asked {
+        Ok(Query(asked)) => arrow(app.questions.rows(name, asked).await),
+        Err(why) => no_question(&why.body_text()),
+    }
+}
+
+fn arrow(answer: Result<Vec<u8>, Unanswered>) -> Response {
+    match answer {
+        Ok(bytes) => ([(CONTENT_TYPE, "application/vnd.apache.arrow.stream")], bytes).into_response(),
+        Err(Unanswered::Asked(why)) => no_question(&why),
+        Err(Unanswered::Busy) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "too much is asked at once: ask again\n").into_response()
+        }
+        Err(Unanswered::Failed(why)) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{why}\n")).into_response(),
+    }
+}
+
+fn no_question(why: &str) -> Response {
+    (StatusCode::BAD_REQUEST, format!("{why}\n")).into_response()
+}

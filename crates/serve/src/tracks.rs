@@ -1,0 +1,128 @@
+//! Which thread is on which track: those of the busiest process first, in a process the busiest first.
+
+use engine::{EngineError, Session};
+use model::{Col, Kind, Row, TableDef, Value, tables};
+use rustc_hash::FxHashMap;
+
+/// The order of the threads, which is also that of their levels of detail: what stands together on a screen lies together in
+/// the file. A few dozen bytes a life.
+pub struct Tracks {
+    threads: Vec<Thread>,
+    by_key: FxHashMap<i64, u32>,
+    names: Vec<Box<str>>,
+}
+
+struct Thread {
+    key: i64,
+    tid: i32,
+    pid: Option<i32>,
+    name: u32,
+    running_ns: i64,
+    ready_ns: Option<i64>,
+    begin_ns: i64,
+}
+
+/// What the viewer is told of each track.
+pub(crate) const COLUMNS: TableDef = TableDef {
+    name: "thread_tracks",
+    version: 1,
+    doc: "The threads in the order of their tracks.",
+    key: &["track"],
+    cols: &[
+        Col::new("track", Kind::Int, "", "Its place."),
+        Col::new("thread", Kind::Int, "", "The thread's key."),
+        Col::new("tid", Kind::Int, "", "The kernel's number."),
+        Col::new("pid", Kind::Int, "", "The process, where the source tells it.").or_null(),
+        Col::new("name", Kind::Text, "", "The last name seen.").or_null(),
+        Col::new("running_ns", Kind::Int, "ns", "On a CPU, over the recording."),
+        Col::new("ready_ns", Kind::Int, "ns", "Could run, but did not; null where the source has no wakings.")
+            .or_null(),
+        Col::new("begin_ns", Kind::Int, "ns", "When its life began, as far as it was recorded."),
+    ],
+};
+impl Tracks {
+    /// The threads of a trace.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn of(session: &Session) -> Result<Self, EngineError> {
+        let (mut threads, mut names, mut known) = (Vec::new(), vec![Box::from("")], FxHashMap::default());
+        session.rows(tables::THREADS.name, &mut |rows| {
+            for cells in rows {
+                let row = Row::new(&tables::THREADS, cells);
+                let name = row.text("name");
+                let number = match known.get(name) {
+                    _ if name.is_empty() => 0,
+                    Some(number) => *number,
+                    None => {
+                        let number = names.len() as u32;
+                        names.push(Box::from(name));
+                        known.insert(Box::<str>::from(name), number);
+                        number
+                    }
+                };
+                threads.push(Thread {
+                    key: row.sum("thread"),
+                    tid: row.sum("tid") as i32,
+                    pid: row.int("pid").map(|pid| pid as i32),
+                    name: number,
+                    running_ns: row.sum("running_ns"),
+                    ready_ns: row.int("ready_ns"),
+                    begin_ns: row.sum("begin_ns"),
+                });
+            }
+            Ok(())
+        })?;
+        // Those of which nobody tells the process stand together.
+        let of = |t: &Thread| t.pid;
+        let mut busy: FxHashMap<Option<i32>, i64> = FxHashMap::default();
+        for thread in &threads {
+            let sum = busy.entry(of(thread)).or_default();
+            *sum = sum.saturating_add(thread.running_ns);
+        }
+        let busy = |t: &Thread| busy.get(&of(t)).copied().unwrap_or(0);
+        threads.sort_by(|a, b| {
+            let processes = busy(b).cmp(&busy(a)).then(of(a).cmp(&of(b)));
+            processes.then(b.running_ns.cmp(&a.running_ns)).then(a.key.cmp(&b.key))
+        });
+        let by_key = (0u32..).zip(&threads).map(|(at, t)| (t.key, at)).collect();
+        Ok(Self { threads, by_key, names })
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.threads.is_empty()
+    }
+
+    /// The track of a thread.
+    #[must_use]
+    pub fn of_thread(&self, key: i64) -> Option<u32> {
+        self.by_key.get(&key).copied()
+    }
+
+    /// Some of them, as [`COLUMNS`] declares.
+    pub(crate) fn rows(&self, first: usize, last: usize) -> Vec<Vec<Value>> {
+        let row = |(at, t): (usize, &Thread)| {
+            let name = self.names.get(t.name as usize).filter(|name| !name.is_empty());
+            vec![
+                (at as i64).into(),
+                t.key.into(),
+                i64::from(t.tid).into(),
+                t.pid.map(i64::from).into(),
+                name.map(ToString::to_string).into(),
+                t.running_ns.into(),
+                t.ready_ns.into(),
+                t.begin_ns.into(),
+            ]
+        };
+        let wanted = self.threads.iter().enumerate().skip(first);
+        wanted.take_while(|(at, _)| *at <= last).map(row).collect()
+    }
+}

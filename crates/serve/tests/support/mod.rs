@@ -1,0 +1,111 @@
+//! A server over a drawn trace, and a client that says whatever it likes.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use engine::{PassOptions, Session, Target};
+use serve::{Options, Server, Tracks};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A folder with a trace in it.
+pub struct Trace {
+    dir: tempfile::TempDir,
+}
+
+impl Trace {
+    /// Drawn as text (see `testkit::drawing`), and imported as perf script would print it.
+    pub fn drawn(text: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("drawn.txt");
+        std::fs::write(&file, testkit::perf_script::render(&testkit::trace(text).batch)).unwrap();
+        let source = engine::open_source(&file).unwrap();
+        let folder = dir.path().join("drawn.cw");
+        engine::import(source.as_ref(), Target::New(&folder), &PassOptions::default(), &mut |_| ()).unwrap();
+        Self { dir }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().join("drawn.cw")
+    }
+
+    pub fn session(&self) -> Session {
+        session(&self.path())
+    }
+
+    /// A server of it, which ends with the test.
+    pub fn served(&self) -> Client {
+        let session = self.session();
+        let tracks = Tracks::of(&session).unwrap();
+        let levels = serve::prepare(&session, &tracks, &mut |_| ()).unwrap();
+        let options = Options { listen: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, idle: None };
+        let server = Server::bind(session, tracks, levels, &options).unwrap();
+        let (at, address) = (server.at(), server.address());
+        std::thread::spawn(move || server.run());
+        let token = address.split_once("token=").unwrap().1.to_owned();
+        Client { at, token }
+    }
+}
+
+pub fn session(path: &Path) -> Session {
+    Session::open(path, PassOptions::default()).unwrap()
+}
+
+/// Asks a server.
+pub struct Client {
+    pub at: SocketAddr,
+    pub token: String,
+}
+
+/// What it answered.
+#[derive(Debug)]
+pub struct Answer {
+    pub code: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn words(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.into_iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+}
+
+impl Client {
+    pub fn cookie(&self) -> String {
+        format!("Cookie: corewise_{}={}", self.at.port(), self.token)
+    }
+
+    pub fn host(&self) -> String {
+        format!("Host: {}", self.at)
+    }
+
+    /// As our own page asks.
+    pub fn get(&self, path: &str) -> Answer {
+        self.ask(&format!("GET {path}"), &[&self.host(), &self.cookie()])
+    }
+
+    /// With any headers, and none that is not told.
+    pub fn ask(&self, line: &str, headers: &[&str]) -> Answer {
+        self.send(format!("{line} HTTP/1.1\r\n{}\r\nConnection: close\r\n\r\n", headers.join("\r\n")).as_bytes())
+    }
+
+    /// Any bytes.
+    pub fn send(&self, bytes: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(self.at).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        // It may answer, and close, before it has read all.
+        let _ = stream.write_all(bytes);
+        let mut all = Vec::new();
+        let _ = stream.read_to_end(&mut all);
+        let end = all.windows(4).position(|w| w == b"\r\n\r\n").map_or(all.len(), |at| at + 4);
+        let head = String::from_utf8_lossy(&all[..end]).into_owned();
+        let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+        Answer { code, head, body: all.split_off(end) }
+    }
+}

@@ -1,0 +1,44 @@
+//! The viewer's types are made of the declarations of the tables, and of the words for states.
+#![allow(clippy::unwrap_used)]
+
+use model::{CpuState, Kind, TableDef, ThreadState};
+use std::fmt::Write;
+use std::path::Path;
+
+/// A table as an interface: a row, integers as numbers.
+fn interface(def: &TableDef) -> String {
+    let camel: String = def.name.split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect();
+    let mut out = format!("/** {} */\nexport interface {camel} {{\n", def.doc);
+    for col in def.cols {
+        let kind = match col.kind {
+            Kind::Int | Kind::Float => "number",
+            Kind::Text => "string",
+            Kind::Bool => "boolean",
+        };
+        let null = if col.nullable { " | null" } else { "" };
+        writeln!(out, "  /** {} */\n  readonly {}: {kind}{null};", col.doc, col.name).unwrap();
+    }
+    out + "}\n"
+}
+
+fn words(name: &str, words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+    format!("/** By their numbers. */\nexport const {name} = [{}] as const;\n", words.join(", "))
+}
+
+#[test]
+fn the_viewers_types_are_those_of_the_tables() {
+    let mut made = String::from("// @generated from the declarations of the tables by `cargo xtask bless`.\n\n");
+    made += &words("THREAD_STATES", &ThreadState::ALL.map(ThreadState::as_str));
+    made += &words("CPU_STATES", &CpuState::ALL.map(CpuState::as_str));
+    for def in serve::ANSWERS.iter().chain(model::tables::ALL) {
+        made += &format!("\n{}", interface(def));
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../viewer/src/generated/tables.ts");
+    if std::env::var_os("COREWISE_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &made).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == made, "{} is not what the tables declare: run `cargo xtask bless`", path.display());
+}

@@ -1,0 +1,302 @@
+/** The page: what is shown, and what keys and mouse do to it. */
+
+import * as api from "./api";
+import { CPU_STATES, THREAD_STATES, type ThreadTracks } from "./generated/tables";
+import { layout, type Track } from "./model/layout";
+import { DARK, LIGHT } from "./model/palette";
+import { parse } from "./model/search";
+import type { Slice } from "./model/slices";
+import { Tiles } from "./model/tiles";
+import { length, point } from "./model/time";
+import { clamped, fromHash, moved, toHash, zoomed, type Selected, type Span } from "./model/view";
+import { Details } from "./ui/details";
+import { fillHelp } from "./ui/help";
+import { control, type Actions } from "./ui/input";
+import { fillLegend } from "./ui/legend";
+import { Timeline, type Scene } from "./ui/timeline";
+
+function element<T extends HTMLElement>(id: string): T {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page has no ${id}`);
+  return found as T;
+}
+
+const canvas = element<HTMLCanvasElement>("timeline");
+const tip = element("tip");
+const said = element("said");
+
+class Page {
+  private readonly about: api.About;
+  private readonly names: Map<number, string>;
+  private readonly threads: ReadonlyMap<number, ThreadTracks>;
+  private readonly tiles: Tiles;
+  private readonly timeline: Timeline;
+  private readonly details: Details;
+  private readonly scene: Scene;
+  private drawing = false;
+  private found: Track[] = [];
+  private next = 0;
+
+  constructor(about: api.About, threads: ThreadTracks[]) {
+    this.about = about;
+    this.threads = new Map(threads.map((t) => [t.thread, t]));
+    this.names = new Map(threads.map((t) => [t.thread, t.name ?? `thread ${t.tid}`]));
+    this.names.set(0, "idle");
+    this.tiles = new Tiles(api.slices, () => this.changed());
+    this.timeline = new Timeline(canvas, this.tiles);
+    this.details = new Details(element("details"), { nameOf: (key) => this.nameOf(key), select: (to) => this.select(to, true) });
+    const { lines, height } = layout(about.cpus, threads);
+    const asked = fromHash(location.hash, about.span_ns);
+    this.scene = {
+      span: asked.span ?? clamped({ from: 0, to: about.span_ns }, about.span_ns),
+      scroll: 0,
+      lines,
+      height,
+      palette: LIGHT,
+      byThread: true,
+      selected: null,
+      found: new Set(),
+      nameOf: (key) => this.nameOf(key),
+    };
+    this.about.cpus.length === 0 && threads.length === 0 && this.say("This recording tells of no CPUs and no threads.");
+    this.themed();
+    if (asked.selected) this.select(asked.selected, true);
+    this.changed();
+  }
+
+  readonly actions: Actions = {
+    zoom: (by, x) => this.show(zoomed(this.scene.span, x === null ? this.centre() : this.timeline.timeAt(this.scene, x), by, this.about.span_ns)),
+    pan: (part) => this.show(moved(this.scene.span, part * (this.scene.span.to - this.scene.span.from), this.about.span_ns)),
+    drag: (dx, dy) => {
+      this.actions.pan(-dx / this.timeline.width);
+      this.actions.scroll(-dy);
+    },
+    scroll: (by) => {
+      this.scene.scroll = Math.min(Math.max(0, this.scene.scroll + by), Math.max(0, this.scene.height - this.timeline.height));
+      this.changed();
+    },
+    page: (by) => this.actions.scroll(by * 0.9 * this.timeline.height),
+    whole: () => this.show({ from: 0, to: this.about.span_ns }),
+    mark: (x0, x1) => {
+      const [a, b] = [this.timeline.timeAt(this.scene, x0), this.timeline.timeAt(this.scene, x1)];
+      this.show({ from: Math.min(a, b), to: Math.max(a, b) });
+    },
+    choose: (x, y) => {
+      const line = this.timeline.lineAt(this.scene, y);
+      if (!line || line.kind === "group" || !this.timeline.isTime(x, y)) return this.actions.clear();
+      this.select({ kind: line.kind, id: line.id, at: this.timeline.timeAt(this.scene, x) }, false);
+    },
+    clear: () => {
+      this.scene.selected = null;
+      this.details.clear();
+      this.changed();
+    },
+    step: (by) => this.step(by),
+    track: (by) => this.track(by),
+    focus: () => {
+      const slice = this.chosen()?.slice;
+      if (!slice) return;
+      const margin = (slice.end - slice.start) / 2;
+      this.show({ from: slice.start - margin, to: slice.end + margin });
+    },
+    colour: () => this.colour(!this.scene.byThread),
+    hover: (x, y) => this.hover(x, y),
+  };
+
+  private nameOf(key: number): string {
+    return this.names.get(key) ?? `thread with key ${key}`;
+  }
+
+  private centre(): number {
+    return (this.scene.span.from + this.scene.span.to) / 2;
+  }
+
+  private show(span: Span): void {
+    this.scene.span = clamped(span, this.about.span_ns);
+    this.changed();
+  }
+
+  /** Draws before the next picture. */
+  changed(): void {
+    if (this.drawing) return;
+    this.drawing = true;
+    requestAnimationFrame(() => {
+      this.drawing = false;
+      this.timeline.draw(this.scene);
+      history.replaceState(null, "", toHash(this.scene.span, this.scene.selected));
+      canvas.dataset["busy"] = String(this.tiles.busy);
+    });
+  }
+
+  private say(words: string): void {
+    said.textContent = words;
+  }
+
+  private lineOf(of: { kind: string; id: number }): Track | undefined {
+    return this.scene.lines.find((line): line is Track => line.kind !== "group" && line.kind === of.kind && line.id === of.id);
+  }
+
+  private chosen(): { line: Track; slice: Slice | null } | null {
+    const selected = this.scene.selected;
+    const line = selected && this.lineOf(selected);
+    return line ? { line, slice: this.timeline.sliceAt(this.scene, line, selected.at) } : null;
+  }
+
+  /** Chooses a place; `bring` brings it into sight. */
+  private select(to: Selected, bring: boolean): void {
+    const line = this.lineOf(to);
+    if (!line) return;
+    this.scene.selected = to;
+    if (bring) {
+      const { from, to: end } = this.scene.span;
+      if (to.at < from || to.at >= end) this.show(moved(this.scene.span, to.at - this.centre(), this.about.span_ns));
+      const above = line.top < this.scene.scroll;
+      if (above || line.top + line.height > this.scene.scroll + this.timeline.height) {
+        this.scene.scroll = Math.max(0, above ? line.top - 20 : line.top + line.height - this.timeline.height);
+      }
+    }
+    const slice = this.timeline.sliceAt(this.scene, line, to.at);
+    const words = slice && this.words(line, slice);
+    this.say(words ? `${line.label}: ${words}` : line.label);
+    if (slice && slice.stretches > 1) {
+      const [state, what] = this.parts(line, slice);
+      this.details.together(line.label, slice, state, what);
+    } else if (line.kind === "cpu") void this.details.cpu(line.id, Math.floor(to.at));
+    else void this.details.thread(line.id, Math.floor(to.at));
+    this.changed();
+  }
+
+  /** To the slice before or after. */
+  private step(by: number): void {
+    const now = this.chosen();
+    if (!now) return this.track(1);
+    const { line, slice } = now;
+    if (!slice) return;
+    const at = by < 0 ? slice.start - 1 : slice.end;
+    if (at >= 0 && at < this.about.span_ns) this.select({ kind: line.kind, id: line.id, at }, true);
+  }
+
+  /** To the track above or below. */
+  private track(by: number): void {
+    const tracks = this.scene.lines.filter((line): line is Track => line.kind !== "group");
+    const selected = this.scene.selected;
+    const now = selected ? tracks.findIndex((t) => t.kind === selected.kind && t.id === selected.id) : -1;
+    const to = tracks[Math.min(tracks.length - 1, Math.max(0, now + by))];
+    if (to) this.select({ kind: to.kind, id: to.id, at: selected?.at ?? this.centre() }, true);
+  }
+
+  /** A slice's state and what goes with it, in words. */
+  private parts(line: Track, slice: Slice): [string, string] {
+    if (line.kind === "cpu") {
+      const state = CPU_STATES[slice.state] ?? "unknown";
+      return [state, state === "busy" ? this.nameOf(slice.what) : ""];
+    }
+    const state = THREAD_STATES[slice.state] ?? "unknown";
+    return [state, slice.what < 0 ? "" : state === "running" ? `on CPU ${slice.what}` : state === "ready" ? `on the queue of CPU ${slice.what}` : `last on CPU ${slice.what}`];
+  }
+
+  private words(line: Track, slice: Slice): string {
+    const [state, what] = this.parts(line, slice);
+    const len = length(slice.end - slice.start);
+    if (slice.stretches === 1) return [state, what, len].filter((word) => word !== "").join(", ");
+    const most = `${state} for ${length(slice.stateNs)} of ${len}`;
+    return `${slice.stretches} short stretches; ${most}${what === "" ? "" : `; ${what} for ${length(slice.whatNs)}`}`;
+  }
+
+  private hover(x: number, y: number): void {
+    const line = this.timeline.lineAt(this.scene, y);
+    const here = line && line.kind !== "group" && this.timeline.isTime(x, y) ? line : null;
+    const time = this.timeline.timeAt(this.scene, x);
+    const slice = here && this.timeline.sliceAt(this.scene, here, time);
+    tip.hidden = !here || !slice;
+    if (!here || !slice) return;
+    const colour = this.timeline.colourOf(this.scene, here.kind, slice.state, slice.what);
+    tip.textContent = `${here.label}\n${this.words(here, slice)}\n${point(slice.start)} to ${point(slice.end)}`;
+    // Beside what it shows, for who reads the page by program.
+    Object.assign(tip.dataset, { colour, kind: here.kind, id: here.id, time, base: this.timeline.baseOf(this.scene, here), ...slice });
+    tip.style.left = `${Math.min(x + 14, canvas.clientWidth - tip.offsetWidth - 4)}px`;
+    tip.style.top = `${Math.min(y + 14, canvas.clientHeight - tip.offsetHeight - 4)}px`;
+  }
+
+  private colour(byThread: boolean): void {
+    this.scene.byThread = byThread;
+    element<HTMLSelectElement>("colour").value = byThread ? "thread" : "state";
+    this.themed();
+  }
+
+  /** Takes the theme that is asked for. */
+  themed(): void {
+    const asked = element<HTMLSelectElement>("theme").value;
+    const dark = asked === "dark" || (asked === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+    document.documentElement.dataset["theme"] = dark ? "dark" : "light";
+    this.scene.palette = dark ? DARK : LIGHT;
+    fillLegend(element("legend"), this.scene.palette, this.scene.byThread, { thread: THREAD_STATES, cpu: CPU_STATES });
+    this.changed();
+  }
+
+  setColour(byThread: boolean): void {
+    this.colour(byThread);
+  }
+
+  /** Marks what is searched for. */
+  search(text: string): void {
+    const wanted = parse(text);
+    const cpus = new Map(this.about.cpus.map((cpu) => [cpu.cpu, cpu]));
+    const holds = (line: Track) => {
+      if (wanted === null || typeof wanted === "string") return false;
+      const [cpu, thread] = [cpus.get(line.id), this.threads.get(line.id)];
+      return line.kind === "cpu" ? cpu !== undefined && wanted.cpu(cpu) : thread !== undefined && wanted.thread(thread);
+    };
+    this.found = this.scene.lines.filter((line): line is Track => line.kind !== "group" && holds(line));
+    this.scene.found = new Set(this.found);
+    this.next = 0;
+    element("found").textContent = typeof wanted === "string" ? wanted : wanted === null ? "" : `${this.found.length} tracks`;
+    this.changed();
+  }
+
+  /** Goes to the next track found. */
+  nextFound(): void {
+    const to = this.found[this.next % Math.max(1, this.found.length)];
+    this.next++;
+    if (to) this.select({ kind: to.kind, id: to.id, at: this.scene.selected?.at ?? this.centre() }, true);
+  }
+
+  /** The address was changed by hand. */
+  visited(): void {
+    const asked = fromHash(location.hash, this.about.span_ns);
+    if (asked.span) this.show(asked.span);
+    if (asked.selected) this.select(asked.selected, true);
+  }
+}
+
+async function start(): Promise<void> {
+  const about = await api.about();
+  const threads = await api.threads();
+  document.title = `${about.name ?? "trace"} · corewise`;
+  element("name").textContent = about.name ?? "corewise";
+  const shown = threads.length < about.threads ? ` (the busiest ${threads.length} are shown)` : "";
+  const lost = about.lost_events > 0 ? `, ${about.lost_events} events lost` : "";
+  element("summary").textContent = `${length(about.span_ns)}, ${about.cpus.length} CPUs, ${about.threads} threads${shown}, ${about.switches} switches${lost}`;
+  const page = new Page(about, threads);
+  const help = element<HTMLDialogElement>("help");
+  fillHelp(help);
+  const search = element<HTMLInputElement>("search");
+  control(canvas, page.actions, { help: () => help.showModal(), search: () => search.focus() });
+  element("help-open").addEventListener("click", () => help.showModal());
+  search.addEventListener("input", () => page.search(search.value));
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") page.nextFound();
+    if (event.key === "Escape") canvas.focus();
+  });
+  const colour = element<HTMLSelectElement>("colour");
+  colour.addEventListener("change", () => page.setColour(colour.value === "thread"));
+  element("theme").addEventListener("change", () => page.themed());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.themed());
+  new ResizeObserver(() => page.changed()).observe(canvas);
+  addEventListener("hashchange", () => page.visited());
+  canvas.focus();
+}
+
+start().catch((why: unknown) => {
+  element("details").textContent = `The trace cannot be shown: ${(why as Error).message}`;
+});

@@ -1,0 +1,56 @@
+/**
+ * Colours that people tell apart who see red and green alike: Okabe and Ito's eight (https://jfly.uni-koeln.de/color/), with
+ * lighter and darker ones of the same hues for threads. States differ in lightness too.
+ */
+
+export interface Palette {
+  readonly page: string;
+  readonly text: string;
+  readonly dim: string;
+  readonly line: string;
+  readonly group: string;
+  /** By the numbers of thread states: running, ready, blocked, unknown, exited. */
+  readonly thread: readonly string[];
+  /** By the numbers of CPU states: busy, idle, unknown. */
+  readonly cpu: readonly string[];
+  /** For threads on CPUs, by their keys. */
+  readonly threads: readonly string[];
+}
+
+const THREADS_LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8200", "#4b5fa8", "#7bc8a4", "#a65c85"];
+const THREADS_DARK = ["#3d9bd6", "#f0b53d", "#2bbf93", "#dd99bd", "#7cc6ee", "#e8813a", "#c9bd1e", "#8d9bd8", "#98d8ba", "#c987ab"];
+
+export const LIGHT: Palette = {
+  page: "#ffffff",
+  text: "#1b1f24",
+  dim: "#57606a",
+  line: "#d9dce1",
+  group: "#eceef1",
+  thread: ["#009e73", "#e69f00", "#dfe3e8", "#9c3f72", "#ffffff"],
+  cpu: ["#0072b2", "#eef0f2", "#9c3f72"],
+  threads: THREADS_LIGHT,
+};
+
+export const DARK: Palette = {
+  page: "#14171c",
+  text: "#e8eaed",
+  dim: "#a3adba",
+  line: "#2b313a",
+  group: "#232932",
+  thread: ["#2bbf93", "#f0b53d", "#343b46", "#b5649a", "#14171c"],
+  cpu: ["#3d9bd6", "#1f242c", "#b5649a"],
+  threads: THREADS_DARK,
+};
+
+/** The colour of a thread: always the same, and of neighbours mostly another. */
+export function ofThread(palette: Palette, key: number): string {
+  // Fibonacci hashing: keys that follow one another are spread.
+  const spread = Math.imul(key, 0x9e3779b1) >>> 0;
+  return palette.threads[spread % palette.threads.length] ?? palette.dim;
+}
+
+/** A colour as the four bytes of a pixel, in the order of the machines that browsers run on. */
+export function pixel(colour: string): number {
+  const n = Number.parseInt(colour.slice(1), 16);
+  return (0xff000000 | ((n & 0xff) << 16) | (n & 0xff00) | (n >> 16)) >>> 0;
+}

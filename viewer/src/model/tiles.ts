@@ -1,0 +1,118 @@
+/**
+ * What is fetched: tiles of some tracks and a power of two of ns a pixel, so that what was fetched once serves all views near
+ * it. While a tile is on its way, a coarser one is drawn: it tells its own intervals as truly.
+ */
+
+import type { Slices } from "./slices";
+import type { Span } from "./view";
+
+/** Pixels of a tile. */
+export const PIXELS = 1024;
+/** Tracks of a tile. */
+export const TRACKS = 16;
+/** Kept at once; about 100 KB each. */
+const KEPT = 600;
+/** Asked for at once: as many connections as a browser opens. */
+const AT_ONCE = 4;
+/** How much coarser a tile may be that stands in for another. */
+const COARSER = 24;
+
+export type Kind = "cpu" | "thread";
+
+/** A tile's place. */
+export interface Place {
+  readonly kind: Kind;
+  /** Of tracks: those from TRACKS times this on. */
+  readonly block: number;
+  /** A pixel is 2 to this ns. */
+  readonly level: number;
+  /** In time: from PIXELS pixels times this on. */
+  readonly index: number;
+}
+
+/** The level for a width of a pixel: the coarsest that is not coarser. */
+export function levelOf(perPixel: number): number {
+  return Math.max(0, Math.floor(Math.log2(perPixel)));
+}
+
+/** The time of a tile. */
+export function spanOf(place: Place): Span {
+  const len = PIXELS * 2 ** place.level;
+  return { from: place.index * len, to: (place.index + 1) * len };
+}
+
+/** The tiles that cover a span. */
+export function covering(span: Span, level: number): { first: number; last: number } {
+  const len = PIXELS * 2 ** level;
+  return { first: Math.floor(span.from / len), last: Math.ceil(span.to / len) - 1 };
+}
+
+function keyOf(p: Place): string {
+  return `${p.kind} ${p.block} ${p.level} ${p.index}`;
+}
+
+/** Tiles that were fetched, and that are to be. */
+export class Tiles {
+  private readonly kept = new Map<string, Slices>();
+  private readonly asked = new Map<string, Place>();
+  private wanted: Place[] = [];
+
+  private readonly fetch: (place: Place) => Promise<Slices>;
+  private readonly arrived: () => void;
+
+  constructor(fetch: (place: Place) => Promise<Slices>, arrived: () => void) {
+    this.fetch = fetch;
+    this.arrived = arrived;
+  }
+
+  /** The tile itself, or the finest coarser one that is there. */
+  best(place: Place): { place: Place; slices: Slices } | null {
+    for (let up = 0; up <= COARSER; up++) {
+      const coarser = { ...place, level: place.level + up, index: Math.floor(place.index / 2 ** up) };
+      const key = keyOf(coarser);
+      const slices = this.kept.get(key);
+      if (slices) {
+        // The one used last is forgotten last.
+        this.kept.delete(key);
+        this.kept.set(key, slices);
+        return { place: coarser, slices };
+      }
+    }
+    return null;
+  }
+
+  /** What is wanted now, first things first; what was wanted before and is not on its way is not fetched any more. */
+  want(places: readonly Place[]): void {
+    this.wanted = places.filter((place) => !this.kept.has(keyOf(place)) && !this.asked.has(keyOf(place)));
+    this.next();
+  }
+
+  /** Whether something is on its way. */
+  get busy(): boolean {
+    return this.asked.size > 0 || this.wanted.length > 0;
+  }
+
+  private next(): void {
+    while (this.asked.size < AT_ONCE) {
+      const place = this.wanted.shift();
+      if (!place) return;
+      const key = keyOf(place);
+      this.asked.set(key, place);
+      this.fetch(place).then(
+        (slices) => {
+          this.kept.set(key, slices);
+          const oldest = this.kept.keys().next();
+          if (this.kept.size > KEPT && !oldest.done) this.kept.delete(oldest.value);
+          this.ended(key);
+        },
+        () => this.ended(key),
+      );
+    }
+  }
+
+  private ended(key: string): void {
+    this.asked.delete(key);
+    this.arrived();
+    this.next();
+  }
+}

@@ -1,0 +1,50 @@
+/** Which part of the recording is on the screen. Pure: nothing here knows of a page. */
+
+/** A part of time, ns; the end is not in it. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What is chosen: a place on the track of a CPU (by number) or a thread (by key). */
+export interface Selected {
+  readonly kind: "cpu" | "thread";
+  readonly id: number;
+  readonly at: number;
+}
+
+/** The finest that can be seen: a screen of this many ns. */
+const FINEST = 100;
+
+/** A span within the recording, not finer than can be seen. */
+export function clamped(span: Span, whole: number): Span {
+  const len = Math.min(Math.max(FINEST, span.to - span.from), Math.max(FINEST, whole));
+  const from = Math.min(Math.max(0, span.from), Math.max(0, whole - len));
+  return { from, to: from + len };
+}
+
+/** Larger (`by` < 1) or smaller about a time that stays where it is. */
+export function zoomed(span: Span, about: number, by: number, whole: number): Span {
+  return clamped({ from: about - (about - span.from) * by, to: about + (span.to - about) * by }, whole);
+}
+
+/** Moved by a time. */
+export function moved(span: Span, by: number, whole: number): Span {
+  return clamped({ from: span.from + by, to: span.to + by }, whole);
+}
+
+/** The address of a view: `#t=FROM..TO&sel=thread:KEY@NS`. */
+export function toHash(span: Span, selected: Selected | null): string {
+  const time = `#t=${Math.round(span.from)}..${Math.round(span.to)}`;
+  return selected ? `${time}&sel=${selected.kind}:${selected.id}@${Math.round(selected.at)}` : time;
+}
+
+/** What an address says, as far as it makes sense. */
+export function fromHash(hash: string, whole: number): { span: Span | null; selected: Selected | null } {
+  const words = new Map(hash.replace(/^#/, "").split("&").map((word) => word.split("=", 2) as [string, string]));
+  const time = /^(\d{1,16})\.\.(\d{1,16})$/.exec(words.get("t") ?? "");
+  const sel = /^(cpu|thread):(\d{1,15})@(\d{1,16})$/.exec(words.get("sel") ?? "");
+  const span = time && Number(time[1]) < Number(time[2]) ? clamped({ from: Number(time[1]), to: Number(time[2]) }, whole) : null;
+  const selected = sel ? { kind: sel[1] as "cpu" | "thread", id: Number(sel[2]), at: Number(sel[3]) } : null;
+  return { span, selected };
+}

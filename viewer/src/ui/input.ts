@@ -1,0 +1,103 @@
+/** Keys, wheel, mouse and touch to what they do. */
+
+/** What can be done. Places are CSS pixels of the canvas. */
+export interface Actions {
+  /** By a factor, about a place or the middle. */
+  readonly zoom: (by: number, x: number | null) => void;
+  /** By a part of the screen. */
+  readonly pan: (part: number) => void;
+  readonly drag: (dx: number, dy: number) => void;
+  readonly scroll: (by: number) => void;
+  readonly page: (by: number) => void;
+  readonly whole: () => void;
+  /** Zooms to what lies between two places. */
+  readonly mark: (x0: number, x1: number) => void;
+  readonly choose: (x: number, y: number) => void;
+  readonly clear: () => void;
+  readonly step: (by: number) => void;
+  readonly track: (by: number) => void;
+  readonly focus: () => void;
+  readonly colour: () => void;
+  readonly hover: (x: number, y: number) => void;
+}
+
+/** So far a press may move and still be a click. */
+const CLICK = 4;
+
+export function control(canvas: HTMLCanvasElement, act: Actions, beside: { help: () => void; search: () => void }): void {
+  const keys = new Map<string, () => void>([
+    ["w", () => act.zoom(0.8, null)],
+    ["s", () => act.zoom(1.25, null)],
+    ["a", () => act.pan(-0.15)],
+    ["d", () => act.pan(0.15)],
+    ["0", act.whole],
+    ["arrowup", () => act.track(-1)],
+    ["arrowdown", () => act.track(1)],
+    ["arrowleft", () => act.step(-1)],
+    ["arrowright", () => act.step(1)],
+    ["f", act.focus],
+    ["enter", act.focus],
+    ["pageup", () => act.page(-1)],
+    ["pagedown", () => act.page(1)],
+    ["t", act.colour],
+    ["escape", act.clear],
+    ["/", beside.search],
+    ["?", beside.help],
+  ]);
+  canvas.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const key = keys.get(event.key.toLowerCase());
+    if (!key) return;
+    event.preventDefault();
+    key();
+  });
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      // Lines and pages of old mice, as pixels.
+      const unit = event.deltaMode === 0 ? 1 : event.deltaMode === 1 ? 16 : 400;
+      const [x, y] = [event.deltaX * unit, event.deltaY * unit];
+      if (event.ctrlKey) act.zoom(Math.exp(Math.min(1, Math.max(-1, y / 400))), event.offsetX);
+      else if (event.shiftKey) act.pan((x + y) / canvas.clientWidth);
+      else {
+        if (x !== 0) act.pan(x / canvas.clientWidth);
+        if (y !== 0) act.scroll(y);
+      }
+    },
+    { passive: false },
+  );
+  pointers(canvas, act);
+}
+
+/** Drag with one pointer, pinch with two. */
+function pointers(canvas: HTMLCanvasElement, act: Actions): void {
+  const down = new Map<number, { x: number; y: number }>();
+  let begun: { x: number; y: number; marks: boolean; moved: boolean } | null = null;
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    canvas.setPointerCapture(event.pointerId);
+    down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+    begun = { x: event.offsetX, y: event.offsetY, marks: event.shiftKey, moved: down.size > 1 };
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const from = down.get(event.pointerId);
+    if (!from || !begun) return act.hover(event.offsetX, event.offsetY);
+    const [dx, dy] = [event.offsetX - from.x, event.offsetY - from.y];
+    const other = [...down.entries()].find(([id]) => id !== event.pointerId)?.[1];
+    begun.moved ||= Math.abs(event.offsetX - begun.x) > CLICK || Math.abs(event.offsetY - begun.y) > CLICK;
+    down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+    if (other) {
+      const [was, is] = [Math.abs(from.x - other.x), Math.abs(event.offsetX - other.x)];
+      if (was > 8 && is > 8) act.zoom(was / is, (event.offsetX + other.x) / 2);
+    } else if (begun.moved && !begun.marks) act.drag(dx, dy);
+  });
+  const up = (event: PointerEvent, done: boolean) => {
+    if (!down.delete(event.pointerId) || !begun || down.size > 0) return;
+    if (done && !begun.moved) act.choose(event.offsetX, event.offsetY);
+    else if (done && begun.marks) act.mark(begun.x, event.offsetX);
+    begun = null;
+  };
+  canvas.addEventListener("pointerup", (event) => up(event, true));
+  canvas.addEventListener("pointercancel", (event) => up(event, false));
+}

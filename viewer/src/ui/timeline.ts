@@ -1,0 +1,262 @@
+/** The timeline: lines of tracks under an axis of time, on one canvas. */
+
+import { firstBelow, lineAt, type Line, type Track } from "../model/layout";
+import { ofThread, pixel, type Palette } from "../model/palette";
+import { emptyRow, fill, middle, paint, type Row, type Scale } from "../model/raster";
+import { at, type Slice } from "../model/slices";
+import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
+import { point, step } from "../model/time";
+import type { Selected, Span } from "../model/view";
+
+/** Height of the axis, width of the labels, in CSS pixels. */
+const AXIS = 24;
+const LABELS = 190;
+/** Names are written into what is at least so wide. */
+const NAMED = 46;
+/** The numbers of "running" and "busy", of which ticks tell. */
+const RUNS = 0;
+
+/** What is to be drawn. */
+export interface Scene {
+  span: Span;
+  scroll: number;
+  lines: readonly Line[];
+  height: number;
+  palette: Palette;
+  byThread: boolean;
+  selected: Selected | null;
+  found: ReadonlySet<Line>;
+  nameOf: (thread: number) => string;
+}
+
+export class Timeline {
+  private readonly canvas: HTMLCanvasElement;
+  private readonly tiles: Tiles;
+  private readonly pen: CanvasRenderingContext2D;
+  private image: ImageData | null = null;
+  private colours = new Map<string, number>();
+  private coloursOf: Palette | null = null;
+
+  constructor(canvas: HTMLCanvasElement, tiles: Tiles) {
+    const pen = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
+    if (!pen) throw new Error("this browser draws no canvas");
+    [this.canvas, this.tiles, this.pen] = [canvas, tiles, pen];
+  }
+
+  /** Width of the part that shows time, CSS pixels. */
+  get width(): number {
+    return Math.max(1, this.canvas.clientWidth - LABELS);
+  }
+
+  /** Height of the part that shows tracks. */
+  get height(): number {
+    return Math.max(1, this.canvas.clientHeight - AXIS);
+  }
+
+  private scale(scene: Scene): Scale {
+    return { from: scene.span.from, perPixel: (scene.span.to - scene.span.from) / Math.round(this.width * this.ratio) };
+  }
+
+  private get ratio(): number {
+    return globalThis.devicePixelRatio || 1;
+  }
+
+  /** The time at a place of the canvas; the middle of the device's pixel, which is what is drawn there. */
+  timeAt(scene: Scene, x: number): number {
+    return middle(this.scale(scene), Math.floor((x - LABELS) * this.ratio + 1e-6));
+  }
+
+  /** Whether a place shows time, not labels or the axis. */
+  isTime(x: number, y: number): boolean {
+    return x >= LABELS && y >= AXIS;
+  }
+
+  /** The line at a place. */
+  lineAt(scene: Scene, y: number): Line | null {
+    return y < AXIS ? null : lineAt(scene.lines, y - AXIS + scene.scroll);
+  }
+
+  /** What is drawn of a track at a time. */
+  sliceAt(scene: Scene, line: Track, time: number): Slice | null {
+    const place = this.placeAt(line.kind, line.track, levelOf(this.scale(scene).perPixel), time);
+    const best = this.tiles.best(place);
+    return best ? at(best.slices, line.track % TRACKS, time) : null;
+  }
+
+  private placeAt(kind: Kind, track: number, level: number, time: number): Place {
+    const index = covering({ from: time, to: time + 1 }, level).first;
+    return { kind, block: Math.floor(track / TRACKS), level, index };
+  }
+
+  /** The colour of a slice. */
+  colourOf(scene: Scene, kind: Kind, state: number, what: number): string {
+    if (kind === "thread") return scene.palette.thread[state] ?? scene.palette.dim;
+    const ofState = scene.palette.cpu[state] ?? scene.palette.dim;
+    return state === RUNS && scene.byThread ? ofThread(scene.palette, what) : ofState;
+  }
+
+  private pixelOf(scene: Scene, kind: Kind): (state: number, what: number) => number {
+    if (this.coloursOf !== scene.palette) [this.colours, this.coloursOf] = [new Map(), scene.palette];
+    return (state, what) => {
+      const colour = this.colourOf(scene, kind, state, what);
+      const known = this.colours.get(colour) ?? pixel(colour);
+      this.colours.set(colour, known);
+      return known;
+    };
+  }
+
+  draw(scene: Scene): void {
+    const { canvas, pen, ratio } = this;
+    const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
+    if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+    if (width === 0 || height === 0) return;
+    const lines = this.visible(scene);
+    this.want(scene, lines);
+    this.paintTracks(scene, lines, width, height);
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.font = "12px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    this.writeNames(scene, lines);
+    this.writeLabels(scene, lines);
+    this.writeAxis(scene);
+    this.frameSelected(scene, lines);
+  }
+
+  private visible(scene: Scene): Line[] {
+    const first = firstBelow(scene.lines, scene.scroll);
+    const last = firstBelow(scene.lines, scene.scroll + this.height);
+    return scene.lines.slice(first, last + 1);
+  }
+
+  /** Asks for the tiles that are seen, then for those around: coarser ones, and the next ones on either side. */
+  private want(scene: Scene, lines: readonly Line[]): void {
+    const blocks = new Map<string, { kind: Kind; block: number }>();
+    for (const line of lines) {
+      if (line.kind === "group") continue;
+      const block = Math.floor(line.track / TRACKS);
+      blocks.set(`${line.kind} ${block}`, { kind: line.kind, block });
+    }
+    const level = levelOf(this.scale(scene).perPixel);
+    const places: Place[] = [];
+    for (const [up, around] of [[0, 0], [2, 0], [0, 1]] as const) {
+      const { first, last } = covering(scene.span, level + up);
+      for (let index = Math.max(0, first - around); index <= last + around; index++) {
+        for (const block of blocks.values()) places.push({ ...block, level: level + up, index });
+      }
+    }
+    this.tiles.want(places);
+  }
+
+  private paintTracks(scene: Scene, lines: readonly Line[], width: number, height: number): void {
+    if (this.image?.width !== width || this.image.height !== height) this.image = this.pen.createImageData(width, height);
+    const pixels = new Uint32Array(this.image.data.buffer);
+    pixels.fill(pixel(scene.palette.page));
+    const left = Math.round(LABELS * this.ratio);
+    for (const line of lines) {
+      const top = Math.round((AXIS + line.top - scene.scroll) * this.ratio);
+      const bottom = Math.round((AXIS + line.top + line.height - scene.scroll) * this.ratio);
+      if (line.kind === "group") {
+        pixels.fill(pixel(scene.palette.group), Math.max(0, top) * width, Math.max(0, bottom - 1) * width);
+        continue;
+      }
+      const row = this.row(scene, line, width - left);
+      paint(pixels, width, left, row, { top, height: bottom - top - this.gap, tick: Math.round(4 * this.ratio) });
+    }
+    this.pen.putImageData(this.image, 0, 0);
+  }
+
+  /** The lowest row of the canvas' pixels in which a track's bar is. */
+  baseOf(scene: Scene, line: Track): number {
+    return Math.round((AXIS + line.top + line.height - scene.scroll) * this.ratio) - this.gap - 1;
+  }
+
+  /** Between bars, in the device's pixels. */
+  private get gap(): number {
+    return Math.round(2 * this.ratio);
+  }
+
+  private row(scene: Scene, line: Track, width: number): Row {
+    const row = emptyRow(Math.max(0, width));
+    const scale = this.scale(scene);
+    const level = levelOf(scale.perPixel);
+    const { first, last } = covering(scene.span, level);
+    const block = Math.floor(line.track / TRACKS);
+    for (let index = first; index <= last; index++) {
+      const place = { kind: line.kind, block, level, index };
+      const best = this.tiles.best(place);
+      if (!best) continue;
+      const { from, to } = spanOf(place);
+      // Each pixel belongs to the tile in which its middle lies.
+      const begin = Math.max(0, Math.ceil((from - scale.from) / scale.perPixel - 0.5));
+      const end = Math.min(row.colour.length, Math.ceil((to - scale.from) / scale.perPixel - 0.5));
+      fill(row, best.slices, line.track % TRACKS, scale, begin, end, this.pixelOf(scene, line.kind), RUNS);
+    }
+    return row;
+  }
+
+  /** Names of threads in what CPUs run, where there is room. */
+  private writeNames(scene: Scene, lines: readonly Line[]): void {
+    const { pen } = this;
+    const perPixel = (scene.span.to - scene.span.from) / this.width;
+    pen.fillStyle = scene.palette.page;
+    for (const line of lines) {
+      if (line.kind !== "cpu") continue;
+      for (let x = 0; x < this.width; ) {
+        const slice = this.sliceAt(scene, line, scene.span.from + (x + 0.5) * perPixel);
+        const end = slice ? Math.min(this.width, (slice.end - scene.span.from) / perPixel) : x + NAMED;
+        if (slice && slice.state === RUNS && slice.stretches === 1 && end - x >= NAMED) {
+          const letters = Math.floor((end - x - 6) / 7);
+          const y = AXIS + line.top - scene.scroll + line.height / 2 - 1;
+          pen.fillText(scene.nameOf(slice.what).slice(0, letters), LABELS + x + 3, y);
+        }
+        x = Math.max(x + NAMED / 4, end + 0.5);
+      }
+    }
+  }
+
+  private writeLabels(scene: Scene, lines: readonly Line[]): void {
+    const { pen } = this;
+    for (const line of lines) {
+      const top = AXIS + line.top - scene.scroll;
+      const group = line.kind === "group";
+      pen.fillStyle = group ? scene.palette.group : scene.found.has(line) ? scene.palette.threads[1]! : scene.palette.page;
+      pen.fillRect(0, top, group ? this.canvas.clientWidth : LABELS - 4, line.height - 1);
+      pen.fillStyle = group ? scene.palette.text : scene.found.has(line) ? "#000000" : scene.palette.dim;
+      pen.fillText(line.label, group ? 6 : 14, top + line.height / 2, group ? this.canvas.clientWidth - 12 : LABELS - 22);
+    }
+  }
+
+  private writeAxis(scene: Scene): void {
+    const { pen } = this;
+    pen.fillStyle = scene.palette.page;
+    pen.fillRect(0, 0, this.canvas.clientWidth, AXIS);
+    const perPixel = (scene.span.to - scene.span.from) / this.width;
+    const marks = step(100 * perPixel);
+    pen.fillStyle = scene.palette.dim;
+    for (let time = Math.ceil(scene.span.from / marks) * marks; time < scene.span.to; time += marks) {
+      const x = LABELS + Math.round((time - scene.span.from) / perPixel);
+      pen.fillRect(x, AXIS - 6, 1, 6);
+      pen.fillText(point(time, marks), x + 4, AXIS / 2);
+    }
+    pen.fillRect(0, AXIS - 1, this.canvas.clientWidth, 1);
+  }
+
+  private frameSelected(scene: Scene, lines: readonly Line[]): void {
+    const chosen = scene.selected;
+    const line = lines.find((l): l is Track => l.kind !== "group" && l.kind === chosen?.kind && l.id === chosen.id);
+    if (!line || !chosen) return;
+    const { pen } = this;
+    const perPixel = (scene.span.to - scene.span.from) / this.width;
+    const slice = this.sliceAt(scene, line, chosen.at) ?? { start: chosen.at, end: chosen.at };
+    const x = (time: number) => LABELS + Math.min(this.width + 4, Math.max(-4, (time - scene.span.from) / perPixel));
+    const [left, right] = [x(slice.start), x(slice.end)];
+    pen.save();
+    pen.beginPath();
+    pen.rect(LABELS, AXIS, this.width, this.height);
+    pen.clip();
+    pen.strokeStyle = scene.palette.text;
+    pen.lineWidth = 2;
+    pen.strokeRect(left - 1, AXIS + line.top - scene.scroll - 1, Math.max(2, right - left) + 2, line.height);
+    pen.restore();
+  }
+}

@@ -1,0 +1,80 @@
+/** A server over a recording of the importer's fixtures, and a browser; or the reason why there is none. */
+
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { tableFromIPC } from "apache-arrow";
+import { chromium } from "playwright-core";
+
+const FIXTURE = new URL("../../../crates/import/fixtures/perf_data/sched-pipe.data", import.meta.url).pathname;
+const BROWSERS = [process.env.COREWISE_BROWSER, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+const binary = process.env.COREWISE;
+const executablePath = BROWSERS.find((path) => path && existsSync(path));
+
+/** Why nothing can be tested here, or false. */
+export const skip =
+  (!executablePath && "skipped: no Chromium: install it, or name one with COREWISE_BROWSER") ||
+  (!(binary && existsSync(binary)) && "skipped: name the built binary with COREWISE") ||
+  false;
+
+if (skip) console.log(skip);
+
+/** A trace that is served; the browser is shared. `trace` is a folder, or nothing for the fixture. */
+export async function served(trace) {
+  const folder = mkdtempSync(join(tmpdir(), "corewise-viewer-"));
+  const path = trace ?? join(folder, "fixture.cw");
+  if (!trace) execFileSync(binary, ["import", FIXTURE, "-o", path], { stdio: "ignore" });
+  const server = spawn(binary, ["view", path, "--no-open", "--idle", "120"], { stdio: ["ignore", "pipe", "inherit"] });
+  const address = await new Promise((found, failed) => {
+    createInterface(server.stdout).once("line", found);
+    server.once("exit", (code) => failed(new Error(`corewise view ended with ${code}`)));
+  });
+  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+  return {
+    address,
+    browser,
+    end: async () => {
+      await browser.close();
+      server.kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A page that shows the trace; whatever it complains of, and whatever it asks of others, is kept. */
+export async function opened(at, { width = 1280, height = 800, theme = "light", hash = "" } = {}) {
+  const context = await at.browser.newContext({ viewport: { width, height }, colorScheme: theme });
+  const page = await context.newPage();
+  const wrong = [];
+  page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
+  page.on("pageerror", (error) => wrong.push(error.message));
+  page.on("request", (request) => request.url().startsWith(new URL(at.address).origin) || wrong.push(request.url()));
+  await page.goto(at.address + hash);
+  await settled(page);
+  return { page, wrong };
+}
+
+/** Until all that is seen has arrived. */
+export async function settled(page) {
+  await page.waitForTimeout(50);
+  await page.waitForSelector("#timeline[data-busy=false]");
+}
+
+/** Rows of a table, asked for as the page asks. */
+export async function rows(page, name, query) {
+  const answer = await page.request.get(`${new URL(page.url()).origin}/api/table/${name}?${new URLSearchParams(query)}`);
+  if (!answer.ok()) throw new Error(await answer.text());
+  return tableFromIPC(new Uint8Array(await answer.body())).toArray().map((row) => row.toJSON());
+}
+
+/** Numbers that are drawn the same each time (a linear congruence of Numerical Recipes), from 0 up to `below`. */
+export function dice(seed = 1) {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}

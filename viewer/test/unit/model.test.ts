@@ -1,0 +1,178 @@
+/** What the viewer reckons without a page. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { firstBelow, layout, lineAt, type Cpu } from "../../src/model/layout";
+import { DARK, LIGHT, ofThread, pixel } from "../../src/model/palette";
+import { emptyRow, fill, paint } from "../../src/model/raster";
+import { parse } from "../../src/model/search";
+import { at, firstEndingAfter, type Slices } from "../../src/model/slices";
+import { covering, levelOf, spanOf, Tiles, type Place } from "../../src/model/tiles";
+import { length, point, step } from "../../src/model/time";
+import { clamped, fromHash, moved, toHash, zoomed } from "../../src/model/view";
+
+/** One track: begin, end, state, share of the state. */
+function track(...of: [number, number, number, number?][]): Slices {
+  return {
+    start: Float64Array.from(of, (s) => s[0]),
+    end: Float64Array.from(of, (s) => s[1]),
+    state: Uint8Array.from(of, (s) => s[2]),
+    stateNs: Float64Array.from(of, (s) => (s[1] - s[0]) * (s[3] ?? 1)),
+    what: new Float64Array(of.length),
+    whatNs: new Float64Array(of.length),
+    stretches: new Int32Array(of.length).fill(1),
+    begins: Int32Array.from([0, of.length]),
+  };
+}
+
+test("a pixel shows the slice at the time of its middle", () => {
+  // Pixels of 10 ns: the middles 5, 15, 25, 35, 45. The second slice covers 15 and 25, none covers 35, the last one 45.
+  const slices = track([0, 12, 0], [12, 30, 1], [40, 90, 2]);
+  const row = emptyRow(5);
+  fill(row, slices, 0, { from: 0, perPixel: 10 }, 0, 5, (state) => state + 1, 0);
+  assert.deepEqual([...row.colour], [1, 2, 2, 0, 3]);
+  assert.deepEqual([...row.tick], [0, 0, 0, 0, 0]);
+});
+
+test("what ran between two middles is told by a tick", () => {
+  // State 0 runs from 16 to 18, between the middles 15 and 25: pixel 2, the first behind it, has the tick.
+  const row = emptyRow(4);
+  fill(row, track([0, 16, 2], [16, 18, 0], [18, 40, 2]), 0, { from: 0, perPixel: 10 }, 0, 4, (state) => state + 1, 0);
+  assert.deepEqual([...row.colour], [3, 3, 3, 3]);
+  assert.deepEqual([...row.tick], [0, 0, 1, 0]);
+});
+
+test("a bar is as high as the share, and never lower than can be seen", () => {
+  const row = emptyRow(3);
+  row.colour.set([7, 7, 7]);
+  row.share.set([1, 0.5, 0.01]);
+  const image = new Uint32Array(4 * 10);
+  paint(image, 4, 1, row, { top: 0, height: 10, tick: 0 });
+  const height = (x: number) => Array.from({ length: 10 }, (_, y) => image[y * 4 + x]).filter((c) => c === 7).length;
+  assert.deepEqual([height(0), height(1), height(2), height(3)], [0, 10, 5, 3]);
+});
+
+test("lines outside the image are left out", () => {
+  const row = emptyRow(2);
+  row.colour.fill(7);
+  row.share.fill(1);
+  const image = new Uint32Array(2 * 4);
+  paint(image, 2, 0, row, { top: -2, height: 4, tick: 0 });
+  paint(image, 2, 0, row, { top: 3, height: 4, tick: 0 });
+  assert.deepEqual([...image], [7, 7, 7, 7, 0, 0, 7, 7]);
+});
+
+test("slices are found by time", () => {
+  const slices = track([0, 10, 0], [10, 20, 1], [30, 40, 2]);
+  assert.deepEqual([0, 9, 10, 25, 40].map((t) => firstEndingAfter(slices, 0, t)), [0, 0, 1, 2, 3]);
+  assert.equal(at(slices, 0, 10)?.state, 1);
+  assert.equal(at(slices, 0, 25), null);
+  assert.equal(at(slices, 0, 40), null);
+});
+
+test("a view stays within the recording and its finest", () => {
+  assert.deepEqual(clamped({ from: -50, to: 950 }, 5000), { from: 0, to: 1000 });
+  assert.deepEqual(clamped({ from: 4800, to: 5800 }, 5000), { from: 4000, to: 5000 });
+  assert.deepEqual(clamped({ from: 10, to: 11 }, 5000), { from: 10, to: 110 });
+  assert.deepEqual(zoomed({ from: 1000, to: 2000 }, 1500, 0.5, 5000), { from: 1250, to: 1750 });
+  assert.deepEqual(moved({ from: 1000, to: 2000 }, 500, 5000), { from: 1500, to: 2500 });
+});
+
+test("an address says what is seen and chosen; nonsense is nothing", () => {
+  const selected = { kind: "thread", id: 7, at: 1234 } as const;
+  assert.equal(toHash({ from: 1000.4, to: 2000 }, selected), "#t=1000..2000&sel=thread:7@1234");
+  assert.deepEqual(fromHash("#t=1000..2000&sel=thread:7@1234", 5000), { span: { from: 1000, to: 2000 }, selected });
+  for (const bad of ["", "#", "#t=5..1", "#t=a..b&sel=disk:1@2", "#t=1..99999999999999999999", "#sel=cpu:-1@0"]) {
+    assert.deepEqual(fromHash(bad, 5000), { span: null, selected: null }, bad);
+  }
+});
+
+test("tiles of a level cover a span, none coarser than a pixel", () => {
+  assert.deepEqual([0.3, 1, 1.9, 2, 1000].map(levelOf), [0, 0, 0, 1, 9]);
+  assert.deepEqual(covering({ from: 1024, to: 2048 }, 0), { first: 1, last: 1 });
+  assert.deepEqual(covering({ from: 1023, to: 2049 }, 0), { first: 0, last: 2 });
+  assert.deepEqual(spanOf({ kind: "cpu", block: 0, level: 1, index: 2 }), { from: 4096, to: 6144 });
+});
+
+test("until a tile is there a coarser one stands in for it, and each is fetched once", async () => {
+  const asked: string[] = [];
+  const tiles = new Tiles(
+    (place) => {
+      asked.push(`${place.level}/${place.index}`);
+      return Promise.resolve(track([0, 1, place.level]));
+    },
+    () => undefined,
+  );
+  const fine: Place = { kind: "cpu", block: 0, level: 3, index: 9 };
+  assert.equal(tiles.best(fine), null);
+  tiles.want([{ ...fine, level: 5, index: 2 }]);
+  await new Promise((done) => setImmediate(done));
+  assert.equal(tiles.best(fine)?.place.level, 5);
+  tiles.want([fine]);
+  tiles.want([fine]);
+  await new Promise((done) => setImmediate(done));
+  assert.equal(tiles.best(fine)?.place.level, 3);
+  assert.deepEqual(asked, ["5/2", "3/9"]);
+});
+
+test("times are told in their own unit", () => {
+  assert.deepEqual([0, 999, 1500, 2e6, 61e9].map(length), ["0 ns", "999 ns", "1.5 µs", "2 ms", "61 s"]);
+  assert.deepEqual([1, 3, 60, 1001].map(step), [1, 5, 100, 2000]);
+  assert.equal(point(1_234_567_890, 1e6), "1.235 s");
+});
+
+const CPU = { package: 0, die: 0, cluster: null, core_class: 1, core_type: "performance", vendor_type: "cpu_core" };
+
+function thread(at: number, key: number, tid: number, pid: number | null, name: string) {
+  return { track: at, thread: key, tid, pid, name, running_ns: 0, ready_ns: null, begin_ns: 0 };
+}
+
+test("CPUs stand by what they share, threads by process, and lines are found by height", () => {
+  const cpus: Cpu[] = [
+    { ...CPU, cpu: 0, core: 0, siblings: [0, 1] },
+    { ...CPU, cpu: 1, core: 0, siblings: [0, 1] },
+    { ...CPU, cpu: 2, core: 4, siblings: [2], core_class: 0, core_type: "efficient", vendor_type: null },
+  ];
+  const { lines, height } = layout(cpus, [thread(0, 5, 21, 20, "pool"), thread(1, 6, 20, 20, "game"), thread(2, 9, 30, null, "x")]);
+  assert.deepEqual(
+    lines.map((line) => line.label),
+    ["CPUs · package 0 · performance (cpu_core)", "CPU 0 core 0", "CPU 1 ┘ same core", "CPUs · package 0 · efficient", "CPU 2 core 4",
+      "game · process 20", "pool 21", "game 20", "process unknown", "x 30"],
+  );
+  for (const line of lines) assert.equal(lineAt(lines, line.top + 1), line);
+  assert.equal(lineAt(lines, height), null);
+  assert.equal(firstBelow(lines, 0), 0);
+});
+
+test("a search names fields, and says what it does not know", () => {
+  const wanted = parse("name:ren pid:20");
+  assert.ok(wanted !== null && typeof wanted === "object");
+  assert.equal(wanted.thread(thread(0, 1, 2, 20, "Render")), true);
+  assert.equal(wanted.thread(thread(0, 1, 2, 21, "Render")), false);
+  assert.equal(parse("  "), null);
+  assert.equal(typeof parse("colour:red"), "string");
+  const efficient = parse("type:eff");
+  assert.ok(efficient !== null && typeof efficient === "object");
+  assert.equal(efficient.cpu({ ...CPU, cpu: 0, core: 0, siblings: [], core_type: "efficient" }), true);
+});
+
+/** CIE lightness of a colour, 0 to 100. */
+function lightness(colour: string): number {
+  const part = (at: number) => {
+    const c = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
+    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  };
+  const y = 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
+  return y <= 0.008856 ? 903.3 * y : 116 * Math.cbrt(y) - 16;
+}
+
+test("states differ in lightness too, so that no hue need be seen", () => {
+  for (const palette of [LIGHT, DARK]) {
+    const told = [...palette.thread.slice(0, 4)].map(lightness).sort((a, b) => a - b);
+    for (let i = 1; i < told.length; i++) assert.ok(told[i]! - told[i - 1]! > 5, `${told.join(" ")}`);
+    const keys = Array.from({ length: 40 }, (_, key) => ofThread(palette, key + 1));
+    const alike = keys.filter((colour, i) => colour === keys[i + 1]).length;
+    assert.ok(alike <= 6, `${alike} neighbours of 40 are alike`);
+  }
+  assert.equal(pixel("#102030"), 0xff302010);
+});
