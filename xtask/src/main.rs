@@ -93,7 +93,8 @@ fn check(only: &[String]) -> ExitCode {
 
 /// The tests know their own cases: those that see COREWISE_BLESS write what they got where they would have compared it.
 fn bless() -> ExitCode {
-    let done = Command::new("cargo").args(["test", "--workspace"]).env("COREWISE_BLESS", "1").status();
+    let done =
+        Command::new("cargo").args(["test", "--workspace", "--no-fail-fast"]).env("COREWISE_BLESS", "1").status();
     match done {
         Ok(status) if status.success() => {
             println!("blessed; read the diff: git diff --stat");

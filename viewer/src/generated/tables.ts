@@ -263,6 +263,8 @@ export interface Waits {
   readonly reason: string | null;
   /** How often. */
   readonly waits: number;
+  /** Of waits, those that the waker ended with another thread's, as at a barrier: whom it woke before or next had not waited again by then. Null without a waker. */
+  readonly together: number | null;
   /** For how long in all. */
   readonly blocked_ns: number;
   /** Of blocked_ns, that in which the waker ran, as far as its last 32 stretches before the waking tell; null without a waker. */
@@ -481,6 +483,28 @@ export interface IdleWakeups {
   readonly elsewhere: number;
   /** For how long the CPU had been idle, in all. */
   readonly idle_ns: number;
+}
+
+/** Which interrupts came upon each thread, and for how long their handlers ran on its CPU while it was there: part of its running_ns, in which it did nothing (exec_ns of the table threads is without it where the kernel keeps account of interrupts). A handler counts that was seen from begin to end; what lies within another one is the inner one's. No rows where the source does not tell of interrupts (record --irq). */
+export interface Interrupts {
+  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  readonly thread: number;
+  /** The kernel's number of the thread; numbers are used again. */
+  readonly tid: number;
+  /** The kernel's number of the logical processor. */
+  readonly cpu: number;
+  /** device, softirq, timer (the function that it called, or its own interrupt), or ipi (sent by another CPU). */
+  readonly kind: string;
+  /** device: the interrupt's; softirq: the vector's; else null. */
+  readonly number: number | null;
+  /** What it is called, as in the table idle_wakeups. */
+  readonly interrupt: string;
+  /** How often it began while the thread was on that CPU. */
+  readonly count: number;
+  /** How long its handlers ran. */
+  readonly handler_ns: number;
+  /** The longest one. */
+  readonly longest_ns: number;
 }
 
 /** How long each CPU was in each of its idle states (cpuidle), as its power events tell, while no thread ran on it. Time in which it is known to be idle, but in no state that was told, has a row of its own. */
@@ -957,7 +981,7 @@ export interface FramesParked {
   readonly p95_ns: number;
   /** The longest one. */
   readonly longest_ns: number;
-  /** What one might have taken: the median of all stretches of this name, as in slow_frames without --budget. */
+  /** What one might have taken: what --budget says, else the median of all stretches of this name. */
   readonly budget_ns: number;
   /** Of frames, those that took longer; those that may have, by less than precision_ns, do not count. */
   readonly over_budget: number;
