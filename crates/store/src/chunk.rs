@@ -1,6 +1,6 @@
 //! One column of one row group as bytes: dictionary page, data page, their headers and checksums.
 
-use crate::encode::{delta32, delta64, distinct, hybrid, index_width, run, varint, zigzag};
+use crate::encode::{Bounds, bounds, delta32, delta64, distinct, hybrid, index_width, run, varint, zigzag};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::writer::ColumnCloseResult;
@@ -135,13 +135,15 @@ impl Chunker {
         })
     }
 
-    /// Encodes a column of `rows` rows; `names` are the texts that [`Values::Text`] names, the first of them number 1.
+    /// Encodes a column of `rows` rows; `names` are the texts that [`Values::Text`] names, the first of them number 1. `zstd`:
+    /// whether to try what that makes of it.
     pub(crate) fn chunk(
         &mut self,
         descr: ColumnDescPtr,
         values: &Values,
         rows: usize,
         names: &[Box<str>],
+        zstd: bool,
     ) -> Result<Chunk> {
         self.page.clear();
         self.dict.clear();
@@ -156,17 +158,23 @@ impl Chunker {
             Values::Float(v) => self.float(v, nullable),
             Values::Bool(v) => self.bool(v, nullable),
         };
-        self.finish(descr, page, rows)
+        self.finish(descr, page, rows, zstd)
     }
 
-    /// Definition levels: which rows have a value.
+    /// Definition levels: which rows have a value. Gives how many do.
     fn levels<T: Copy>(&mut self, values: &[T], nullable: bool, there: impl Fn(T) -> bool) -> usize {
         if !nullable {
             return values.len();
         }
+        let count = values.iter().filter(|v| there(**v)).count();
+        self.counted_levels(values, count, there);
+        count
+    }
+
+    /// The same, where `count` of them are known to have one.
+    fn counted_levels<T: Copy>(&mut self, values: &[T], count: usize, there: impl Fn(T) -> bool) {
         let at = self.page.len();
         self.page.extend_from_slice(&[0; 4]);
-        let count = values.iter().filter(|v| there(**v)).count();
         if !values.is_empty() && (count == 0 || count == values.len()) {
             run(u64::from(count > 0), values.len(), 1, &mut self.page);
         } else {
@@ -176,7 +184,6 @@ impl Chunker {
         }
         let length = (self.page.len() - at - 4) as u32;
         self.page[at..at + 4].copy_from_slice(&length.to_le_bytes());
-        count
     }
 
     fn same(&mut self, value: i64, rows: usize, nullable: bool) -> Page {
@@ -194,7 +201,10 @@ impl Chunker {
     }
 
     fn long(&mut self, values: &[i64], nullable: bool, few: bool) -> Page {
-        let there = self.levels(values, nullable, |v| v != i64::MIN);
+        let Bounds { there, range } = bounds(values, nullable);
+        if nullable {
+            self.counted_levels(values, there, |v| v != i64::MIN);
+        }
         let mut longs = std::mem::take(&mut self.longs);
         longs.clear();
         let values = if there == values.len() {
@@ -203,9 +213,8 @@ impl Chunker {
             longs.extend(values.iter().copied().filter(|v| *v != i64::MIN));
             &longs
         };
-        let least = values.iter().copied().min();
-        let stats = Statistics::int64(least, values.iter().copied().max(), None, None, false);
-        let found = if few { distinct(values, &mut self.index) } else { None };
+        let stats = range.map(|(least, most)| Statistics::int64(Some(least), Some(most), None, None, false));
+        let found = if few { distinct(values, range, &mut self.index) } else { None };
         let page = match found {
             Some(found) => {
                 found.iter().for_each(|v| self.dict.extend_from_slice(&v.to_le_bytes()));
@@ -217,11 +226,14 @@ impl Chunker {
             }
         };
         self.longs = longs;
-        Page { stats: least.and(Some(stats)), ..page }
+        Page { stats, ..page }
     }
 
     fn int(&mut self, values: &[i32], nullable: bool) -> Page {
-        let there = self.levels(values, nullable, |v| v != i32::MIN);
+        let Bounds { there, range } = bounds(values, nullable);
+        if nullable {
+            self.counted_levels(values, there, |v| v != i32::MIN);
+        }
         let mut ints = std::mem::take(&mut self.ints);
         ints.clear();
         let values = if there == values.len() {
@@ -230,9 +242,8 @@ impl Chunker {
             ints.extend(values.iter().copied().filter(|v| *v != i32::MIN));
             &ints
         };
-        let least = values.iter().copied().min();
-        let stats = Statistics::int32(least, values.iter().copied().max(), None, None, false);
-        let page = match distinct(values, &mut self.index) {
+        let stats = range.map(|(least, most)| Statistics::int32(Some(least), Some(most), None, None, false));
+        let page = match distinct(values, range, &mut self.index) {
             Some(found) => {
                 found.iter().for_each(|v| self.dict.extend_from_slice(&(*v as i32).to_le_bytes()));
                 self.indices(found.len())
@@ -243,7 +254,7 @@ impl Chunker {
             }
         };
         self.ints = ints;
-        Page { stats: least.and(Some(stats)), ..page }
+        Page { stats, ..page }
     }
 
     /// Writes `index` behind the levels, for a dictionary of so many entries.
@@ -311,13 +322,16 @@ impl Chunker {
     }
 
     /// Compresses the pages and puts headers before them.
-    fn finish(&mut self, descr: ColumnDescPtr, page: Page, rows: usize) -> Result<Chunk> {
+    fn finish(&mut self, descr: ColumnDescPtr, page: Page, rows: usize, zstd: bool) -> Result<Chunk> {
         // A page that zstd does not shrink is not worth unpacking; the codec is the whole chunk's.
         let data = std::mem::take(&mut self.page);
         let mut packed = std::mem::take(&mut self.packed);
-        packed.resize(zstd::zstd_safe::compress_bound(data.len()), 0);
-        let length = self.zstd.compress_to_buffer(&data, packed.as_mut_slice())?;
-        let shrinks = length < data.len() - data.len() / 16 && !page.patched;
+        let mut length = data.len();
+        if zstd && !page.patched {
+            packed.resize(zstd::zstd_safe::compress_bound(data.len()), 0);
+            length = self.zstd.compress_to_buffer(&data, packed.as_mut_slice())?;
+        }
+        let shrinks = length < data.len() - data.len() / 16;
         let mut out = Vec::with_capacity(self.dict.len() + data.len().min(length) + 128);
         let mut uncompressed = 0;
         if let Some(entries) = page.dict {

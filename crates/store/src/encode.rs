@@ -56,6 +56,34 @@ impl<'a> Packer<'a> {
     }
 }
 
+/// Packs [`MINI`] values of `W` bits, 64 at most. What the compiler knows of the shifts makes it several times as quick as [`Packer`].
+fn pack<const W: usize>(values: &[u64; MINI], out: &mut Vec<u8>) {
+    let mut words = [0u64; MINI];
+    for (i, v) in values.iter().enumerate() {
+        let (word, used) = (i * W / 64, i * W % 64);
+        words[word] |= v << used;
+        if used + W > 64 {
+            words[word + 1] |= v >> (64 - used);
+        }
+    }
+    let mut bytes = [0; 8 * MINI];
+    for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
+        to.copy_from_slice(&word.to_le_bytes());
+    }
+    out.extend_from_slice(&bytes[..MINI * W / 8]);
+}
+
+macro_rules! packs {
+    ($($width:literal)*) => { [$(pack::<$width>),*] };
+}
+
+/// [`pack`] of each width.
+#[rustfmt::skip]
+const PACKS: [fn(&[u64; MINI], &mut Vec<u8>); 65] = packs![
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
+    33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64
+];
+
 const BLOCK: usize = 128;
 const MINI: usize = 32;
 
@@ -108,15 +136,8 @@ fn block(deltas: &mut [i64; BLOCK], n: usize, out: &mut Vec<u8>) {
             all |= *p;
         }
         let width = bits(all);
-        if width == 0 {
-            continue;
-        }
         out[widths_at + mini] = width as u8;
-        let mut packer = Packer::new(out);
-        for p in packed {
-            packer.put(p, width);
-        }
-        packer.finish();
+        PACKS[width as usize](&packed, out);
     }
 }
 
@@ -160,44 +181,91 @@ fn packed<T: Copy + Into<u64>>(values: &[T], width: u32, out: &mut Vec<u8>) {
     let groups = values.len().div_ceil(8);
     varint(out, ((groups as u64) << 1) | 1);
     let end = out.len() + groups * width as usize;
+    let pack = PACKS[width as usize];
+    let minis = values.chunks_exact(MINI);
+    let rest = minis.remainder();
+    for mini in minis {
+        pack(&std::array::from_fn(|i| mini[i].into()), out);
+    }
     let mut packer = Packer::new(out);
-    for v in values {
+    for v in rest {
         packer.put((*v).into(), width);
     }
     packer.finish();
     out.resize(end, 0);
 }
 
-/// Distinct values and, for each row, which of them; `None` where a dictionary would not pay.
-pub(crate) fn distinct<T: Copy + Into<i64>>(values: &[T], index: &mut Vec<u32>) -> Option<Vec<i64>> {
-    index.clear();
-    let (mut least, mut most) = (i64::MAX, i64::MIN);
+/// What a column's values are like.
+pub(crate) struct Bounds<T> {
+    /// How many are no null.
+    pub(crate) there: usize,
+    /// The least and the largest of these.
+    pub(crate) range: Option<(T, T)>,
+}
+
+/// A number that a column holds, whose least value stands for null.
+pub(crate) trait Number: Copy + Ord + Into<i64> {
+    const NULL: Self;
+    /// One less; null becomes the largest.
+    fn before(self) -> Self;
+    /// The inverse.
+    fn after(self) -> Self;
+}
+
+macro_rules! number {
+    ($type:ty) => {
+        impl Number for $type {
+            const NULL: Self = Self::MIN;
+            #[inline(always)]
+            fn before(self) -> Self {
+                self.wrapping_sub(1)
+            }
+            #[inline(always)]
+            fn after(self) -> Self {
+                self.wrapping_add(1)
+            }
+        }
+    };
+}
+number!(i64);
+number!(i32);
+
+/// Looks a column through once. Where it is not `nullable`, what else stands for null is a number like all others.
+pub(crate) fn bounds<T: Number>(values: &[T], nullable: bool) -> Bounds<T> {
+    let (mut there, mut before, mut most) = (0, T::NULL.before(), T::NULL);
     for v in values {
-        let v: i64 = (*v).into();
-        least = least.min(v);
-        most = most.max(v);
+        there += usize::from(*v != T::NULL);
+        before = before.min(v.before());
+        most = most.max(*v);
     }
-    let limit = (values.len() / 8).clamp(16, 1 << 15);
+    if !nullable && there < values.len() {
+        return Bounds { there: values.len(), range: Some((T::NULL, most)) };
+    }
+    Bounds { there, range: (there > 0).then(|| (before.after(), most)) }
+}
+
+/// Distinct values and, for each row, which of them; `None` where a dictionary would not pay. `range`: the least and the largest of them.
+pub(crate) fn distinct<T: Number>(values: &[T], range: Option<(T, T)>, index: &mut Vec<u32>) -> Option<Vec<i64>> {
+    index.clear();
     let mut found = Vec::new();
+    let Some((least, most)) = range.map(|(least, most)| (least.into(), most.into())) else { return Some(found) };
+    let limit = (values.len() / 8).clamp(16, 1 << 15);
     let range = most.wrapping_sub(least) as u64;
-    index.reserve(values.len());
-    if values.is_empty() {
-        return Some(found);
-    }
     if range < 1 << 16 {
         // Few enough to look them up by place.
         let mut place = vec![0u32; range as usize + 1];
-        for v in values {
+        index.extend(values.iter().map(|v| {
             let v: i64 = (*v).into();
             let slot = &mut place[v.wrapping_sub(least) as usize];
             if *slot == 0 {
                 found.push(v);
                 *slot = found.len() as u32;
             }
-            index.push(*slot - 1);
-        }
+            *slot - 1
+        }));
         return (found.len() <= limit).then_some(found);
     }
+    index.reserve(values.len());
     let mut place = rustc_hash::FxHashMap::default();
     let (mut last, mut last_at) = (most.wrapping_add(1), 0);
     for v in values {
@@ -252,10 +320,40 @@ mod tests {
     }
 
     #[test]
+    fn both_packers_pack_the_same() {
+        for width in 1..=64u32 {
+            let value = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - width);
+            let values: [u64; MINI] = std::array::from_fn(|i| value(i as u64 + 1));
+            let (mut one_by_one, mut at_once) = (Vec::new(), Vec::new());
+            let mut packer = Packer::new(&mut one_by_one);
+            values.iter().for_each(|v| packer.put(*v, width));
+            packer.finish();
+            PACKS[width as usize](&values, &mut at_once);
+            assert_eq!(at_once, one_by_one, "{width} bits");
+        }
+    }
+
+    #[test]
+    fn nulls_are_neither_least_nor_largest() {
+        let told = |values: &[i64], nullable| {
+            let Bounds { there, range } = bounds(values, nullable);
+            (there, range)
+        };
+        let of = |values: &[i64]| told(values, true);
+        assert_eq!(of(&[3, i64::MIN, -4, i64::MAX]), (3, Some((-4, i64::MAX))));
+        assert_eq!(of(&[i64::MIN + 1]), (1, Some((i64::MIN + 1, i64::MIN + 1))));
+        assert_eq!(of(&[i64::MIN]), (0, None));
+        assert_eq!(of(&[]), (0, None));
+        assert_eq!(told(&[3, i64::MIN], false), (2, Some((i64::MIN, 3))));
+    }
+
+    #[test]
     fn a_dictionary_that_would_not_pay_is_refused() {
         let mut index = Vec::new();
-        assert!(distinct(&(0..1000).map(|v| v * 1_000_000).collect::<Vec<i64>>(), &mut index).is_none());
-        assert_eq!(distinct(&[i64::MAX, i64::MIN, i64::MAX], &mut index), Some(vec![i64::MAX, i64::MIN]));
+        let mut of = |values: &[i64]| distinct(values, bounds(values, false).range, &mut index);
+        assert!(of(&(0..1000).map(|v| v * 1_000_000).collect::<Vec<i64>>()).is_none());
+        let ends = [i64::MAX, i64::MIN, i64::MAX];
+        assert_eq!(of(&ends), Some(vec![i64::MAX, i64::MIN]));
         assert_eq!(index, [0, 1, 0]);
     }
 }

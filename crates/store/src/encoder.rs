@@ -21,13 +21,15 @@ impl Encoder {
         Ok(Self { own: Chunker::new()?, beside: None })
     }
 
-    /// Encodes columns of `rows` rows; `names` are the texts that [`Values::Text`] names, the first of them number 1.
+    /// Encodes columns of `rows` rows; `names` are the texts that [`Values::Text`] names, the first of them number 1. `zstd` says of
+    /// each column whether to try that on it.
     pub(crate) fn columns(
         &mut self,
         descr: &[ColumnDescPtr],
         values: &[Values],
         rows: usize,
         names: &[Box<str>],
+        zstd: &[bool],
     ) -> Result<Vec<Chunk>> {
         let next = AtomicUsize::new(0);
         let some = |with: &mut Chunker| -> Result<Vec<(usize, Chunk)>> {
@@ -35,7 +37,8 @@ impl Encoder {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let (Some(descr), Some(values)) = (descr.get(at), values.get(at)) else { return Ok(done) };
-                done.push((at, with.chunk(descr.clone(), values, rows, names)?));
+                let zstd = zstd.get(at).is_none_or(|zstd| *zstd);
+                done.push((at, with.chunk(descr.clone(), values, rows, names, zstd)?));
             }
         };
         let mut all = if rows < LARGE {

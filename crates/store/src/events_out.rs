@@ -10,7 +10,7 @@ use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_tables::{EventKind, STACK_STORES, STACKS, TABLES, origin};
 use crate::sheet::{Done, Sheet, columns};
-use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS};
+use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS, ROWS_AT_ONCE};
 use crate::words::{self as w, ThreadNote};
 use crate::writer::PART_SHIFT;
 use model::{CpuId, Event, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
@@ -129,6 +129,10 @@ impl EventSheets {
 
     /// Some events, in the merged order.
     pub(crate) fn take(&mut self, events: &[Event], with: &mut Encoder) -> Result<(), Error> {
+        events.chunks(ROWS_AT_ONCE).try_for_each(|events| self.take_some(events, with))
+    }
+
+    fn take_some(&mut self, events: &[Event], with: &mut Encoder) -> Result<(), Error> {
         self.picks.iter_mut().for_each(Vec::clear);
         self.notes.clear();
         self.execs.clear();
@@ -289,20 +293,20 @@ impl EventSheets {
             }
         };
         let to = &mut sheet;
-        let own = || picks.iter().filter_map(|i| events.get(*i as usize));
+        let own: Vec<&Event> = picks.iter().filter_map(|i| events.get(*i as usize)).collect();
         to.longs(0, picks.iter().map(|i| self.next + i64::from(*i)));
-        to.longs(1, own().map(|e| e.at.0));
-        to.ints(2, own().map(|e| e.cpu.0 as i32));
+        to.longs(1, own.iter().map(|e| e.at.0));
+        to.ints(2, own.iter().map(|e| e.cpu.0 as i32));
         match kind {
-            k if k == EventKind::Switch as usize => switches(to, own, &self.execs),
-            k if k == EventKind::Wake as usize => wakes(to, own),
+            k if k == EventKind::Switch as usize => switches(to, &own, &self.execs),
+            k if k == EventKind::Wake as usize => wakes(to, &own),
             k if k == EventKind::Thread as usize => note_rows(to, notes),
-            _ => own().for_each(|e| rare(to, e)),
+            _ => own.iter().for_each(|e| rare(to, e)),
         }
         if self.sources > 0 {
             let place = (1u64 << PART_SHIFT) - 1;
-            to.ints(table.stores.len(), own().map(|e| (e.offset >> PART_SHIFT) as i32));
-            to.longs(table.stores.len() + 1, own().map(|e| (e.offset & place) as i64));
+            to.ints(table.stores.len(), own.iter().map(|e| (e.offset >> PART_SHIFT) as i32));
+            to.longs(table.stores.len() + 1, own.iter().map(|e| (e.offset & place) as i64));
         }
         let span = match to.col(1) {
             Values::Long(at) => at.last().zip(at.first()).map_or(0, |(l, f)| l.saturating_sub(*f)),
@@ -323,38 +327,36 @@ impl EventSheets {
     }
 }
 
-fn switches<'a, I: Iterator<Item = &'a Event>>(to: &mut Sheet<File>, own: impl Fn() -> I, execs: &[(i64, i64)]) {
-    let all = || {
-        own().filter_map(|e| match &e.what {
-            What::Switch(s) => Some(s),
-            _ => None::<&Switch>,
-        })
+fn switches(to: &mut Sheet<File>, own: &[&Event], execs: &[(i64, i64)]) {
+    let of = |e: &&'_ Event| match &e.what {
+        What::Switch(s) => Some(*s),
+        _ => None,
     };
-    to.ints(3, all().map(|s| s.prev.0));
-    to.ints(4, all().map(|s| s.next.0));
-    to.ints(5, all().map(|s| s.prev_state as i32));
-    to.words(6, all().map(|s| w::letter_code(s.letter)));
-    to.words(7, all().map(|s| w::switch_out_code(s.out)));
-    to.ints(8, all().map(|s| s.prev_prio.into()));
-    to.ints(9, all().map(|s| s.next_prio.into()));
+    let all: Vec<Switch> = own.iter().filter_map(of).collect();
+    to.ints(3, all.iter().map(|s| s.prev.0));
+    to.ints(4, all.iter().map(|s| s.next.0));
+    to.ints(5, all.iter().map(|s| s.prev_state as i32));
+    to.words(6, all.iter().map(|s| w::letter_code(s.letter)));
+    to.words(7, all.iter().map(|s| w::switch_out_code(s.out)));
+    to.ints(8, all.iter().map(|s| s.prev_prio.into()));
+    to.ints(9, all.iter().map(|s| s.next_prio.into()));
     to.longs(10, execs.iter().map(|e| e.0));
     to.longs(11, execs.iter().map(|e| e.1));
-    to.ints(12, all().map(|s| if s.stack == StackId::NONE { NONE } else { s.stack.0 as i32 }));
+    to.ints(12, all.iter().map(|s| if s.stack == StackId::NONE { NONE } else { s.stack.0 as i32 }));
 }
 
-fn wakes<'a, I: Iterator<Item = &'a Event>>(to: &mut Sheet<File>, own: impl Fn() -> I) {
-    let all = || {
-        own().filter_map(|e| match &e.what {
-            What::Wake(w) => Some((e.at, w)),
-            _ => None::<(Ns, &Wake)>,
-        })
+fn wakes(to: &mut Sheet<File>, own: &[&Event]) {
+    let of = |e: &&'_ Event| match &e.what {
+        What::Wake(w) => Some((e.at, *w)),
+        _ => None,
     };
-    to.ints(3, all().map(|(_, w)| w.tid.0));
-    to.words(4, all().map(|(_, v)| w::wake_kind_code(v.kind)));
-    to.ints(5, all().map(|(_, w)| w.target.map_or(NONE, |c| c.0 as i32)));
-    to.ints(6, all().map(|(_, w)| if w.waker == Tid::UNKNOWN { NONE } else { w.waker.0 }));
-    to.ints(7, all().map(|(_, w)| if w.prio == i16::MIN { NONE } else { w.prio.into() }));
-    to.longs(8, all().map(|(at, w)| if w.stamp == at { i64::MIN } else { w.stamp.0 }));
+    let all: Vec<(Ns, Wake)> = own.iter().filter_map(of).collect();
+    to.ints(3, all.iter().map(|(_, w)| w.tid.0));
+    to.words(4, all.iter().map(|(_, v)| w::wake_kind_code(v.kind)));
+    to.ints(5, all.iter().map(|(_, w)| w.target.map_or(NONE, |c| c.0 as i32)));
+    to.ints(6, all.iter().map(|(_, w)| if w.waker == Tid::UNKNOWN { NONE } else { w.waker.0 }));
+    to.ints(7, all.iter().map(|(_, w)| if w.prio == i16::MIN { NONE } else { w.prio.into() }));
+    to.longs(8, all.iter().map(|(at, w)| if w.stamp == *at { i64::MIN } else { w.stamp.0 }));
 }
 
 fn note_rows(to: &mut Sheet<File>, notes: &[Note]) {

@@ -5,7 +5,7 @@ use crate::encoder::Encoder;
 use crate::error::Error;
 use arrow_schema::{DataType, Field, Schema};
 use model::{Col, Kind, TableDef};
-use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
@@ -93,6 +93,9 @@ pub(crate) fn columns(trace: i64, def: &TableDef, stores: &[Store], more: &[Colu
     std::iter::once(Column { col: TRACE, store: Store::Same(trace) }).chain(own).chain(more.iter().copied()).collect()
 }
 
+/// Row groups after one that zstd did not shrink, until it is tried again: to try costs as much as to encode.
+const DENSE: u8 = 7;
+
 /// A Parquet file being written.
 pub(crate) struct Sheet<W: Write + Send> {
     path: PathBuf,
@@ -100,6 +103,8 @@ pub(crate) struct Sheet<W: Write + Send> {
     columns: Vec<Values>,
     stray: Values,
     rows_written: i64,
+    /// Row groups for which each column is not compressed: where zstd did not shrink the last, it will hardly shrink the next.
+    dense: Vec<u8>,
     /// Where in the file the `trace` of each row group stands.
     trace_at: Vec<u64>,
 }
@@ -163,10 +168,11 @@ impl<W: Write + Send> Sheet<W> {
             .build();
         let schema = schema(def, columns).map_err(|e| Error::Bug(e.to_string()))?;
         let writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(|e| wrote(path, e))?;
-        let columns = columns.iter().map(|c| c.store.values()).collect();
+        let columns: Vec<Values> = columns.iter().map(|c| c.store.values()).collect();
         Ok(Self {
             path: path.to_owned(),
             writer,
+            dense: vec![0; columns.len()],
             columns,
             stray: Values::Bool(Vec::new()),
             rows_written: 0,
@@ -194,10 +200,13 @@ impl<W: Write + Send> Sheet<W> {
             return Ok(());
         }
         let descr = self.writer.schema_descr().columns().to_vec();
+        let zstd: Vec<bool> = self.dense.iter().map(|groups| *groups == 0).collect();
         let mut write = || {
-            let chunks = encoder.columns(&descr, &self.columns, rows, names)?;
+            let chunks = encoder.columns(&descr, &self.columns, rows, names, &zstd)?;
             let mut group = self.writer.next_row_group()?;
-            for (bytes, close) in chunks {
+            for ((bytes, close), dense) in chunks.into_iter().zip(&mut self.dense) {
+                let shrunk = close.metadata.compression() != Compression::UNCOMPRESSED;
+                *dense = if shrunk { 0 } else { dense.checked_sub(1).unwrap_or(DENSE) };
                 group.append_column(&bytes, close)?;
             }
             group.close()

@@ -16,6 +16,8 @@ use topology::Machine;
 
 /// Rows of a row group.
 pub(crate) const GROUP_ROWS: usize = 1 << 17;
+/// Rows whose columns are filled one after the other: few enough that each is in a core's first cache when the next column reads it.
+pub(crate) const ROWS_AT_ONCE: usize = 256;
 /// A row group that spans so much time is closed early, if it has [`GROUP_LEAST`] rows.
 pub(crate) const GROUP_NS: i64 = 60_000_000_000;
 /// Fewer are not worth a row group of their own.
@@ -100,6 +102,13 @@ impl StateSheets {
         with: &mut Encoder,
     ) -> Result<(), Error> {
         self.begin(rows.iter().map(|r| r.span.start), with)?;
+        for rows in rows.chunks(ROWS_AT_ONCE) {
+            self.add_threads(rows, types);
+        }
+        self.end(with)
+    }
+
+    fn add_threads(&mut self, rows: &[ThreadStretch], types: &CoreTypes) {
         let to = &mut self.main;
         to.longs(0, rows.iter().map(|r| r.thread.0));
         to.ints(1, rows.iter().map(|r| r.tid.0));
@@ -121,7 +130,6 @@ impl StateSheets {
         );
         to.longs(9, rows.iter().map(|r| r.exec.0));
         to.ints(10, rows.iter().map(|r| if r.prio == i16::MIN { i32::MIN } else { r.prio.into() }));
-        self.end(with)
     }
 
     pub(crate) fn take_cpus(&mut self, rows: &[CpuStretch], with: &mut Encoder) -> Result<(), Error> {

@@ -11,9 +11,9 @@ pub(crate) struct ReadyByThief {
     /// Who is ready on each CPU's run queue, by place; last, on nobody knows whose. Behind these, as many for those of them that are
     /// throttled: who runs there is not what they wait for.
     queues: Vec<Queue>,
-    /// Place of each thief in `waited`.
-    thieves: FxHashMap<Thief, usize>,
-    waited: Vec<Waited>,
+    /// Number of each thief.
+    thieves: FxHashMap<Thief, u32>,
+    waited: ByThread<Waited>,
 }
 
 /// Somebody on a CPU, or nobody, or no CPU at all but time.
@@ -29,70 +29,94 @@ struct Thief {
 #[derive(Clone, Copy)]
 struct Thread {
     tid: Tid,
-    /// Ready: its queue, and its place there.
-    open: Option<(usize, usize)>,
+    open: Option<Open>,
 }
 
-/// The ready threads of a run queue. Those before `fresh` have been here since all were counted last, so that they all have
-/// waited as long since; what the others waited before `since` has been counted.
+/// A thread is ready.
+#[derive(Clone, Copy)]
+struct Open {
+    queue: usize,
+    /// Its place there.
+    at: usize,
+    since: Ns,
+    /// The first of [`Queue::ran`] behind which it waits, and how much of that was over when it came.
+    from: usize,
+    over: Ns,
+}
+
+/// A run queue. A thief keeps hundreds waiting, so that counting them one by one at each switch would take most of the time:
+/// who ran is kept for a while, and then counted for one thread after the other.
 #[derive(Clone, Default)]
 struct Queue {
-    ready: Vec<Ready>,
-    fresh: usize,
-    counted: Ns,
+    ready: Vec<ThreadKey>,
+    /// Who ran while somebody was ready, one after the other, up to `told`.
+    ran: Vec<Ran>,
+    told: Ns,
+    /// Waits that are over, behind some of these.
+    waits: Vec<Wait>,
 }
 
 #[derive(Clone, Copy)]
-struct Ready {
-    thread: ThreadKey,
-    since: Ns,
+struct Ran {
+    thief: u32,
+    time: Ns,
 }
+
+#[derive(Clone, Copy)]
+struct Wait {
+    thread: ThreadKey,
+    from: usize,
+    to: usize,
+    over: Ns,
+}
+
+/// How many stretches of a CPU are kept before they are counted: as many as stay in a core's first cache beside one thread's sums.
+const KEPT: usize = 1024;
 
 impl Queue {
-    fn since(&self, at: usize) -> Ns {
-        if at < self.fresh { self.counted } else { self.ready[at].since }
+    /// Takes one out; the new place of the one that stands there now is told.
+    fn leave(&mut self, at: usize, moved: impl FnOnce(ThreadKey)) {
+        self.ready.swap_remove(at);
+        self.ready.get(at).copied().map(moved);
     }
 
-    /// Takes one out; the places of those that stand elsewhere now are told.
-    fn leave(&mut self, mut at: usize, mut moved: impl FnMut(ThreadKey, usize)) {
-        if at < self.fresh {
-            self.fresh -= 1;
-            self.ready.swap(at, self.fresh);
-            moved(self.ready[at].thread, at);
-            at = self.fresh;
+    /// What a thread waited behind until `told`, if anything.
+    fn close(&mut self, thread: ThreadKey, Open { from, over, .. }: Open) -> bool {
+        let to = self.ran.len();
+        if from < to {
+            self.waits.push(Wait { thread, from, to, over });
         }
-        self.ready.swap_remove(at);
-        if let Some(last) = self.ready.get(at) {
-            moved(last.thread, at);
-        }
+        from < to
+    }
+
+    fn is_full(&self) -> bool {
+        self.ran.len().max(self.waits.len() / 4) >= KEPT
     }
 }
 
-/// How long each thread waited behind one thief, by key, in pages: a thief keeps hundreds waiting at each switch, so that
-/// looking each pair up would take most of the time.
-#[derive(Default)]
+/// How long a thread waited behind each thief, by the thief's number, in pages.
+#[derive(Clone, Default)]
 struct Waited(Vec<Option<Box<[Ns; PAGE]>>>);
 
-/// Threads to a page.
+/// Thieves to a page.
 const PAGE: usize = 64;
 
 impl Waited {
     #[inline]
-    fn add(&mut self, thread: ThreadKey, time: Ns) {
-        let key = usize::try_from(thread.0).unwrap_or(0);
-        let (page, at) = (key / PAGE, key % PAGE);
+    fn add(&mut self, thief: u32, time: Ns) {
+        let (page, at) = (thief as usize / PAGE, thief as usize % PAGE);
         if page >= self.0.len() {
-            self.0.resize_with(page + 1, || None);
+            self.0.resize(page + 1, None);
         }
         let sum = &mut self.0[page].get_or_insert_with(|| Box::new([Ns::ZERO; PAGE]))[at];
         *sum = *sum + time;
     }
 
-    fn iter(&self) -> impl Iterator<Item = (ThreadKey, Ns)> {
+    fn iter(&self) -> impl Iterator<Item = (usize, Ns)> {
         let pages = self.0.iter().enumerate().filter_map(|(page, sums)| Some((page, sums.as_ref()?)));
-        let threads =
+        let thieves =
             pages.flat_map(|(page, sums)| sums.iter().enumerate().map(move |(at, sum)| (page * PAGE + at, *sum)));
-        threads.filter(|(_, sum)| *sum > Ns::ZERO).map(|(key, sum)| (ThreadKey(key as i64), sum))
+        thieves.filter(|(_, sum)| *sum > Ns::ZERO)
     }
 }
 
@@ -132,53 +156,79 @@ impl Thief {
 }
 
 impl ReadyByThief {
-    /// What those on a queue wait behind, who was on its CPU until now: its place in `waited`.
-    fn thief(&mut self, queue: usize, world: &World) -> usize {
-        let next = self.waited.len();
+    /// What those on a queue wait behind, who was on its CPU until now: its number.
+    fn thief(&mut self, queue: usize, world: &World) -> u32 {
         let half = self.queues.len() / 2;
         let thief = match queue.checked_sub(half) {
             Some(of) => Thief::quota(world.cpus.get(of)),
             None => Thief::of(world.cpus.get(queue)),
         };
-        let thief = *self.thieves.entry(thief).or_insert(next);
-        if thief == next {
-            self.waited.push(Waited::default());
-        }
-        thief
+        let next = u32::try_from(self.thieves.len()).unwrap_or(u32::MAX);
+        *self.thieves.entry(thief).or_insert(next)
     }
 
-    /// Counts what all of a queue have waited until now.
-    fn count(&mut self, queue: usize, world: &World) {
-        if self.queues[queue].ready.is_empty() {
-            return;
+    /// Keeps who ran until now before those of a queue.
+    fn tell(&mut self, queue: usize, world: &World) {
+        let time = world.now - std::mem::replace(&mut self.queues[queue].told, world.now);
+        if time > Ns::ZERO && !self.queues[queue].ready.is_empty() {
+            let thief = self.thief(queue, world);
+            self.queues[queue].ran.push(Ran { thief, time });
+            if self.queues[queue].is_full() {
+                self.count(queue);
+            }
         }
-        let thief = self.thief(queue, world);
-        let (waited, Queue { ready, fresh, counted }) = (&mut self.waited[thief], &mut self.queues[queue]);
-        let (before, new) = ready.split_at(*fresh);
-        let time = world.now - *counted;
-        if time > Ns::ZERO {
-            before.iter().for_each(|ready| waited.add(ready.thread, time));
+    }
+
+    /// Counts what was kept of a queue, thread by thread.
+    fn count(&mut self, queue: usize) {
+        let mut of = std::mem::take(&mut self.queues[queue]);
+        for at in 0..of.ready.len() {
+            let thread = of.ready[at];
+            if let Some(open) = &mut self.threads.of(thread).open {
+                if of.close(thread, *open) {
+                    open.over = Ns::ZERO;
+                }
+                open.from = 0;
+            }
         }
-        new.iter().for_each(|ready| waited.add(ready.thread, world.now - ready.since));
-        (*fresh, *counted) = (ready.len(), world.now);
+        of.waits.sort_unstable_by_key(|wait| wait.thread);
+        for wait in of.waits.drain(..) {
+            let waited = self.waited.of(wait.thread);
+            let mut over = wait.over;
+            for ran in &of.ran[wait.from..wait.to] {
+                waited.add(ran.thief, ran.time - std::mem::take(&mut over));
+            }
+        }
+        of.ran.clear();
+        self.queues[queue] = of;
     }
 
     fn enter_queue(&mut self, thread: ThreadKey, place: Option<usize>, throttled: bool, now: Ns) {
         let half = self.queues.len() / 2;
         let queue = place.unwrap_or(half - 1) + if throttled { half } else { 0 };
-        self.threads.of(thread).open = Some((queue, self.queues[queue].ready.len()));
-        self.queues[queue].ready.push(Ready { thread, since: now });
+        let of = &mut self.queues[queue];
+        let open = Open { queue, at: of.ready.len(), since: now, from: of.ran.len(), over: now - of.told };
+        of.ready.push(thread);
+        self.threads.of(thread).open = Some(open);
     }
 
     /// The queue on which it was, if it was ready.
     fn leave_queue(&mut self, thread: ThreadKey, world: &World) -> Option<usize> {
-        let (queue, at) = self.threads.of(thread).open.take()?;
+        let open = self.threads.of(thread).open.take()?;
+        let Open { queue, at, since, .. } = open;
         let thief = self.thief(queue, world);
-        self.waited[thief].add(thread, world.now - self.queues[queue].since(at));
+        let of = &mut self.queues[queue];
+        self.waited.of(thread).add(thief, world.now - since.max(of.told));
+        of.close(thread, open);
         let threads = &mut self.threads;
-        self.queues[queue].leave(at, |moved, at| threads.of(moved).open = Some((queue, at)));
-        // Whoever left may have been moved last.
-        threads.of(thread).open = None;
+        of.leave(at, |moved| {
+            if let Some(open) = &mut threads.of(moved).open {
+                open.at = at;
+            }
+        });
+        if self.queues[queue].is_full() {
+            self.count(queue);
+        }
         Some(queue)
     }
 
@@ -209,7 +259,7 @@ impl Analysis for ReadyByThief {
             threads: ByThread::new(),
             queues: vec![Queue::default(); 2 * queues],
             thieves: FxHashMap::default(),
-            waited: Vec::new(),
+            waited: ByThread::new(),
         }
     }
 
@@ -228,7 +278,7 @@ impl Analysis for ReadyByThief {
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
         if let Some(place) = world.place(stretch.cpu) {
-            self.count(place, world);
+            self.tell(place, world);
         }
     }
 
@@ -246,16 +296,18 @@ impl Analysis for ReadyByThief {
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         for queue in 0..self.queues.len() {
-            self.count(queue, world);
+            self.tell(queue, world);
+            self.count(queue);
         }
-        let thieves = std::mem::take(&mut self.thieves);
-        let mut sums: Vec<(ThreadKey, Thief, Ns)> = Vec::new();
-        for (thief, at) in thieves {
-            sums.extend(self.waited[at].iter().map(|(thread, time)| (thread, thief, time)));
-        }
-        sums.sort_unstable();
-        for (thread, thief, time) in sums {
-            out.row(&self.row(thread, thief, time, world));
+        let mut thieves: Vec<(Thief, u32)> = self.thieves.drain().collect();
+        thieves.sort_unstable_by_key(|(_, number)| *number);
+        let mut waited = std::mem::replace(&mut self.waited, ByThread::new());
+        for (thread, waited) in waited.iter() {
+            let mut sums: Vec<(Thief, Ns)> = waited.iter().map(|(thief, time)| (thieves[thief].0, time)).collect();
+            sums.sort_unstable();
+            for (thief, time) in sums {
+                out.row(&self.row(thread, thief, time, world));
+            }
         }
     }
 }
