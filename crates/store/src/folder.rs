@@ -14,6 +14,7 @@ use crate::words as w;
 use model::{CpuId, CpuStretch, Ns, Span, Table, TableDef, ThreadKey, ThreadStretch, Tid, Value, tables};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 /// A trace folder.
 #[derive(Debug)]
@@ -147,11 +148,7 @@ impl Folder {
     /// # Errors
     /// Where the folder is damaged.
     pub fn thread_stretches(&self, span: Option<Span>, mut each: impl FnMut(&[ThreadStretch])) -> Result<(), Error> {
-        self.stretches(&tables::THREAD_STATE, THREAD_STORES, span, |rows, cols| {
-            let stretches = thread_rows(rows, cols)?;
-            each(&stretches);
-            Some(())
-        })
+        self.stretches(&tables::THREAD_STATE, THREAD_STORES, span, thread_rows, |stretches| each(&stretches))
     }
 
     /// [`Self::thread_stretches`] from the last to the first, until `each` breaks off.
@@ -163,7 +160,7 @@ impl Folder {
         span: Option<Span>,
         mut each: impl FnMut(&ThreadStretch) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let groups = self.groups(&tables::THREAD_STATE, THREAD_STORES, span)?;
+        let groups = self.groups(&tables::THREAD_STATE, &known(&tables::THREAD_STATE, THREAD_STORES), span)?;
         for part in groups.parts().rev() {
             let stretches = groups.read(part, thread_rows)?;
             if stretches.iter().rev().try_for_each(&mut each).is_break() {
@@ -178,11 +175,7 @@ impl Folder {
     /// # Errors
     /// Where the folder is damaged.
     pub fn cpu_stretches(&self, span: Option<Span>, mut each: impl FnMut(&[CpuStretch])) -> Result<(), Error> {
-        self.stretches(&tables::CPU_STATE, CPU_STORES, span, |rows, cols| {
-            let stretches = cpu_rows(rows, cols)?;
-            each(&stretches);
-            Some(())
-        })
+        self.stretches(&tables::CPU_STATE, CPU_STORES, span, cpu_rows, |stretches| each(&stretches))
     }
 
     /// The stretches as rows of their table (`thread_state` or `cpu_state`), a row group at a time.
@@ -196,14 +189,10 @@ impl Folder {
         mut each: impl FnMut(&[Vec<Value>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let stores = if def.name == tables::THREAD_STATE.name { THREAD_STORES } else { CPU_STORES };
-        let mut failed = Ok(());
-        self.stretches(def, stores, span, |rows, cols| {
-            if failed.is_ok() {
-                failed = in_cells(rows, cols, &[], &mut each);
-            }
-            Some(())
-        })?;
-        failed
+        let groups = self.groups(def, &all(def, stores), span)?;
+        groups
+            .parts()
+            .try_for_each(|part| groups.read(part, |rows, cols| Some(in_cells(rows, cols, &[], &mut each)))?)
     }
 
     pub(crate) fn states_of(&self, def: &TableDef) -> Option<&'static str> {
@@ -228,28 +217,44 @@ impl Folder {
         Reader::open(&self.path.join(name), columns, Some(expected), AGAIN).map(Some)
     }
 
-    /// Row groups of stretches, cut to those rows that overlap the span.
-    fn stretches(
+    /// What `make` makes of each row group of stretches, cut to those rows that overlap the span. To decode one takes longer than
+    /// most that is done with it, so several threads do so in turn.
+    fn stretches<T: Send>(
         &self,
         def: &'static TableDef,
         stores: &[Store],
         span: Option<Span>,
-        mut each: impl FnMut(usize, &[Values]) -> Option<()>,
+        make: impl Fn(usize, &[Values]) -> Option<T> + Sync,
+        mut each: impl FnMut(T),
     ) -> Result<(), Error> {
-        let groups = self.groups(def, stores, span)?;
-        for part in groups.parts() {
-            groups.read(part, &mut each)?;
-        }
-        Ok(())
+        let read = |first: usize, tell: &SyncSender<Result<T, Error>>| {
+            let groups = self.groups(def, &known(def, stores), span)?;
+            for part in groups.parts().skip(first).step_by(READERS) {
+                if tell.send(Ok(groups.read(part, &make)?)).is_err() {
+                    break; // nobody listens any more: another thread failed
+                }
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let readers = [(); READERS].map(|()| sync_channel(1));
+            let read = &read;
+            let told = readers.into_iter().enumerate().map(|(first, (tell, told))| {
+                scope.spawn(move || read(first, &tell).or_else(|error| tell.send(Err(error))));
+                told
+            });
+            let told: Vec<_> = told.collect();
+            // Whose turn it is and has none left had the last one before.
+            told.iter().cycle().map_while(|told| told.recv().ok()).try_for_each(|made| made.map(&mut each))
+        })
     }
 
     /// The row groups in which the stretches of a span stand.
-    fn groups(&self, def: &'static TableDef, stores: &[Store], span: Option<Span>) -> Result<Groups, Error> {
+    fn groups(&self, def: &'static TableDef, columns: &[Column], span: Option<Span>) -> Result<Groups, Error> {
         let name = self.states_of(def).ok_or_else(|| Error::Bug(format!("{} has no stretches", def.name)))?;
         let missing = || Error::damaged(&self.path.join(MANIFEST), format!("it does not list {name}"), AGAIN);
-        let all: Vec<Column> = def.cols.iter().zip(stores).map(|(c, s)| Column { col: *c, store: *s }).collect();
-        let main = self.reader(name, &all)?.ok_or_else(missing)?;
-        let start = def.col("start_ns").unwrap_or(0);
+        let main = self.reader(name, columns)?.ok_or_else(missing)?;
+        let start = columns.iter().position(|c| c.col.name == "start_ns").unwrap_or(0);
         let (mut within, mut index) = (0..main.groups(), None);
         if let Some(span) = span {
             // The last group that begins at or before the span; what is open at its begin stands in the index.
@@ -257,13 +262,28 @@ impl Folder {
             within.start = within.clone().rev().find(|g| begins(*g) <= span.start.0).unwrap_or(0);
             within.end = within.clone().find(|g| begins(*g) >= span.end.0).unwrap_or(within.end);
             if within.start > 0 {
-                let with_group = [&all[..], &[Column { col: GROUP, store: Store::Key }]].concat();
+                let with_group = [columns, &[Column { col: GROUP, store: Store::Key }]].concat();
                 let file = name.replace(".parquet", ".index.parquet");
                 index = Some(self.reader(&file, &with_group)?.ok_or_else(missing)?);
             }
         }
-        Ok(Groups { main, index, within, of_group: all.len(), start, span })
+        Ok(Groups { main, index, within, of_group: columns.len(), start, span })
     }
+}
+
+const UNKNOWN_WORD: &str = "a word that this corewise does not know";
+
+/// Threads that decode row groups.
+const READERS: usize = 2;
+
+/// All columns of a table.
+fn all(def: &TableDef, stores: &[Store]) -> Vec<Column> {
+    def.cols.iter().zip(stores).map(|(col, store)| Column { col: *col, store: *store }).collect()
+}
+
+/// Those that a stretch has; its core type is its CPU's.
+fn known(def: &TableDef, stores: &[Store]) -> Vec<Column> {
+    all(def, stores).into_iter().filter(|c| c.col.name != "core_type").collect()
 }
 
 /// The row groups of a file of stretches that are wanted, and the rows that were open at their begin.
@@ -304,6 +324,9 @@ impl Groups {
         };
         let (rows, mut cols) = reader.group(group, &mut Texts::default())?;
         let open_before = if cols.len() > self.of_group { cols.pop() } else { None };
+        if open_before.is_none() && self.span.is_none() {
+            return each(rows, &cols).ok_or_else(|| reader.damaged(UNKNOWN_WORD));
+        }
         let wanted = self.within.start as i64;
         let (rows, cols) = cut(rows, cols, self.start, &|s, e, row| {
             let of_group = match &open_before {
@@ -312,7 +335,7 @@ impl Groups {
             };
             of_group && self.span.is_none_or(|span| s < span.end.0 && e > span.start.0)
         });
-        each(rows, &cols).ok_or_else(|| reader.damaged("a word that this corewise does not know"))
+        each(rows, &cols).ok_or_else(|| reader.damaged(UNKNOWN_WORD))
     }
 }
 
@@ -374,7 +397,6 @@ fn thread_rows(rows: usize, cols: &[Values]) -> Option<Vec<ThreadStretch>> {
         Values::Long(end),
         Values::Word(state, _),
         Values::Int(cpu),
-        Values::Word(..),
         Values::Word(reason, _),
         Values::Key(waker),
         Values::Long(exec),

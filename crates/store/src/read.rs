@@ -182,9 +182,23 @@ fn column_values(
             let (values, levels) = all!(r);
             Values::Bool(spread(values.into_iter().map(Some).collect(), &levels, nullable, None))
         }
-        (ColumnReader::ByteArrayColumnReader(r), Values::Word(_, word)) => {
-            let (values, levels) = all!(r);
-            Values::Word(spread(codes(&values, word, bad)?, &levels, nullable, crate::chunk::NO_WORD), word)
+        (ColumnReader::ByteArrayColumnReader(mut r), Values::Word(_, word)) => {
+            let (mut found, mut levels) = (Vec::with_capacity(rows), Vec::new());
+            let (mut values, known) = (Vec::new(), Codes::of(word));
+            let mut got = 0;
+            while got < rows {
+                // A text takes far more room than its code: some at a time.
+                let some = (rows - got).min(4096);
+                let levels = nullable.then_some(&mut levels);
+                values.clear();
+                let (n, _, _) = r.read_records(some, levels, None, &mut values).map_err(|e| bad(&e))?;
+                if n == 0 {
+                    return Err(bad(&format!("it ends after {got} of {rows} rows")));
+                }
+                known.codes(&values, &mut found, bad)?;
+                got += n;
+            }
+            Values::Word(spread(found, &levels, nullable, crate::chunk::NO_WORD), word)
         }
         (ColumnReader::ByteArrayColumnReader(r), Values::Text(_)) => {
             let (values, levels) = all!(r);
@@ -204,22 +218,30 @@ fn spread<T: Copy>(values: Vec<T>, levels: &[i16], nullable: bool, null: T) -> V
 }
 
 /// Words back to their codes.
-fn codes(values: &[ByteArray], word: fn(u8) -> String, bad: Bad<'_>) -> Result<Vec<u8>, Error> {
-    let mut known: FxHashMap<Vec<u8>, u8> = FxHashMap::default();
-    for code in 0..=255u8 {
-        known.entry(word(code).into_bytes()).or_insert(code);
-    }
-    let mut last: (&[u8], u8) = (&[], 0);
-    let code = |v| {
-        let text: &[u8] = ByteArray::data(v);
-        // Values of a dictionary share its memory: mostly no text need be compared.
-        if text.is_empty() || !std::ptr::eq(text, last.0) {
-            let found = known.get(text).copied();
-            last = (text, found.ok_or_else(|| bad(&format!("unknown word {:?}", String::from_utf8_lossy(text))))?);
+struct Codes(FxHashMap<Vec<u8>, u8>);
+
+impl Codes {
+    fn of(word: fn(u8) -> String) -> Self {
+        let mut known = FxHashMap::default();
+        for code in 0..=255u8 {
+            known.entry(word(code).into_bytes()).or_insert(code);
         }
-        Ok(last.1)
-    };
-    values.iter().map(code).collect()
+        Self(known)
+    }
+
+    fn codes(&self, values: &[ByteArray], codes: &mut Vec<u8>, bad: Bad<'_>) -> Result<(), Error> {
+        let mut last: (&[u8], u8) = (&[], 0);
+        for value in values {
+            let text: &[u8] = value.data();
+            // Values of a dictionary share its memory: mostly no text need be compared.
+            if text.is_empty() || !std::ptr::eq(text, last.0) {
+                let found = self.0.get(text).copied();
+                last = (text, found.ok_or_else(|| bad(&format!("unknown word {:?}", String::from_utf8_lossy(text))))?);
+            }
+            codes.push(last.1);
+        }
+        Ok(())
+    }
 }
 
 impl Texts {

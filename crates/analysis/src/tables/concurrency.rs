@@ -35,6 +35,10 @@ impl Analysis for Concurrency {
         Self { at: context.span.start, running: 0, unknown, durations: BTreeMap::new() }
     }
 
+    fn weight() -> usize {
+        3
+    }
+
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
         let Some(before) = world.of(stretch.cpu).filter(|c| c.followed) else { return };
         self.advance(world.now);

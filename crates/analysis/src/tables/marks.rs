@@ -49,6 +49,10 @@ impl Analysis for Marks {
         Self { ready_known: context.ready_known, tracks: Tracks::default(), sums: BTreeMap::new() }
     }
 
+    fn weight() -> usize {
+        3
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
         self.tracks.thread(stretch, world);
     }

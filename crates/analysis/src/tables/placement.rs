@@ -287,7 +287,7 @@ impl Analysis for Placement {
     }
 
     fn weight() -> usize {
-        5
+        3
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {

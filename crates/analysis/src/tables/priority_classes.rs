@@ -70,7 +70,7 @@ impl Analysis for PriorityClasses {
     }
 
     fn weight() -> usize {
-        5
+        2
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {

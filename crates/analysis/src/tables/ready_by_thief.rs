@@ -40,7 +40,7 @@ struct Open {
     at: usize,
     since: Ns,
     /// The first of [`Queue::ran`] behind which it waits, and how much of that was over when it came.
-    from: usize,
+    from: u32,
     over: Ns,
 }
 
@@ -65,13 +65,14 @@ struct Ran {
 #[derive(Clone, Copy)]
 struct Wait {
     thread: ThreadKey,
-    from: usize,
-    to: usize,
+    from: u32,
+    to: u32,
     over: Ns,
 }
 
-/// How many stretches of a CPU are kept before they are counted: as many as stay in a core's first cache beside one thread's sums.
-const KEPT: usize = 1024;
+/// How many stretches of a CPU, and waits behind them, are kept before they are counted: so many that a thread's sums, which must
+/// be fetched from far for it, are used thousands of times.
+const KEPT: usize = 1 << 13;
 
 impl Queue {
     /// Takes one out; the new place of the one that stands there now is told.
@@ -82,7 +83,7 @@ impl Queue {
 
     /// What a thread waited behind until `told`, if anything.
     fn close(&mut self, thread: ThreadKey, Open { from, over, .. }: Open) -> bool {
-        let to = self.ran.len();
+        let to = self.ran.len() as u32; // KEPT at most
         if from < to {
             self.waits.push(Wait { thread, from, to, over });
         }
@@ -90,13 +91,13 @@ impl Queue {
     }
 
     fn is_full(&self) -> bool {
-        self.ran.len().max(self.waits.len() / 4) >= KEPT
+        self.ran.len().max(self.waits.len()) >= KEPT
     }
 }
 
 /// How long a thread waited behind each thief, by the thief's number, in pages.
 #[derive(Clone, Default)]
-struct Waited(Vec<Option<Box<[Ns; PAGE]>>>);
+struct Waited(Vec<Option<Box<[i64; PAGE]>>>);
 
 /// Thieves to a page.
 const PAGE: usize = 64;
@@ -108,14 +109,15 @@ impl Waited {
         if page >= self.0.len() {
             self.0.resize(page + 1, None);
         }
-        let sum = &mut self.0[page].get_or_insert_with(|| Box::new([Ns::ZERO; PAGE]))[at];
-        *sum = *sum + time;
+        let sum = &mut self.0[page].get_or_insert_with(|| Box::new([0; PAGE]))[at];
+        // A thread's waits do not overlap: together they are no longer than time itself.
+        *sum = sum.wrapping_add(time.0);
     }
 
     fn iter(&self) -> impl Iterator<Item = (usize, Ns)> {
         let pages = self.0.iter().enumerate().filter_map(|(page, sums)| Some((page, sums.as_ref()?)));
         let thieves =
-            pages.flat_map(|(page, sums)| sums.iter().enumerate().map(move |(at, sum)| (page * PAGE + at, *sum)));
+            pages.flat_map(|(page, sums)| sums.iter().enumerate().map(move |(at, sum)| (page * PAGE + at, Ns(*sum))));
         thieves.filter(|(_, sum)| *sum > Ns::ZERO)
     }
 }
@@ -195,7 +197,7 @@ impl ReadyByThief {
         for wait in of.waits.drain(..) {
             let waited = self.waited.of(wait.thread);
             let mut over = wait.over;
-            for ran in &of.ran[wait.from..wait.to] {
+            for ran in &of.ran[wait.from as usize..wait.to as usize] {
                 waited.add(ran.thief, ran.time - std::mem::take(&mut over));
             }
         }
@@ -207,7 +209,7 @@ impl ReadyByThief {
         let half = self.queues.len() / 2;
         let queue = place.unwrap_or(half - 1) + if throttled { half } else { 0 };
         let of = &mut self.queues[queue];
-        let open = Open { queue, at: of.ready.len(), since: now, from: of.ran.len(), over: now - of.told };
+        let open = Open { queue, at: of.ready.len(), since: now, from: of.ran.len() as u32, over: now - of.told };
         of.ready.push(thread);
         self.threads.of(thread).open = Some(open);
     }
@@ -264,7 +266,7 @@ impl Analysis for ReadyByThief {
     }
 
     fn weight() -> usize {
-        60
+        17
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {

@@ -114,7 +114,7 @@ impl Analysis for ReadyWait {
     }
 
     fn weight() -> usize {
-        12
+        6
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {

@@ -85,7 +85,7 @@ impl Analysis for RunLengths {
     }
 
     fn weight() -> usize {
-        5
+        4
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, _: &World) {

@@ -179,7 +179,7 @@ impl Analysis for SwitchCauses {
     }
 
     fn weight() -> usize {
-        5
+        3
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {

@@ -97,7 +97,7 @@ impl Analysis for Waits {
     }
 
     fn weight() -> usize {
-        5
+        8
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {

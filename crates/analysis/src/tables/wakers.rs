@@ -28,6 +28,10 @@ impl Analysis for Wakers {
         Self { threads: ByThread::new() }
     }
 
+    fn weight() -> usize {
+        4
+    }
+
     fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, _: &World) {
         let happens = self.threads.of(stretch.thread).before.changes(stretch, begins);
         let woken = matches!(stretch.reason, Reason::Woken | Reason::New | Reason::WokenBefore);
