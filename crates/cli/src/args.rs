@@ -166,10 +166,17 @@ pub fn signed_duration(words: &str) -> Result<model::Ns, String> {
 /// A sentence.
 pub fn range(words: &str) -> Result<model::Span, String> {
     let (from, to) = words.split_once("..").ok_or("two times with two dots between, as 1.5s..2s, ..10s or 30s..")?;
-    let at = |words: &str, open: model::Ns| match words.trim() {
-        "" => Ok(open),
-        "0" | "0s" => Ok(model::Ns::ZERO),
-        words => duration(words).map(|d| model::Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX))),
+    let at = |words: &str, open: model::Ns| {
+        let words = words.trim();
+        if words.is_empty() {
+            return Ok(open);
+        }
+        // Tables tell times to the nanosecond: as such they are taken.
+        let unit = if words.ends_with(|c: char| c.is_ascii_digit()) { "s" } else { "" };
+        match signed_duration(&format!("{words}{unit}")) {
+            Ok(exact) if exact >= model::Ns::ZERO => Ok(exact),
+            _ => duration(words).map(|d| model::Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX))),
+        }
     };
     let (start, end) = (at(from, model::Ns::ZERO)?, at(to, model::Ns::MAX)?);
     if start < end { Ok(model::Span { start, end }) } else { Err("it ends before it begins".to_owned()) }
@@ -225,8 +232,10 @@ mod tests {
         assert_eq!(range("1.5s..2s"), span(1_500_000_000, 2_000_000_000));
         assert_eq!(range("..10ms"), span(0, 10_000_000));
         assert_eq!(range("0..1"), span(0, 1_000_000_000));
+        assert_eq!(range("0.000s..20us"), span(0, 20_000));
+        assert_eq!(range("7ns..123456789.987654321s"), span(7, 123_456_789_987_654_321));
         assert_eq!(range("1m.."), span(60_000_000_000, i64::MAX));
-        for bad in ["", "1", "2..1", "1..1", "a..b"] {
+        for bad in ["", "1", "2..1", "1..1", "a..b", "-1s..2s"] {
             assert!(range(bad).is_err(), "{bad}");
         }
     }
