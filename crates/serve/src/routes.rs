@@ -1,9 +1,10 @@
 //! Requests and answers.
 
 use crate::asked::{Kind, Rows, Slices, Threads};
+use crate::findings::Findings;
 use crate::guard::{Guard, HEADERS};
 use crate::questions::{Questions, Unanswered};
-use crate::{Prepared, Tracks, answer, pages, tracks};
+use crate::{Prepared, Tracks, answer, pages, panels, rows, tracks};
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
@@ -27,7 +28,11 @@ pub(crate) struct App {
     pub(crate) levels: Prepared,
     pub(crate) tracks: Tracks,
     pub(crate) about: String,
-    pub(crate) questions: Questions,
+    /// For what is told of a moment.
+    pub(crate) moments: Questions,
+    /// For what is reckoned of a time.
+    pub(crate) times: Questions,
+    pub(crate) findings: Findings,
     pub(crate) seen: Seen,
 }
 
@@ -77,6 +82,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/api/threads", get(threads))
         .route("/api/slices", get(slices))
         .route("/api/table/{name}", get(table))
+        .merge(panels::routes())
         .fallback(page)
         .layer(from_fn_with_state(Arc::clone(&app), guarded))
         .with_state(app)
@@ -163,22 +169,26 @@ async fn table(
     asked: Result<Query<Rows>, QueryRejection>,
 ) -> Response {
     match asked {
-        Ok(Query(asked)) => arrow(app.questions.rows(name, asked).await),
+        Ok(Query(asked)) => arrow(app.moments.ask(move |session, left| rows::rows(session, &name, &asked, left)).await),
         Err(why) => no_question(&why.body_text()),
     }
 }
 
-fn arrow(answer: Result<Vec<u8>, Unanswered>) -> Response {
+pub(crate) fn arrow(answer: Result<Vec<u8>, Unanswered>) -> Response {
     match answer {
         Ok(bytes) => ([(CONTENT_TYPE, "application/vnd.apache.arrow.stream")], bytes).into_response(),
-        Err(Unanswered::Asked(why)) => no_question(&why),
-        Err(Unanswered::Busy) => {
-            (StatusCode::SERVICE_UNAVAILABLE, "too much is asked at once: ask again\n").into_response()
-        }
-        Err(Unanswered::Failed(why)) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{why}\n")).into_response(),
+        Err(why) => unanswered(&why),
     }
 }
 
-fn no_question(why: &str) -> Response {
+pub(crate) fn unanswered(why: &Unanswered) -> Response {
+    match why {
+        Unanswered::Asked(why) => no_question(why),
+        Unanswered::Busy => (StatusCode::SERVICE_UNAVAILABLE, "too much is asked at once: ask again\n").into_response(),
+        Unanswered::Failed(why) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{why}\n")).into_response(),
+    }
+}
+
+pub(crate) fn no_question(why: &str) -> Response {
     (StatusCode::BAD_REQUEST, format!("{why}\n")).into_response()
 }

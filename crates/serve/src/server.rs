@@ -1,6 +1,7 @@
 //! The server: where it listens, how long, and what it says of the recording.
 
 use crate::connections::Few;
+use crate::findings::Findings;
 use crate::guard::Guard;
 use crate::questions::Questions;
 use crate::routes::{App, Seen, routes};
@@ -48,8 +49,11 @@ impl Server {
         let at = listener.local_addr().map_err(|e| start(&e))?;
         let guard = Guard::new(at.port(), !at.ip().is_loopback()).map_err(|e| start(&e))?;
         let about = about(&session, &tracks, &levels).to_string();
-        let questions = Questions::of(session).map_err(|e| start(&e))?;
-        let app = Arc::new(App { guard, levels, tracks, about, questions, seen: Seen::new() });
+        let session = Arc::new(session);
+        let moments = Questions::of(Arc::clone(&session), "moments", 32).map_err(|e| start(&e))?;
+        let times = Questions::of(session, "times", 8).map_err(|e| start(&e))?;
+        let findings = Findings::default();
+        let app = Arc::new(App { guard, levels, tracks, about, moments, times, findings, seen: Seen::new() });
         Ok(Self { runtime, listener, at, app, idle: options.idle })
     }
 

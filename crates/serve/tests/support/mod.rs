@@ -1,6 +1,9 @@
 //! A server over a drawn trace, and a client that says whatever it likes.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use engine::{PassOptions, Session, Target};
 use serve::{Options, Server, Tracks};
 use std::io::{Read, Write};
@@ -16,9 +19,14 @@ pub struct Trace {
 impl Trace {
     /// Drawn as text (see `testkit::drawing`), and imported as perf script would print it.
     pub fn drawn(text: &str) -> Self {
+        Self::printed(&testkit::perf_script::render(&testkit::trace(text).batch))
+    }
+
+    /// Imported from what perf script prints.
+    pub fn printed(text: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("drawn.txt");
-        std::fs::write(&file, testkit::perf_script::render(&testkit::trace(text).batch)).unwrap();
+        std::fs::write(&file, text).unwrap();
         let source = engine::open_source(&file).unwrap();
         let folder = dir.path().join("drawn.cw");
         engine::import(source.as_ref(), Target::New(&folder), &PassOptions::default(), &mut |_| ()).unwrap();
@@ -108,4 +116,24 @@ impl Client {
         let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
         Answer { code, head, body: all.split_off(end) }
     }
+}
+
+/// Rows that are answered.
+pub fn arrow(client: &Client, path: &str) -> RecordBatch {
+    let answer = client.get(path);
+    assert_eq!(answer.code, 200, "{path}: {}", answer.words());
+    assert_eq!(answer.header("content-type"), Some("application/vnd.apache.arrow.stream"));
+    let body = answer.body;
+    let mut reader = arrow_ipc::reader::StreamReader::try_new(&body[..], None).unwrap();
+    reader.next().unwrap().unwrap()
+}
+
+/// A column of them.
+pub fn longs(batch: &RecordBatch, name: &str) -> Vec<i64> {
+    batch.column_by_name(name).unwrap().as_primitive::<Int64Type>().values().to_vec()
+}
+
+/// A column of words.
+pub fn texts(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
+    batch.column_by_name(name).unwrap().as_string::<i32>().iter().map(|t| t.map(str::to_owned)).collect()
 }
