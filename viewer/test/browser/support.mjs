@@ -64,10 +64,20 @@ export async function settled(page) {
 }
 
 /** Rows of a table, asked for as the page asks. */
-export async function rows(page, name, query) {
-  const answer = await page.request.get(`${new URL(page.url()).origin}/api/table/${name}?${new URLSearchParams(query)}`);
+export async function rows(page, name, query, route = `/api/table/${name}`) {
+  return (await asked(page, route, query)).toArray().map((row) => row.toJSON());
+}
+
+/** The first rows of a table of a part, and the names of its columns. */
+export async function part(page, name, query) {
+  const table = await asked(page, `/api/part/${name}`, query);
+  return { columns: table.schema.fields.map((field) => field.name), rows: table.toArray().map((row) => row.toJSON()) };
+}
+
+async function asked(page, route, query) {
+  const answer = await page.request.get(`${new URL(page.url()).origin}${route}?${new URLSearchParams(query)}`);
   if (!answer.ok()) throw new Error(await answer.text());
-  return tableFromIPC(new Uint8Array(await answer.body())).toArray().map((row) => row.toJSON());
+  return tableFromIPC(new Uint8Array(await answer.body()));
 }
 
 /** Numbers that are drawn the same each time (a linear congruence of Numerical Recipes), from 0 up to `below`. */
