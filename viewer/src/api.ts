@@ -12,6 +12,8 @@ import type { Piece } from "./ui/overlay";
 export interface About {
   readonly name: string | null;
   readonly version: string;
+  /** Whether it is one of two that are shown. */
+  readonly two: boolean;
   readonly span_ns: number;
   readonly threads: number;
   readonly switches: number;
@@ -24,11 +26,15 @@ export interface About {
 /** Where too much is asked at once, it is asked again. */
 const AGAIN = 300;
 
+/** Which of two traces this page shows, as its address says; nothing: both, or the only one. */
+export const OF = new URLSearchParams(location.search).get("of");
+const BEFORE = OF === "beside" ? "/beside" : "";
+
 async function ask(path: string, signal: AbortSignal | null = null): Promise<Response> {
-  let answer = await fetch(path, { signal });
+  let answer = await fetch(BEFORE + path, { signal });
   for (let tries = 0; answer.status === 503 && tries < 20; tries++) {
     await new Promise((done) => setTimeout(done, AGAIN));
-    answer = await fetch(path, { signal });
+    answer = await fetch(BEFORE + path, { signal });
   }
   if (!answer.ok) throw new Error((await answer.text()).trim());
   return answer;
@@ -104,6 +110,18 @@ export async function part(name: string, span: Span, how: { column?: string; dow
 
 /** Pieces of the critical path of a time, at most so many. */
 const PIECES = 10_000;
+
+/** When the first stretch of each name was marked, as far as the first so many tell. */
+export async function firstMarks(whole: number): Promise<Map<string, number>> {
+  const { columns, rows } = await part("mark_stretches", { from: 0, to: whole }, { column: "start_ns", down: false, most: PIECES });
+  const [name, start] = ["name", "start_ns"].map((of) => columns.findIndex((column) => column.name === of));
+  const first = new Map<string, number>();
+  for (const row of rows) {
+    const of = String(row[name!]);
+    if (!first.has(of)) first.set(of, Number(row[start!]));
+  }
+  return first;
+}
 
 /** The critical path to the end of a time, the pieces in order, and how many there are. */
 export async function criticalPath(of: Span): Promise<{ path: Piece[]; all: number }> {

@@ -10,6 +10,7 @@ import { length, point } from "./model/time";
 import { clamped, fromHash, moved, ranged, toHash, zoomed, type Selected, type Span } from "./model/view";
 import type { Chain } from "./panels/chains";
 import { Findings } from "./panels/findings";
+import { Linked, showBoth } from "./panels/linked";
 import { Range } from "./panels/range";
 import { Search } from "./panels/search";
 import { Tabs } from "./panels/tabs";
@@ -40,6 +41,8 @@ class Page {
   private readonly range: Range;
   private readonly searched: Search;
   private readonly tabs = new Tabs(element("tabs"));
+  /** The page of the other trace, where two are shown. */
+  private readonly other: Linked | null;
   private drawing = false;
   private chain: Chain | null = null;
   /** Counts the paths asked for, so that an earlier answer is not shown. */
@@ -63,6 +66,7 @@ class Page {
       path: (of) => void this.path(of),
       close: () => this.mark(null),
     });
+    this.other = about.two ? new Linked((span) => this.follow(span)) : null;
     const cpus = new Map(about.cpus.map((cpu) => [cpu.cpu, cpu]));
     this.searched = new Search(element("found"), about.span_ns, {
       tracks: () => this.scene.lines.filter((line): line is Track => line.kind !== "group"),
@@ -96,6 +100,8 @@ class Page {
     this.changed();
     // After the first picture: rules read all of the recording.
     requestAnimationFrame(() => void new Findings(element("findings"), element("tab-findings"), about.span_ns).load());
+    // A trace without marks is aligned on its beginning.
+    if (this.other) api.firstMarks(about.span_ns).then((marks) => this.other?.marks(marks), () => undefined);
   }
 
   readonly actions: Actions = {
@@ -169,6 +175,13 @@ class Page {
   }
 
   private show(span: Span): void {
+    this.scene.span = clamped(span, this.about.span_ns);
+    this.other?.seen(this.scene.span);
+    this.changed();
+  }
+
+  /** Shows what is seen in the other trace. */
+  private follow(span: Span): void {
     this.scene.span = clamped(span, this.about.span_ns);
     this.changed();
   }
@@ -345,6 +358,7 @@ class Page {
 
 async function start(): Promise<void> {
   const about = await api.about();
+  if (about.two && api.OF === null) return showBoth(document.body);
   const threads = await api.threads();
   document.title = `${about.name ?? "trace"} · corewise`;
   element("name").textContent = about.name ?? "corewise";

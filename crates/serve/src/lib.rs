@@ -12,6 +12,7 @@
 //!      /api/part/NAME?from=&to=&most=&by=&down=    a table of a part, the first rows by a column (Arrow IPC)
 //!      /api/hits?from=&to=&most=&state=&longer=&name=&tid=&pid=&cpu=&core=&type=    stretches searched for (Arrow IPC)
 //!      /api/chain?thread=&at=                      who woke a thread, who woke that one, and so on (Arrow IPC)
+//!      /beside/api/…                               the same of the second trace, where two are shown
 //! ```
 //!
 //! Pages are part of the binary, found by comparing whole paths; nothing that a request says reaches the file system. Who may
@@ -40,7 +41,7 @@ mod tracks;
 pub use error::ServeError;
 pub use pages::are_built;
 pub use prepare::{Prepared, prepare};
-pub use server::{Options, Server};
+pub use server::{Options, Server, Trace};
 pub use tracks::Tracks;
 
 /// The tables that are only answered, never stored.

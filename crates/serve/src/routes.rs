@@ -22,9 +22,14 @@ const MOST_SLICES: usize = 1 << 20;
 /// Threads of an answer.
 const MOST_THREADS: usize = 100_000;
 
-/// What requests are answered from.
-pub(crate) struct App {
+/// Who may ask, and when somebody did.
+pub(crate) struct Door {
     pub(crate) guard: Guard,
+    pub(crate) seen: Seen,
+}
+
+/// What requests about a trace are answered from.
+pub(crate) struct App {
     pub(crate) levels: Prepared,
     pub(crate) tracks: Tracks,
     pub(crate) about: String,
@@ -33,7 +38,6 @@ pub(crate) struct App {
     /// For what is reckoned of a time.
     pub(crate) times: Questions,
     pub(crate) findings: Findings,
-    pub(crate) seen: Seen,
 }
 
 /// When somebody asked last.
@@ -76,23 +80,30 @@ impl Seen {
     }
 }
 
-pub(crate) fn routes(app: Arc<App>) -> Router {
+/// All that can be asked, of one trace or of two.
+pub(crate) fn routes(door: Arc<Door>, first: Arc<App>, beside: Option<Arc<App>>) -> Router {
+    let mut all = answers(first);
+    if let Some(beside) = beside {
+        all = all.nest("/beside", answers(beside));
+    }
+    all.fallback(page).layer(from_fn_with_state(door, guarded))
+}
+
+fn answers(app: Arc<App>) -> Router {
     Router::new()
         .route("/api/about", get(about))
         .route("/api/threads", get(threads))
         .route("/api/slices", get(slices))
         .route("/api/table/{name}", get(table))
         .merge(panels::routes())
-        .fallback(page)
-        .layer(from_fn_with_state(Arc::clone(&app), guarded))
         .with_state(app)
 }
 
 /// Lets through who may ask, and gives every answer the headers.
-async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let mut response = match allowed(&app, &request) {
+async fn guarded(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+    let mut response = match allowed(&door, &request) {
         Ok(()) => {
-            let _answering = app.seen.answering();
+            let _answering = door.seen.answering();
             next.run(request).await
         }
         Err(answer) => answer,
@@ -102,18 +113,18 @@ async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
 }
 
 #[allow(clippy::result_large_err)] // an answer is made once a request
-fn allowed(app: &App, request: &Request) -> Result<(), Response> {
-    app.guard.place(request.headers()).map_err(IntoResponse::into_response)?;
+fn allowed(door: &Door, request: &Request) -> Result<(), Response> {
+    door.guard.place(request.headers()).map_err(IntoResponse::into_response)?;
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return Err((StatusCode::METHOD_NOT_ALLOWED, "nothing can be changed here\n").into_response());
     }
     let token = request.uri().query().filter(|_| request.uri().path() == "/").and_then(|q| q.strip_prefix("token="));
-    if token.is_some_and(|told| app.guard.is_token(told)) {
+    if token.is_some_and(|told| door.guard.is_token(told)) {
         // Out of the address, so that it is in no history and on no screenshot.
-        let headers = [(LOCATION, "/".to_owned()), (SET_COOKIE, app.guard.set_cookie())];
+        let headers = [(LOCATION, "/".to_owned()), (SET_COOKIE, door.guard.set_cookie())];
         return Err((StatusCode::SEE_OTHER, headers).into_response());
     }
-    app.guard.cookie(request.headers()).map_err(IntoResponse::into_response)
+    door.guard.cookie(request.headers()).map_err(IntoResponse::into_response)
 }
 
 async fn page(request: Request) -> Response {

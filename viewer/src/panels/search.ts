@@ -1,10 +1,9 @@
 /** What is searched for: tracks, which the page knows, or stretches, for which the server looks; one hit after the other. */
 
 import * as api from "../api";
-import type { ThreadState } from "../generated/tables";
+import type { ThreadState, ThreadTracks } from "../generated/tables";
 import type { Cpu, Track } from "../model/layout";
 import { parse } from "../model/search";
-import type { ThreadTracks } from "../generated/tables";
 import type { Selected } from "../model/view";
 
 /** Hits of an answer. */
@@ -57,8 +56,9 @@ export class Search {
       return;
     }
     const holds = (line: Track) => {
-      const [cpu, thread] = [this.around.cpu(line.id), this.around.thread(line.id)];
-      return line.kind === "cpu" ? cpu !== undefined && wanted.cpu(cpu) : thread !== undefined && wanted.thread(thread);
+      const cpu = line.kind === "cpu" ? this.around.cpu(line.id) : undefined;
+      const thread = line.kind === "thread" ? this.around.thread(line.id) : undefined;
+      return (cpu !== undefined && wanted.cpu(cpu)) || (thread !== undefined && wanted.thread(thread));
     };
     const tracks = this.around.tracks().filter(holds);
     this.hits = tracks.map((line) => ({ kind: line.kind, id: line.id, at: -1 }));

@@ -213,7 +213,7 @@ export class Timeline {
       }
       const row = this.row(scene, line, width - left);
       paint(pixels, width, left, row, { top, height: bottom - top - this.gap, tick: Math.round(4 * this.ratio) });
-      if (line.kind === "cpu") continue;
+      if (line.kind !== "thread") continue;
       // Below the ticks, above the lowest rows, which every share reaches.
       const band = this.band(scene, line, thieves, width - left);
       if (band) paint(pixels, width, left, band, { top: top + Math.round(5 * this.ratio), height: Math.round(THIEF * this.ratio), tick: 0 });

@@ -43,16 +43,30 @@ impl Trace {
 
     /// A server of it, which ends with the test.
     pub fn served(&self) -> Client {
+        let serve::Trace { session, tracks, levels } = self.prepared();
+        client(Server::bind(session, tracks, levels, &ANYWHERE).unwrap())
+    }
+
+    /// A server of it and another.
+    pub fn served_with(&self, other: &Self) -> Client {
+        client(Server::bind_two(self.prepared(), other.prepared(), &ANYWHERE).unwrap())
+    }
+
+    fn prepared(&self) -> serve::Trace {
         let session = self.session();
         let tracks = Tracks::of(&session).unwrap();
         let levels = serve::prepare(&session, &tracks, &mut |_| ()).unwrap();
-        let options = Options { listen: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, idle: None };
-        let server = Server::bind(session, tracks, levels, &options).unwrap();
-        let (at, address) = (server.at(), server.address());
-        std::thread::spawn(move || server.run());
-        let token = address.split_once("token=").unwrap().1.to_owned();
-        Client { at, token }
+        serve::Trace { session, tracks, levels }
     }
+}
+
+const ANYWHERE: Options = Options { listen: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, idle: None };
+
+fn client(server: Server) -> Client {
+    let (at, address) = (server.at(), server.address());
+    std::thread::spawn(move || server.run());
+    let token = address.split_once("token=").unwrap().1.to_owned();
+    Client { at, token }
 }
 
 pub fn session(path: &Path) -> Session {
