@@ -101,7 +101,8 @@ class Page {
     // After the first picture: rules read all of the recording.
     requestAnimationFrame(() => void new Findings(element("findings"), element("tab-findings"), about.span_ns).load());
     // A trace without marks is aligned on its beginning.
-    if (this.other) api.firstMarks(about.span_ns).then((marks) => this.other?.marks(marks), () => undefined);
+    if (api.OF === "first") this.other?.seen(this.scene.span);
+    if (this.other) api.firstMarks(about.span_ns).then((marks) => this.other?.marks(marks), () => this.other?.marks(new Map()));
   }
 
   readonly actions: Actions = {
@@ -180,9 +181,9 @@ class Page {
     this.changed();
   }
 
-  /** Shows what is seen in the other trace. */
+  /** Shows what is seen in the other trace: also time at which nothing of this one was recorded, so that the two stay aligned. */
   private follow(span: Span): void {
-    this.scene.span = clamped(span, this.about.span_ns);
+    this.scene.span = span;
     this.changed();
   }
 

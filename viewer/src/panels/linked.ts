@@ -31,6 +31,8 @@ export class Linked {
 
 /** The page of both. */
 export function showBoth(body: HTMLElement): void {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset["theme"] = dark ? "dark" : "light";
   const frames = ["first", "beside"].map((of) => {
     const frame = document.createElement("iframe");
     frame.title = of === "first" ? "The first trace" : "The second trace";
@@ -70,6 +72,8 @@ export function showBoth(body: HTMLElement): void {
     marks[of] = new Map(event.data.marks);
     const common = [...marks[0]!.keys()].filter((name) => marks[1]!.has(name));
     align.replaceChildren(new Option("their beginnings", ""), ...common.map((name) => new Option(`the first ${name}`, name)));
+    // It listens now, perhaps later than the other was seen.
+    spread();
   });
   align.addEventListener("change", spread);
 }

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { servedBoth, skip } from "./support.mjs";
 
-/** A thread that runs for 100 ms on one CPU, and marks a frame of 10 ms that begins so many ms after the first event. */
-function text(ms) {
+/** A thread that runs for so long on one CPU, and marks a frame of 10 ms that begins so many ms after the first event. */
+function text(ms, all) {
   const line = (at, what) => `             app-10      [000] d..2.   ${(100 + at / 1000).toFixed(6)}: ${what}`;
   const named = (name, pid, which) => `${which}_comm=${name} ${which}_pid=${pid} ${which}_prio=120`;
   const change = (from, to) => `sched_switch: ${from} ==> ${to}`;
@@ -15,14 +15,14 @@ function text(ms) {
     line(0, change(`${named("swapper/0", 0, "prev")} prev_state=R`, named("app", 10, "next"))),
     line(ms, "tracing_mark_write: B|10|frame"),
     line(ms + 10, "tracing_mark_write: E|10"),
-    line(100, change(`${named("app", 10, "prev")} prev_state=S`, named("swapper/0", 0, "next"))),
+    line(all, change(`${named("app", 10, "prev")} prev_state=S`, named("swapper/0", 0, "next"))),
     "",
   ].join("\n");
 }
 
 let at;
 before(async () => {
-  if (!skip) at = await servedBoth({ before: text(10), after: text(30) });
+  if (!skip) at = await servedBoth({ before: text(10, 100), after: text(30, 200) });
 });
 after(() => at?.end());
 
@@ -41,6 +41,9 @@ test("two traces have one zoom, on their beginnings or on a mark that both have"
   }
   const span = (frame) => frame.evaluate(() => location.hash.match(/t=(\d+)\.\.(\d+)/).slice(1).map(Number));
   const shows = (frame, [from, to]) => frame.waitForFunction((t) => location.hash.startsWith(t), `#t=${from}..${to}`);
+  // The second was recorded for longer: as much of it is seen as of the first.
+  assert.deepEqual(await span(first), [0, 100_000_000]);
+  await shows(second, [0, 100_000_000]);
   await first.focus("#timeline");
   for (const key of ["w", "w", "w", "w", "w", "w", "w", "a", "a", "a"]) await page.keyboard.press(key);
   await first.waitForFunction(() => !location.hash.startsWith("#t=0.."));
