@@ -1,15 +1,19 @@
 /** Asking the server. Answers are Arrow IPC; integers become numbers, which are exact for 104 days of nanoseconds. */
 
 import { tableFromIPC, type Table } from "apache-arrow";
-import type { Slices as SliceColumns, ThreadTracks } from "./generated/tables";
+import type { Slices as SliceColumns, ThreadState, ThreadTracks, WakeChain } from "./generated/tables";
 import type { Cpu } from "./model/layout";
 import type { Slices } from "./model/slices";
 import { PIXELS, spanOf, TRACKS, type Place } from "./model/tiles";
+import type { Span } from "./model/view";
+import type { Piece } from "./ui/overlay";
 
 /** What the server says of the recording. */
 export interface About {
   readonly name: string | null;
   readonly version: string;
+  /** Whether it is one of two that are shown. */
+  readonly two: boolean;
   readonly span_ns: number;
   readonly threads: number;
   readonly switches: number;
@@ -19,14 +23,25 @@ export interface About {
   readonly cpus: readonly Cpu[];
 }
 
-async function ask(path: string): Promise<Response> {
-  const answer = await fetch(path);
+/** Where too much is asked at once, it is asked again. */
+const AGAIN = 300;
+
+/** Which of two traces this page shows, as its address says; nothing: both, or the only one. */
+export const OF = new URLSearchParams(location.search).get("of");
+const BEFORE = OF === "beside" ? "/beside" : "";
+
+async function ask(path: string, signal: AbortSignal | null = null): Promise<Response> {
+  let answer = await fetch(BEFORE + path, { signal });
+  for (let tries = 0; answer.status === 503 && tries < 20; tries++) {
+    await new Promise((done) => setTimeout(done, AGAIN));
+    answer = await fetch(BEFORE + path, { signal });
+  }
   if (!answer.ok) throw new Error((await answer.text()).trim());
   return answer;
 }
 
-async function table(path: string): Promise<Table> {
-  return tableFromIPC(new Uint8Array(await (await ask(path)).arrayBuffer()));
+async function table(path: string, signal: AbortSignal | null = null): Promise<Table> {
+  return tableFromIPC(new Uint8Array(await (await ask(path, signal)).arrayBuffer()));
 }
 
 /** The recording. */
@@ -40,10 +55,95 @@ export async function threads(): Promise<ThreadTracks[]> {
 }
 
 /** Rows of a table that overlap a time, of one thread or CPU. */
-export async function rows<T>(name: string, from: number, to: number, of: { thread?: number; cpu?: number }): Promise<T[]> {
+export async function rows<T>(name: string, from: number, to: number, of: { thread?: number; cpu?: number; waker?: number }): Promise<T[]> {
   const query = new URLSearchParams({ from: String(Math.floor(from)), to: String(Math.ceil(to)) });
   for (const [key, value] of Object.entries(of)) query.set(key, String(value));
   return rowsOf<T>(await table(`/api/table/${name}?${query.toString()}`));
+}
+
+/** What is wrong with the recording; nothing while it is being diagnosed. */
+export async function findings<T>(): Promise<T | null> {
+  const answer = await ask("/api/findings");
+  return answer.status === 202 ? null : ((await answer.json()) as T);
+}
+
+/** The tables that can be asked of a part. */
+export async function tables(): Promise<{ name: string; doc: string }[]> {
+  return (await (await ask("/api/tables")).json()) as { name: string; doc: string }[];
+}
+
+/** A column of any table. */
+export interface Column {
+  readonly name: string;
+  readonly unit: string;
+  readonly doc: string;
+  /** Whether it holds keys of threads. */
+  readonly thread: boolean;
+}
+
+export type Cell = string | number | boolean | null;
+
+/** The first rows of a table of a part of the recording. */
+export interface Part {
+  readonly columns: readonly Column[];
+  readonly rows: readonly (readonly Cell[])[];
+  /** How many there are. */
+  readonly all: number;
+}
+
+/** Asks for it; `by` a column, without in the table's order. */
+export async function part(name: string, span: Span, how: { column?: string; down?: boolean; most: number; signal?: AbortSignal }): Promise<Part> {
+  const query = new URLSearchParams({ from: String(Math.floor(span.from)), to: String(Math.ceil(span.to)), most: String(how.most) });
+  if (how.column !== undefined) query.set("by", how.column);
+  if (how.down !== undefined) query.set("down", String(how.down));
+  const got = await table(`/api/part/${name}?${query.toString()}`, how.signal ?? null);
+  const columns = got.schema.fields.map((field) => ({
+    name: field.name,
+    unit: field.metadata.get("unit") ?? "",
+    doc: field.metadata.get("doc") ?? "",
+    thread: field.metadata.get("thread") === "key",
+  }));
+  const cell = (value: unknown) => (typeof value === "bigint" ? Number(value) : ((value ?? null) as Cell));
+  const rows = got.toArray().map((row) => [...(row as Iterable<[string, unknown]>)].map(([, value]) => cell(value)));
+  return { columns, rows, all: Number(got.schema.metadata.get("rows") ?? rows.length) };
+}
+
+/** Pieces of the critical path of a time, at most so many. */
+const PIECES = 10_000;
+
+/** When the first stretch of each name was marked, as far as the first so many tell. */
+export async function firstMarks(whole: number): Promise<Map<string, number>> {
+  const { columns, rows } = await part("mark_stretches", { from: 0, to: whole }, { column: "start_ns", down: false, most: PIECES });
+  const [name, start] = ["name", "start_ns"].map((of) => columns.findIndex((column) => column.name === of));
+  const first = new Map<string, number>();
+  for (const row of rows) {
+    const of = String(row[name!]);
+    if (!first.has(of)) first.set(of, Number(row[start!]));
+  }
+  return first;
+}
+
+/** The critical path to the end of a time, the pieces in order, and how many there are. */
+export async function criticalPath(of: Span): Promise<{ path: Piece[]; all: number }> {
+  const { columns, rows, all } = await part("critical_path", of, { most: PIECES });
+  const cells = ["thread", "start_ns", "end_ns"].map((name) => columns.findIndex((column) => column.name === name));
+  const path = rows.map((row) => {
+    const [thread, from, to] = cells.map((at) => Number(row[at]));
+    return { thread: thread!, from: from!, to: to! };
+  });
+  return { path, all };
+}
+
+/** How a thread came to be where it was at a time: the wakings, the last first. */
+export async function chain(thread: number, at: number): Promise<WakeChain[]> {
+  return rowsOf<WakeChain>(await table(`/api/chain?thread=${thread}&at=${Math.floor(at)}`));
+}
+
+/** Stretches that hold all that is said of them; all that begin before `until` were looked at. */
+export async function hits(query: Readonly<Record<string, string>>, from: number, to: number, most: number): Promise<{ rows: ThreadState[]; until: number }> {
+  const words = new URLSearchParams({ ...query, from: String(Math.floor(from)), to: String(Math.ceil(to)), most: String(most) });
+  const got = await table(`/api/hits?${words.toString()}`);
+  return { rows: rowsOf<ThreadState>(got), until: Number(got.schema.metadata.get("until_ns") ?? to) };
 }
 
 /** Rows as objects: for tables that people read, not for slices. */

@@ -4,11 +4,16 @@ import * as api from "./api";
 import { CPU_STATES, THREAD_STATES, type ThreadTracks } from "./generated/tables";
 import { layout, type Track } from "./model/layout";
 import { DARK, LIGHT } from "./model/palette";
-import { parse } from "./model/search";
 import type { Slice } from "./model/slices";
 import { Tiles } from "./model/tiles";
 import { length, point } from "./model/time";
-import { clamped, fromHash, moved, toHash, zoomed, type Selected, type Span } from "./model/view";
+import { clamped, fromHash, moved, ranged, toHash, zoomed, type Selected, type Span } from "./model/view";
+import type { Chain } from "./panels/chains";
+import { Findings } from "./panels/findings";
+import { Linked, showBoth } from "./panels/linked";
+import { Range } from "./panels/range";
+import { Search } from "./panels/search";
+import { Tabs } from "./panels/tabs";
 import { Details } from "./ui/details";
 import { fillHelp } from "./ui/help";
 import { control, type Actions } from "./ui/input";
@@ -33,9 +38,15 @@ class Page {
   private readonly timeline: Timeline;
   private readonly details: Details;
   private readonly scene: Scene;
+  private readonly range: Range;
+  private readonly searched: Search;
+  private readonly tabs = new Tabs(element("tabs"));
+  /** The page of the other trace, where two are shown. */
+  private readonly other: Linked | null;
   private drawing = false;
-  private found: Track[] = [];
-  private next = 0;
+  private chain: Chain | null = null;
+  /** Counts the paths asked for, so that an earlier answer is not shown. */
+  private paths = 0;
 
   constructor(about: api.About, threads: ThreadTracks[]) {
     this.about = about;
@@ -44,7 +55,30 @@ class Page {
     this.names.set(0, "idle");
     this.tiles = new Tiles(api.slices, () => this.changed());
     this.timeline = new Timeline(canvas, this.tiles);
-    this.details = new Details(element("details"), { nameOf: (key) => this.nameOf(key), select: (to) => this.select(to, true) });
+    this.details = new Details(element("details"), {
+      nameOf: (key) => this.nameOf(key),
+      select: (to) => this.select(to, true),
+      chain: (of) => this.chained(of),
+    });
+    this.range = new Range(element("range"), {
+      select: (to) => this.select(to, true),
+      show: (span) => this.show(span),
+      path: (of) => void this.path(of),
+      close: () => this.mark(null),
+    });
+    this.other = about.two ? new Linked((span) => this.follow(span)) : null;
+    const cpus = new Map(about.cpus.map((cpu) => [cpu.cpu, cpu]));
+    this.searched = new Search(element("found"), about.span_ns, {
+      tracks: () => this.scene.lines.filter((line): line is Track => line.kind !== "group"),
+      cpu: (id) => cpus.get(id),
+      thread: (key) => this.threads.get(key),
+      found: (tracks) => {
+        this.scene.found = new Set(tracks);
+        this.changed();
+      },
+      select: (to) => this.select(to, true),
+      now: () => this.scene.selected?.at ?? this.centre(),
+    });
     const { lines, height } = layout(about.cpus, threads);
     const asked = fromHash(location.hash, about.span_ns);
     this.scene = {
@@ -56,12 +90,19 @@ class Page {
       byThread: true,
       selected: null,
       found: new Set(),
+      overlay: { range: null, arrows: [], path: [] },
       nameOf: (key) => this.nameOf(key),
     };
     this.about.cpus.length === 0 && threads.length === 0 && this.say("This recording tells of no CPUs and no threads.");
     this.themed();
     if (asked.selected) this.select(asked.selected, true);
+    if (asked.range) this.mark(asked.range);
     this.changed();
+    // After the first picture: rules read all of the recording.
+    requestAnimationFrame(() => void new Findings(element("findings"), element("tab-findings"), about.span_ns).load());
+    // A trace without marks is aligned on its beginning.
+    if (api.OF === "first") this.other?.seen(this.scene.span);
+    if (this.other) api.firstMarks(about.span_ns).then((marks) => this.other?.marks(marks), () => this.other?.marks(new Map()));
   }
 
   readonly actions: Actions = {
@@ -79,14 +120,37 @@ class Page {
     whole: () => this.show({ from: 0, to: this.about.span_ns }),
     mark: (x0, x1) => {
       const [a, b] = [this.timeline.timeAt(this.scene, x0), this.timeline.timeAt(this.scene, x1)];
-      this.show({ from: Math.min(a, b), to: Math.max(a, b) });
+      this.mark(ranged(a, b, this.about.span_ns));
     },
+    range: () => {
+      const slice = this.chosen()?.slice;
+      const { from, to } = slice ? { from: slice.start, to: slice.end } : this.scene.span;
+      this.mark(ranged(from, to, this.about.span_ns));
+    },
+    stretch: (by) => {
+      const range = this.scene.overlay.range ?? this.scene.span;
+      const to = range.to + (by * (this.scene.span.to - this.scene.span.from)) / 50;
+      if (to > range.from) this.mark(ranged(range.from, to, this.about.span_ns));
+    },
+    zoomRange: () => this.scene.overlay.range && this.show(this.scene.overlay.range),
+    path: () => {
+      if (!this.scene.overlay.range) this.actions.range();
+      this.range.togglePath();
+    },
+    jump: (by) => {
+      const to = by < 0 ? this.chain?.before : this.chain?.after;
+      if (to) this.select(to, true);
+      else this.say(by < 0 ? "Nobody is told who woke it." : "Nobody was woken by it.");
+    },
+    hit: (by) => void this.searched.go(by),
+    isRuler: (x, y) => this.timeline.isRuler(x, y),
     choose: (x, y) => {
       const line = this.timeline.lineAt(this.scene, y);
       if (!line || line.kind === "group" || !this.timeline.isTime(x, y)) return this.actions.clear();
       this.select({ kind: line.kind, id: line.id, at: this.timeline.timeAt(this.scene, x) }, false);
     },
     clear: () => {
+      if (!this.scene.selected) this.mark(null);
       this.scene.selected = null;
       this.details.clear();
       this.changed();
@@ -113,6 +177,13 @@ class Page {
 
   private show(span: Span): void {
     this.scene.span = clamped(span, this.about.span_ns);
+    this.other?.seen(this.scene.span);
+    this.changed();
+  }
+
+  /** Shows what is seen in the other trace: also time at which nothing of this one was recorded, so that the two stay aligned. */
+  private follow(span: Span): void {
+    this.scene.span = span;
     this.changed();
   }
 
@@ -123,9 +194,42 @@ class Page {
     requestAnimationFrame(() => {
       this.drawing = false;
       this.timeline.draw(this.scene);
-      history.replaceState(null, "", toHash(this.scene.span, this.scene.selected));
+      history.replaceState(null, "", toHash(this.scene.span, this.scene.selected, this.scene.overlay.range));
       canvas.dataset["busy"] = String(this.tiles.busy);
     });
+  }
+
+  /** Marks a time, of which the tables are then told; or none. */
+  private mark(range: Span | null): void {
+    this.scene.overlay.range = range;
+    void this.range.show(range);
+    this.changed();
+  }
+
+  private chained(of: Chain | null): void {
+    this.chain = of;
+    this.scene.overlay.arrows = of?.arrows ?? [];
+    canvas.dataset["arrows"] = String(this.scene.overlay.arrows.length);
+    this.changed();
+  }
+
+  /** Marks the critical path of a time; or none. */
+  private async path(of: Span | null): Promise<void> {
+    const turn = ++this.paths;
+    this.scene.overlay.path = [];
+    this.changed();
+    canvas.dataset["path"] = "0";
+    if (!of) return;
+    try {
+      const { path, all } = await api.criticalPath(of);
+      if (turn !== this.paths) return;
+      this.scene.overlay.path = path;
+      canvas.dataset["path"] = String(path.length);
+      this.say(all > path.length ? `The first ${path.length} of ${all} pieces of the critical path are marked.` : `The critical path has ${all} pieces.`);
+      this.changed();
+    } catch (why) {
+      if (turn === this.paths) this.say(`The critical path cannot be told: ${(why as Error).message}`);
+    }
   }
 
   private say(words: string): void {
@@ -147,6 +251,7 @@ class Page {
     const line = this.lineOf(to);
     if (!line) return;
     this.scene.selected = to;
+    this.tabs.show("details");
     if (bring) {
       const { from, to: end } = this.scene.span;
       if (to.at < from || to.at >= end) this.show(moved(this.scene.span, to.at - this.centre(), this.about.span_ns));
@@ -238,27 +343,9 @@ class Page {
     this.colour(byThread);
   }
 
-  /** Marks what is searched for. */
+  /** Looks for what is searched for. */
   search(text: string): void {
-    const wanted = parse(text);
-    const cpus = new Map(this.about.cpus.map((cpu) => [cpu.cpu, cpu]));
-    const holds = (line: Track) => {
-      if (wanted === null || typeof wanted === "string") return false;
-      const [cpu, thread] = [cpus.get(line.id), this.threads.get(line.id)];
-      return line.kind === "cpu" ? cpu !== undefined && wanted.cpu(cpu) : thread !== undefined && wanted.thread(thread);
-    };
-    this.found = this.scene.lines.filter((line): line is Track => line.kind !== "group" && holds(line));
-    this.scene.found = new Set(this.found);
-    this.next = 0;
-    element("found").textContent = typeof wanted === "string" ? wanted : wanted === null ? "" : `${this.found.length} tracks`;
-    this.changed();
-  }
-
-  /** Goes to the next track found. */
-  nextFound(): void {
-    const to = this.found[this.next % Math.max(1, this.found.length)];
-    this.next++;
-    if (to) this.select({ kind: to.kind, id: to.id, at: this.scene.selected?.at ?? this.centre() }, true);
+    this.searched.search(text);
   }
 
   /** The address was changed by hand. */
@@ -266,11 +353,13 @@ class Page {
     const asked = fromHash(location.hash, this.about.span_ns);
     if (asked.span) this.show(asked.span);
     if (asked.selected) this.select(asked.selected, true);
+    if (asked.range) this.mark(asked.range);
   }
 }
 
 async function start(): Promise<void> {
   const about = await api.about();
+  if (about.two && api.OF === null) return showBoth(document.body);
   const threads = await api.threads();
   document.title = `${about.name ?? "trace"} · corewise`;
   element("name").textContent = about.name ?? "corewise";
@@ -285,7 +374,7 @@ async function start(): Promise<void> {
   element("help-open").addEventListener("click", () => help.showModal());
   search.addEventListener("input", () => page.search(search.value));
   search.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") page.nextFound();
+    if (event.key === "Enter") page.actions.hit(event.shiftKey ? -1 : 1);
     if (event.key === "Escape") canvas.focus();
   });
   const colour = element<HTMLSelectElement>("colour");

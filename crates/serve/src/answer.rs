@@ -5,6 +5,7 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use levels::Slice;
 use model::{Col, Kind, TableDef, Value};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The columns of slices, as the viewer gets them; the numbers of states are those of [`model::ThreadState::ALL`] and
@@ -48,11 +49,17 @@ pub(crate) fn slices(slices: &[Slice]) -> Result<Vec<u8>, ArrowError> {
             long(|s| s.what_ns),
             int(|s| i32::try_from(s.stretches).unwrap_or(i32::MAX)),
         ],
+        &[],
     )
 }
 
 /// Rows of a table.
 pub(crate) fn rows(def: &TableDef, rows: &[Vec<Value>]) -> Result<Vec<u8>, ArrowError> {
+    told(def, rows, &[])
+}
+
+/// Rows of a table, and what else is to be known of them, as the schema's metadata.
+pub(crate) fn told(def: &TableDef, rows: &[Vec<Value>], more: &[(&str, String)]) -> Result<Vec<u8>, ArrowError> {
     let column = |(at, col): (usize, &Col)| -> ArrayRef {
         let cells = rows.iter().map(|row| row.get(at));
         match col.kind {
@@ -72,15 +79,20 @@ pub(crate) fn rows(def: &TableDef, rows: &[Vec<Value>]) -> Result<Vec<u8>, Arrow
             ),
         }
     };
-    written(def, def.cols.iter().enumerate().map(column).collect())
+    written(def, def.cols.iter().enumerate().map(column).collect(), more)
 }
 
-fn written(def: &TableDef, columns: Vec<ArrayRef>) -> Result<Vec<u8>, ArrowError> {
+/// With each column's unit and description, so that who shows any table can say them.
+fn written(def: &TableDef, columns: Vec<ArrayRef>, more: &[(&str, String)]) -> Result<Vec<u8>, ArrowError> {
     let field = |(col, array): (&Col, &ArrayRef)| {
         let kind: DataType = array.data_type().clone();
-        Field::new(col.name, kind, col.nullable)
+        let told = [("unit", col.unit), ("doc", col.doc), ("thread", if col.of_thread { "key" } else { "" })];
+        let told = told.into_iter().filter(|(_, word)| !word.is_empty()).map(|(k, v)| (k.to_owned(), v.to_owned()));
+        Field::new(col.name, kind, col.nullable).with_metadata(told.collect::<HashMap<_, _>>())
     };
-    let schema = Arc::new(Schema::new(def.cols.iter().zip(&columns).map(field).collect::<Vec<_>>()));
+    let more: HashMap<_, _> = more.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+    let fields: Vec<Field> = def.cols.iter().zip(&columns).map(field).collect();
+    let schema = Arc::new(Schema::new_with_metadata(fields, more));
     let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
     let mut out = Vec::with_capacity(batch.get_array_memory_size() + 1024);
     let mut writer = StreamWriter::try_new(&mut out, &schema)?;

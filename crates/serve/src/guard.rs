@@ -19,13 +19,13 @@ pub(crate) struct Guard {
 /// Why not, in words.
 pub(crate) type Refused = (StatusCode, &'static str);
 
-/// What every answer says to the browser: nothing from outside, no frames, nothing kept.
+/// What every answer says to the browser: nothing from outside, in no page but our own (of two traces, each is in a frame), nothing kept.
 pub(crate) const HEADERS: [(HeaderName, HeaderValue); 6] = [
     (
         HeaderName::from_static("content-security-policy"),
         HeaderValue::from_static(
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
-             base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+             frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
         ),
     ),
     (HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff")),

@@ -1,28 +1,18 @@
 //! Questions for the engine, answered one after the other in a thread of their own.
 
-use crate::answer;
-use crate::asked::Rows;
 use engine::Session;
-use model::Value;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use tokio::sync::oneshot;
 
-/// That may wait for an answer.
-const WAITING: usize = 32;
-/// Rows of an answer: what a person may look through, and some megabytes.
-const MOST_ROWS: usize = 100_000;
-
-/// Where questions go.
+/// Where questions go. There are two such threads: what is told of a moment must not wait for what is reckoned of a whole time.
 #[derive(Clone)]
 pub(crate) struct Questions(SyncSender<Question>);
 
-struct Question {
-    table: String,
-    asked: Rows,
-    reply: oneshot::Sender<Result<Vec<u8>, Unanswered>>,
-}
+type Question = Box<dyn FnOnce(&Session) + Send>;
 
 /// Why there is no answer, in words.
+#[derive(Debug)]
 pub(crate) enum Unanswered {
     /// Too many wait.
     Busy,
@@ -33,55 +23,37 @@ pub(crate) enum Unanswered {
 }
 
 impl Questions {
-    /// A thread that asks the session.
-    pub(crate) fn of(session: Session) -> std::io::Result<Self>
-    where
-        Session: Send,
-    {
-        let (ask, asked) = sync_channel(WAITING);
-        std::thread::Builder::new().name("questions".into()).spawn(move || answer_all(&session, &asked))?;
+    /// A thread that asks the session; so many may wait for it.
+    pub(crate) fn of(session: Arc<Session>, name: &str, waiting: usize) -> std::io::Result<Self> {
+        let (ask, asked) = sync_channel(waiting);
+        std::thread::Builder::new().name(name.to_owned()).spawn(move || answer_all(&session, &asked))?;
         Ok(Self(ask))
     }
 
-    /// Rows of a table.
-    pub(crate) async fn rows(&self, table: String, asked: Rows) -> Result<Vec<u8>, Unanswered> {
+    /// An answer. The question is told whether who asked has left: an answer that is still being read then ends.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Session, &dyn Fn() -> bool) -> Result<T, Unanswered> + Send + 'static,
+    ) -> Result<T, Unanswered> {
         let (reply, replied) = oneshot::channel();
-        self.0.try_send(Question { table, asked, reply }).map_err(|e| match e {
-            TrySendError::Full(_) => Unanswered::Busy,
-            TrySendError::Disconnected(_) => Unanswered::Failed("the trace is not read any more".into()),
+        self.later(move |session| {
+            if !reply.is_closed() {
+                let answer = question(session, &|| reply.is_closed());
+                let _ = reply.send(answer);
+            }
         })?;
         replied.await.unwrap_or_else(|_| Err(Unanswered::Failed("the trace cannot be read".into())))
+    }
+
+    /// Something that nobody waits for.
+    pub(crate) fn later(&self, question: impl FnOnce(&Session) + Send + 'static) -> Result<(), Unanswered> {
+        self.0.try_send(Box::new(question)).map_err(|e| match e {
+            TrySendError::Full(_) => Unanswered::Busy,
+            TrySendError::Disconnected(_) => Unanswered::Failed("the trace is not read any more".into()),
+        })
     }
 }
 
 fn answer_all(session: &Session, asked: &Receiver<Question>) {
-    for Question { table, asked, reply } in asked {
-        // Whoever left needs no answer.
-        if !reply.is_closed() {
-            let _ = reply.send(answer(session, &table, &asked));
-        }
-    }
-}
-
-fn answer(session: &Session, table: &str, asked: &Rows) -> Result<Vec<u8>, Unanswered> {
-    let span = asked.span().map_err(Unanswered::Asked)?;
-    let def = session.definition(table).map_err(|e| Unanswered::Asked(e.to_string()))?;
-    let place = |col: &str, key: Option<i64>| {
-        let none = || Unanswered::Asked(format!("{table} has no column {col}"));
-        key.map(|key| Ok((def.col(col).ok_or_else(none)?, Value::Int(key)))).transpose()
-    };
-    let only = [place("thread", asked.thread)?, place("cpu", asked.cpu)?];
-    let mut kept: Vec<Vec<Value>> = Vec::new();
-    let mut too_many = false;
-    let read = session.rows_within(table, Some(span), &mut |rows| {
-        let wanted = |row: &&Vec<Value>| only.iter().flatten().all(|(at, key)| row.get(*at) == Some(key));
-        kept.extend(rows.iter().filter(wanted).cloned());
-        too_many = kept.len() > MOST_ROWS;
-        if too_many { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
-    });
-    if too_many {
-        return Err(Unanswered::Asked(format!("these are more than {MOST_ROWS} rows: ask for a shorter time")));
-    }
-    read.map_err(|e| Unanswered::Failed(e.to_string()))?;
-    answer::rows(def, &kept).map_err(|e| Unanswered::Failed(e.to_string()))
+    asked.iter().for_each(|question| question(session));
 }

@@ -1,9 +1,10 @@
 //! Requests and answers.
 
 use crate::asked::{Kind, Rows, Slices, Threads};
+use crate::findings::Findings;
 use crate::guard::{Guard, HEADERS};
 use crate::questions::{Questions, Unanswered};
-use crate::{Prepared, Tracks, answer, pages, tracks};
+use crate::{Prepared, Tracks, answer, pages, panels, rows, tracks};
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
@@ -21,14 +22,22 @@ const MOST_SLICES: usize = 1 << 20;
 /// Threads of an answer.
 const MOST_THREADS: usize = 100_000;
 
-/// What requests are answered from.
-pub(crate) struct App {
+/// Who may ask, and when somebody did.
+pub(crate) struct Door {
     pub(crate) guard: Guard,
+    pub(crate) seen: Seen,
+}
+
+/// What requests about a trace are answered from.
+pub(crate) struct App {
     pub(crate) levels: Prepared,
     pub(crate) tracks: Tracks,
     pub(crate) about: String,
-    pub(crate) questions: Questions,
-    pub(crate) seen: Seen,
+    /// For what is told of a moment.
+    pub(crate) moments: Questions,
+    /// For what is reckoned of a time.
+    pub(crate) times: Questions,
+    pub(crate) findings: Findings,
 }
 
 /// When somebody asked last.
@@ -71,22 +80,30 @@ impl Seen {
     }
 }
 
-pub(crate) fn routes(app: Arc<App>) -> Router {
+/// All that can be asked, of one trace or of two.
+pub(crate) fn routes(door: Arc<Door>, first: Arc<App>, beside: Option<Arc<App>>) -> Router {
+    let mut all = answers(first);
+    if let Some(beside) = beside {
+        all = all.nest("/beside", answers(beside));
+    }
+    all.fallback(page).layer(from_fn_with_state(door, guarded))
+}
+
+fn answers(app: Arc<App>) -> Router {
     Router::new()
         .route("/api/about", get(about))
         .route("/api/threads", get(threads))
         .route("/api/slices", get(slices))
         .route("/api/table/{name}", get(table))
-        .fallback(page)
-        .layer(from_fn_with_state(Arc::clone(&app), guarded))
+        .merge(panels::routes())
         .with_state(app)
 }
 
 /// Lets through who may ask, and gives every answer the headers.
-async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let mut response = match allowed(&app, &request) {
+async fn guarded(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+    let mut response = match allowed(&door, &request) {
         Ok(()) => {
-            let _answering = app.seen.answering();
+            let _answering = door.seen.answering();
             next.run(request).await
         }
         Err(answer) => answer,
@@ -96,18 +113,18 @@ async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
 }
 
 #[allow(clippy::result_large_err)] // an answer is made once a request
-fn allowed(app: &App, request: &Request) -> Result<(), Response> {
-    app.guard.place(request.headers()).map_err(IntoResponse::into_response)?;
+fn allowed(door: &Door, request: &Request) -> Result<(), Response> {
+    door.guard.place(request.headers()).map_err(IntoResponse::into_response)?;
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return Err((StatusCode::METHOD_NOT_ALLOWED, "nothing can be changed here\n").into_response());
     }
     let token = request.uri().query().filter(|_| request.uri().path() == "/").and_then(|q| q.strip_prefix("token="));
-    if token.is_some_and(|told| app.guard.is_token(told)) {
+    if token.is_some_and(|told| door.guard.is_token(told)) {
         // Out of the address, so that it is in no history and on no screenshot.
-        let headers = [(LOCATION, "/".to_owned()), (SET_COOKIE, app.guard.set_cookie())];
+        let headers = [(LOCATION, "/".to_owned()), (SET_COOKIE, door.guard.set_cookie())];
         return Err((StatusCode::SEE_OTHER, headers).into_response());
     }
-    app.guard.cookie(request.headers()).map_err(IntoResponse::into_response)
+    door.guard.cookie(request.headers()).map_err(IntoResponse::into_response)
 }
 
 async fn page(request: Request) -> Response {
@@ -163,22 +180,26 @@ async fn table(
     asked: Result<Query<Rows>, QueryRejection>,
 ) -> Response {
     match asked {
-        Ok(Query(asked)) => arrow(app.questions.rows(name, asked).await),
+        Ok(Query(asked)) => arrow(app.moments.ask(move |session, left| rows::rows(session, &name, &asked, left)).await),
         Err(why) => no_question(&why.body_text()),
     }
 }
 
-fn arrow(answer: Result<Vec<u8>, Unanswered>) -> Response {
+pub(crate) fn arrow(answer: Result<Vec<u8>, Unanswered>) -> Response {
     match answer {
         Ok(bytes) => ([(CONTENT_TYPE, "application/vnd.apache.arrow.stream")], bytes).into_response(),
-        Err(Unanswered::Asked(why)) => no_question(&why),
-        Err(Unanswered::Busy) => {
-            (StatusCode::SERVICE_UNAVAILABLE, "too much is asked at once: ask again\n").into_response()
-        }
-        Err(Unanswered::Failed(why)) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{why}\n")).into_response(),
+        Err(why) => unanswered(&why),
     }
 }
 
-fn no_question(why: &str) -> Response {
+pub(crate) fn unanswered(why: &Unanswered) -> Response {
+    match why {
+        Unanswered::Asked(why) => no_question(why),
+        Unanswered::Busy => (StatusCode::SERVICE_UNAVAILABLE, "too much is asked at once: ask again\n").into_response(),
+        Unanswered::Failed(why) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{why}\n")).into_response(),
+    }
+}
+
+pub(crate) fn no_question(why: &str) -> Response {
     (StatusCode::BAD_REQUEST, format!("{why}\n")).into_response()
 }

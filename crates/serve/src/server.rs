@@ -1,9 +1,10 @@
 //! The server: where it listens, how long, and what it says of the recording.
 
 use crate::connections::Few;
+use crate::findings::Findings;
 use crate::guard::Guard;
 use crate::questions::Questions;
-use crate::routes::{App, Seen, routes};
+use crate::routes::{App, Door, Seen, routes};
 use crate::{Prepared, ServeError, Tracks};
 use engine::{Machine, Session};
 use model::{CpuState, ThreadState};
@@ -25,12 +26,24 @@ pub struct Options {
     pub idle: Option<Duration>,
 }
 
+/// A trace, ready to be shown.
+pub struct Trace {
+    /// To ask.
+    pub session: Session,
+    /// Which thread is where.
+    pub tracks: Tracks,
+    /// What is drawn.
+    pub levels: Prepared,
+}
+
 /// A server that listens already, and answers once it runs.
 pub struct Server {
     runtime: Runtime,
     listener: TcpListener,
     at: SocketAddr,
-    app: Arc<App>,
+    door: Arc<Door>,
+    first: Arc<App>,
+    beside: Option<Arc<App>>,
     idle: Option<Duration>,
 }
 
@@ -40,6 +53,18 @@ impl Server {
     /// # Errors
     /// The address is taken or not ours, or the system gives no threads or random numbers.
     pub fn bind(session: Session, tracks: Tracks, levels: Prepared, options: &Options) -> Result<Self, ServeError> {
+        Self::of(Trace { session, tracks, levels }, None, options)
+    }
+
+    /// Listens for two traces, side by side.
+    ///
+    /// # Errors
+    /// As [`Self::bind`].
+    pub fn bind_two(first: Trace, second: Trace, options: &Options) -> Result<Self, ServeError> {
+        Self::of(first, Some(second), options)
+    }
+
+    fn of(first: Trace, beside: Option<Trace>, options: &Options) -> Result<Self, ServeError> {
         let start = |e: &dyn std::fmt::Display| ServeError::Start(e.to_string());
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().max_blocking_threads(2).build().map_err(|e| start(&e))?;
@@ -47,10 +72,11 @@ impl Server {
         let listener = runtime.block_on(TcpListener::bind(at)).map_err(|why| ServeError::Listen { at, why })?;
         let at = listener.local_addr().map_err(|e| start(&e))?;
         let guard = Guard::new(at.port(), !at.ip().is_loopback()).map_err(|e| start(&e))?;
-        let about = about(&session, &tracks, &levels).to_string();
-        let questions = Questions::of(session).map_err(|e| start(&e))?;
-        let app = Arc::new(App { guard, levels, tracks, about, questions, seen: Seen::new() });
-        Ok(Self { runtime, listener, at, app, idle: options.idle })
+        let door = Arc::new(Door { guard, seen: Seen::new() });
+        let two = beside.is_some();
+        let first = Arc::new(app(first, two).map_err(|e| start(&e))?);
+        let beside = beside.map(|trace| app(trace, two)).transpose().map_err(|e| start(&e))?.map(Arc::new);
+        Ok(Self { runtime, listener, at, door, first, beside, idle: options.idle })
     }
 
     /// Where it listens.
@@ -70,7 +96,7 @@ impl Server {
             }
             _ => self.at,
         };
-        format!("http://{at}/?token={}", self.app.guard.token())
+        format!("http://{at}/?token={}", self.door.guard.token())
     }
 
     /// Answers until nobody asked for as long as was said, else for ever.
@@ -78,14 +104,14 @@ impl Server {
     /// # Errors
     /// The system does not let it.
     pub fn run(self) -> Result<(), ServeError> {
-        let Self { runtime, listener, app, idle, .. } = self;
+        let Self { runtime, listener, door, first, beside, idle, .. } = self;
         runtime.block_on(async move {
-            let served = axum::serve(Few::new(listener), routes(Arc::clone(&app)));
+            let served = axum::serve(Few::new(listener), routes(Arc::clone(&door), first, beside));
             let ended = async {
                 match idle.map(|idle| idle.as_millis() as u64) {
                     None => std::future::pending().await,
                     Some(idle) => loop {
-                        let ago = app.seen.ago_ms();
+                        let ago = door.seen.ago_ms();
                         if ago >= idle {
                             break;
                         }
@@ -101,14 +127,25 @@ impl Server {
     }
 }
 
-/// What the page must know first.
-fn about(session: &Session, tracks: &Tracks, levels: &Prepared) -> Json {
+/// What answers for a trace, with threads of its own.
+fn app(trace: Trace, two: bool) -> std::io::Result<App> {
+    let Trace { session, tracks, levels } = trace;
+    let about = about(&session, &tracks, &levels, two).to_string();
+    let session = Arc::new(session);
+    let moments = Questions::of(Arc::clone(&session), "moments", 32)?;
+    let times = Questions::of(session, "times", 8)?;
+    Ok(App { levels, tracks, about, moments, times, findings: Findings::default() })
+}
+
+/// What the page must know first; `two`: of two traces it is one.
+fn about(session: &Session, tracks: &Tracks, levels: &Prepared, two: bool) -> Json {
     let summary = session.summary();
     let name = session.path().canonicalize().ok();
     let name = name.as_deref().unwrap_or(session.path()).file_name().map(|n| n.to_string_lossy().into_owned());
     json!({
         "name": name,
         "version": env!("CARGO_PKG_VERSION"),
+        "two": two,
         "span_ns": summary.span_ns,
         "threads": tracks.len(),
         "switches": summary.switches,

@@ -2,7 +2,7 @@
 
 use engine::{EngineError, Session};
 use model::{Col, Kind, Row, TableDef, Value, tables};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The order of the threads, which is also that of their levels of detail: what stands together on a screen lies together in
 /// the file. A few dozen bytes a life.
@@ -105,6 +105,20 @@ impl Tracks {
     #[must_use]
     pub fn of_thread(&self, key: i64) -> Option<u32> {
         self.by_key.get(&key).copied()
+    }
+
+    /// The keys of threads by name and number, as far as these are told.
+    pub(crate) fn keys(&self, name: Option<&str>, tid: Option<i64>, pid: Option<i64>) -> FxHashSet<i64> {
+        let name = name.map(str::to_lowercase);
+        let called = |t: &Thread, wanted: &String| {
+            self.names.get(t.name as usize).is_some_and(|name| name.to_lowercase().contains(wanted.as_str()))
+        };
+        let is = |t: &&Thread| {
+            name.as_ref().is_none_or(|name| called(t, name))
+                && tid.is_none_or(|tid| i64::from(t.tid) == tid)
+                && pid.is_none_or(|pid| t.pid.map(i64::from) == Some(pid))
+        };
+        self.threads.iter().filter(is).map(|t| t.key).collect()
     }
 
     /// Some of them, as [`COLUMNS`] declares.

@@ -5,33 +5,16 @@ mod support;
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type, UInt8Type};
+use arrow_array::types::{Int32Type, UInt8Type};
 use model::{CpuState, ThreadState};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use support::{Client, Trace, session};
+use support::{Trace, arrow, longs, session, texts};
 
 /// A runs 2 ms on CPU 0 and is preempted by B for 1 ms; C runs from 1 ms to 3 ms on CPU 1, then A, which waited 1 ms. What perf prints
 /// ends with its last event, so the recording does at 3 ms.
 const DRAWN: &str = "cpu0 A A+ B .\ncpu1 . C C A\nwaking C C . .";
-
-fn arrow(client: &Client, path: &str) -> RecordBatch {
-    let answer = client.get(path);
-    assert_eq!(answer.code, 200, "{path}: {}", answer.words());
-    assert_eq!(answer.header("content-type"), Some("application/vnd.apache.arrow.stream"));
-    let body = answer.body;
-    let mut reader = arrow_ipc::reader::StreamReader::try_new(&body[..], None).unwrap();
-    reader.next().unwrap().unwrap()
-}
-
-fn longs(batch: &RecordBatch, name: &str) -> Vec<i64> {
-    batch.column_by_name(name).unwrap().as_primitive::<Int64Type>().values().to_vec()
-}
-
-fn texts(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
-    batch.column_by_name(name).unwrap().as_string::<i32>().iter().map(|t| t.map(str::to_owned)).collect()
-}
 
 fn states(batch: &RecordBatch) -> Vec<u8> {
     batch.column_by_name("state").unwrap().as_primitive::<UInt8Type>().values().to_vec()

@@ -45,6 +45,18 @@ export interface Slices {
   readonly stretches: number;
 }
 
+/** The wakings that led to where a thread was, the last first. */
+export interface WakeChain {
+  /** Who was woken. */
+  readonly thread: number;
+  /** Who woke it; 0: an interrupt did. */
+  readonly waker: number;
+  /** When. */
+  readonly at_ns: number;
+  /** How long it was then ready. */
+  readonly ready_ns: number;
+}
+
 /** What each life of each thread did: sums over the recording, which tile it from the life's begin to the end. */
 export interface Threads {
   /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */

@@ -33,18 +33,28 @@ export function moved(span: Span, by: number, whole: number): Span {
   return clamped({ from: span.from + by, to: span.to + by }, whole);
 }
 
-/** The address of a view: `#t=FROM..TO&sel=thread:KEY@NS`. */
-export function toHash(span: Span, selected: Selected | null): string {
-  const time = `#t=${Math.round(span.from)}..${Math.round(span.to)}`;
-  return selected ? `${time}&sel=${selected.kind}:${selected.id}@${Math.round(selected.at)}` : time;
+/** The address of a view: `#t=FROM..TO&sel=thread:KEY@NS&range=FROM..TO`. */
+export function toHash(span: Span, selected: Selected | null, range: Span | null = null): string {
+  const words = [`#t=${Math.round(span.from)}..${Math.round(span.to)}`];
+  if (selected) words.push(`sel=${selected.kind}:${selected.id}@${Math.round(selected.at)}`);
+  if (range) words.push(`range=${Math.round(range.from)}..${Math.round(range.to)}`);
+  return words.join("&");
+}
+
+/** A time as a range that can be asked for: whole ns within the recording, the earlier end first; nothing where it is empty. */
+export function ranged(a: number, b: number, whole: number): Span | null {
+  const within = (time: number) => Math.min(whole, Math.max(0, Math.round(time)));
+  const [from, to] = [within(Math.min(a, b)), within(Math.max(a, b))];
+  return from < to ? { from, to } : null;
 }
 
 /** What an address says, as far as it makes sense. */
-export function fromHash(hash: string, whole: number): { span: Span | null; selected: Selected | null } {
+export function fromHash(hash: string, whole: number): { span: Span | null; selected: Selected | null; range: Span | null } {
   const words = new Map(hash.replace(/^#/, "").split("&").map((word) => word.split("=", 2) as [string, string]));
-  const time = /^(\d{1,16})\.\.(\d{1,16})$/.exec(words.get("t") ?? "");
+  const [time, marked] = ["t", "range"].map((word) => /^(\d{1,16})\.\.(\d{1,16})$/.exec(words.get(word) ?? ""));
   const sel = /^(cpu|thread):(\d{1,15})@(\d{1,16})$/.exec(words.get("sel") ?? "");
   const span = time && Number(time[1]) < Number(time[2]) ? clamped({ from: Number(time[1]), to: Number(time[2]) }, whole) : null;
   const selected = sel ? { kind: sel[1] as "cpu" | "thread", id: Number(sel[2]), at: Number(sel[3]) } : null;
-  return { span, selected };
+  const range = marked && Number(marked[1]) < Number(marked[2]) ? ranged(Number(marked[1]), Number(marked[2]), whole) : null;
+  return { span, selected, range };
 }

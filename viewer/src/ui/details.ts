@@ -4,7 +4,9 @@ import * as api from "../api";
 import type { CpuState, ThreadState } from "../generated/tables";
 import type { Slice } from "../model/slices";
 import { length, point } from "../model/time";
-import type { Selected } from "../model/view";
+import type { Selected, Span } from "../model/view";
+import { Chain } from "../panels/chains";
+import { facts, heading, link, paragraph } from "./dom";
 
 /** Most rows of what ran meanwhile. */
 const MOST = 12;
@@ -13,6 +15,8 @@ const MOST = 12;
 export interface Around {
   readonly nameOf: (thread: number) => string;
   readonly select: (to: Selected) => void;
+  /** Draws the arrows of a chain, or none. */
+  readonly chain: (of: Chain | null) => void;
 }
 
 export class Details {
@@ -27,13 +31,13 @@ export class Details {
   }
 
   clear(): void {
-    this.turn++;
+    this.other();
     this.panel.replaceChildren(paragraph("Click a slice, or move with the arrow keys, to see what it is."));
   }
 
   /** Tells of a stretch of a thread. */
   async thread(key: number, at: number): Promise<void> {
-    const turn = ++this.turn;
+    const turn = this.other();
     const told = await this.asked(turn, () => api.rows<ThreadState>("thread_state", at, at + 1, { thread: key }));
     const stretch = told?.[0];
     if (!stretch) return told ? this.none(turn) : undefined;
@@ -54,15 +58,24 @@ export class Details {
     this.panel.replaceChildren(...parts);
     const beside = await this.asked(turn, () => this.besideThread(key, stretch));
     if (beside) this.panel.replaceChildren(...parts, facts(beside));
-    if (stretch.state !== "ready" || stretch.cpu === null) return;
-    const cpu = stretch.cpu;
-    const meanwhile = await this.asked(turn, () => api.rows<CpuState>("cpu_state", stretch.start_ns, stretch.end_ns, { cpu }));
-    if (meanwhile && beside) this.panel.replaceChildren(...parts, facts(beside), ...this.behind(cpu, stretch, meanwhile));
+    if (!beside) return;
+    parts.push(facts(beside));
+    const running: Span | null = stretch.state === "running" ? { from: stretch.start_ns, to: stretch.end_ns } : null;
+    const chain = await this.asked(turn, () => Chain.of(key, stretch.start_ns, running));
+    if (!chain) return;
+    this.around.chain(chain);
+    const cpu = stretch.state === "ready" ? stretch.cpu : null;
+    if (cpu !== null) {
+      const meanwhile = await this.asked(turn, () => api.rows<CpuState>("cpu_state", stretch.start_ns, stretch.end_ns, { cpu }));
+      if (!meanwhile) return;
+      parts.push(...this.behind(cpu, stretch, meanwhile));
+    }
+    this.panel.replaceChildren(...parts, ...chain.told(this.around.nameOf, this.around.select));
   }
 
   /** Tells of a stretch of a CPU. */
   async cpu(cpu: number, at: number): Promise<void> {
-    const turn = ++this.turn;
+    const turn = this.other();
     const told = await this.asked(turn, () => api.rows<CpuState>("cpu_state", at, at + 1, { cpu }));
     const stretch = told?.[0];
     if (!stretch) return told ? this.none(turn) : undefined;
@@ -84,7 +97,7 @@ export class Details {
 
   /** Tells of short stretches that are drawn as one. */
   together(title: string, slice: Slice, state: string, what: string): void {
-    this.turn++;
+    this.other();
     this.panel.replaceChildren(
       heading(title),
       paragraph(`${slice.stretches} short stretches, drawn together: zoom in to tell them apart.`),
@@ -96,6 +109,12 @@ export class Details {
         [what, length(slice.whatNs)],
       ]),
     );
+  }
+
+  /** Something else is chosen: whose turn it is. */
+  private other(): number {
+    this.around.chain(null);
+    return ++this.turn;
   }
 
   /** An answer, unless something else was chosen meanwhile; what fails is told. */
@@ -149,41 +168,11 @@ export class Details {
   }
 
   private link(label: string, to: Selected): HTMLButtonElement {
-    const link = document.createElement("button");
-    link.type = "button";
-    link.className = "link";
-    link.textContent = label;
-    link.addEventListener("click", () => this.around.select(to));
-    return link;
+    return link(label, () => this.around.select(to));
   }
 }
 
 function reason(stretch: ThreadState): string {
   const text = stretch.reason ?? "";
   return text.length === 1 ? `the kernel's state ${text}` : text.replaceAll("_", " ");
-}
-
-function heading(text: string): HTMLElement {
-  const h = document.createElement("h2");
-  h.textContent = text;
-  return h;
-}
-
-function paragraph(text: string): HTMLElement {
-  const p = document.createElement("p");
-  p.textContent = text;
-  return p;
-}
-
-function facts(cells: readonly [string, Node | string][]): HTMLTableElement {
-  const table = document.createElement("table");
-  for (const [name, value] of cells) {
-    const row = table.insertRow();
-    const head = document.createElement("th");
-    head.scope = "row";
-    head.textContent = name;
-    row.append(head);
-    row.insertCell().append(value);
-  }
-  return table;
 }

@@ -10,8 +10,19 @@ export interface Actions {
   readonly scroll: (by: number) => void;
   readonly page: (by: number) => void;
   readonly whole: () => void;
-  /** Zooms to what lies between two places. */
+  /** Marks the time between two places. */
   readonly mark: (x0: number, x1: number) => void;
+  /** Marks what is chosen, or else what is seen; its end earlier or later; zooms to it; its critical path. */
+  readonly range: () => void;
+  readonly stretch: (by: number) => void;
+  readonly zoomRange: () => void;
+  readonly path: () => void;
+  /** To who woke it (-1), or whom it woke (1). */
+  readonly jump: (by: number) => void;
+  /** To the hit before or after. */
+  readonly hit: (by: number) => void;
+  /** Whether a place is on the ruler, where a drag marks. */
+  readonly isRuler: (x: number, y: number) => boolean;
   readonly choose: (x: number, y: number) => void;
   readonly clear: () => void;
   readonly step: (by: number) => void;
@@ -40,13 +51,23 @@ export function control(canvas: HTMLCanvasElement, act: Actions, beside: { help:
     ["pageup", () => act.page(-1)],
     ["pagedown", () => act.page(1)],
     ["t", act.colour],
+    ["r", act.range],
+    ["shift+arrowleft", () => act.stretch(-1)],
+    ["shift+arrowright", () => act.stretch(1)],
+    ["z", act.zoomRange],
+    ["c", act.path],
+    [",", () => act.jump(-1)],
+    [".", () => act.jump(1)],
+    ["n", () => act.hit(1)],
+    ["p", () => act.hit(-1)],
     ["escape", act.clear],
     ["/", beside.search],
     ["?", beside.help],
   ]);
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const key = keys.get(event.key.toLowerCase());
+    const name = event.key.toLowerCase();
+    const key = (event.shiftKey && keys.get(`shift+${name}`)) || keys.get(name);
     if (!key) return;
     event.preventDefault();
     key();
@@ -78,7 +99,7 @@ function pointers(canvas: HTMLCanvasElement, act: Actions): void {
     if (event.button !== 0) return;
     canvas.setPointerCapture(event.pointerId);
     down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
-    begun = { x: event.offsetX, y: event.offsetY, marks: event.shiftKey, moved: down.size > 1 };
+    begun = { x: event.offsetX, y: event.offsetY, marks: event.shiftKey || act.isRuler(event.offsetX, event.offsetY), moved: down.size > 1 };
   });
   canvas.addEventListener("pointermove", (event) => {
     const from = down.get(event.pointerId);
@@ -90,12 +111,12 @@ function pointers(canvas: HTMLCanvasElement, act: Actions): void {
     if (other) {
       const [was, is] = [Math.abs(from.x - other.x), Math.abs(event.offsetX - other.x)];
       if (was > 8 && is > 8) act.zoom(was / is, (event.offsetX + other.x) / 2);
-    } else if (begun.moved && !begun.marks) act.drag(dx, dy);
+    } else if (begun.moved && begun.marks) act.mark(begun.x, event.offsetX);
+    else if (begun.moved) act.drag(dx, dy);
   });
   const up = (event: PointerEvent, done: boolean) => {
     if (!down.delete(event.pointerId) || !begun || down.size > 0) return;
     if (done && !begun.moved) act.choose(event.offsetX, event.offsetY);
-    else if (done && begun.marks) act.mark(begun.x, event.offsetX);
     begun = null;
   };
   canvas.addEventListener("pointerup", (event) => up(event, true));

@@ -20,5 +20,6 @@ export function fillLegend(footer: HTMLElement, palette: Palette, byThread: bool
   const cpus = states.cpu.flatMap((word, at) => (word === "busy" && byThread ? [] : [item(palette.cpu[at] ?? "", word)]));
   const busy = byThread ? [words("busy: a colour a thread")] : [];
   const height = words("height: the part of a short time that is so; ticks above: what ran for less than a pixel");
-  footer.replaceChildren(words("Threads:"), ...threads, words("CPUs:"), ...busy, ...cpus, height);
+  const band = words("band in ready: what ran on the CPU of its queue");
+  footer.replaceChildren(words("Threads:"), ...threads, words("CPUs:"), ...busy, ...cpus, height, band);
 }

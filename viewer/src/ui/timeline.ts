@@ -3,18 +3,23 @@
 import { firstBelow, lineAt, type Line, type Track } from "../model/layout";
 import { ofThread, pixel, type Palette } from "../model/palette";
 import { emptyRow, fill, middle, paint, type Row, type Scale } from "../model/raster";
-import { at, type Slice } from "../model/slices";
+import { at, type Slice, type Slices } from "../model/slices";
 import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
 import { point, step } from "../model/time";
+import { copy, eachReady } from "../model/thieves";
 import type { Selected, Span } from "../model/view";
+import { drawOverlay, type Overlay } from "./overlay";
 
 /** Height of the axis, width of the labels, in CSS pixels. */
 const AXIS = 24;
 const LABELS = 190;
 /** Names are written into what is at least so wide. */
 const NAMED = 46;
-/** The numbers of "running" and "busy", of which ticks tell. */
+/** The numbers of "running" and "busy", of which ticks tell, and of a thread's "ready". */
 const RUNS = 0;
+const READY = 1;
+/** Height of the band in a ready slice that tells who ran instead, CSS pixels. */
+const THIEF = 5;
 
 /** What is to be drawn. */
 export interface Scene {
@@ -26,7 +31,26 @@ export interface Scene {
   byThread: boolean;
   selected: Selected | null;
   found: ReadonlySet<Line>;
+  overlay: Overlay;
   nameOf: (thread: number) => string;
+}
+
+/** The rows of CPUs in one picture, each made once. */
+class Thieves {
+  readonly cpus = new Set<number>();
+  private readonly rows = new Map<number, Row>();
+  private readonly make: (cpu: number) => Row;
+
+  constructor(make: (cpu: number) => Row) {
+    this.make = make;
+  }
+
+  row(cpu: number): Row {
+    this.cpus.add(cpu);
+    const row = this.rows.get(cpu) ?? this.make(cpu);
+    this.rows.set(cpu, row);
+    return row;
+  }
 }
 
 export class Timeline {
@@ -36,6 +60,8 @@ export class Timeline {
   private image: ImageData | null = null;
   private colours = new Map<string, number>();
   private coloursOf: Palette | null = null;
+  /** CPUs on whose queues threads are ready that are seen: their tiles are wanted too. */
+  private queues = new Set<number>();
 
   constructor(canvas: HTMLCanvasElement, tiles: Tiles) {
     const pen = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
@@ -69,6 +95,11 @@ export class Timeline {
   /** Whether a place shows time, not labels or the axis. */
   isTime(x: number, y: number): boolean {
     return x >= LABELS && y >= AXIS;
+  }
+
+  /** Whether a place is on the axis of time. */
+  isRuler(x: number, y: number): boolean {
+    return x >= LABELS && y < AXIS;
   }
 
   /** The line at a place. */
@@ -120,6 +151,25 @@ export class Timeline {
     this.writeLabels(scene, lines);
     this.writeAxis(scene);
     this.frameSelected(scene, lines);
+    this.layOver(scene);
+  }
+
+  private layOver(scene: Scene): void {
+    const perPixel = (scene.span.to - scene.span.from) / this.width;
+    const tracks = new Map(scene.lines.flatMap((line) => (line.kind === "thread" ? [[line.id, line] as const] : [])));
+    const { text, page, threads } = scene.palette;
+    drawOverlay(this.pen, scene.overlay, {
+      left: LABELS,
+      top: AXIS,
+      right: LABELS + this.width,
+      bottom: AXIS + this.height,
+      x: (time) => LABELS + (time - scene.span.from) / perPixel,
+      edges: (thread) => {
+        const line = tracks.get(thread);
+        return line ? [AXIS + line.top - scene.scroll, AXIS + line.top + line.height - scene.scroll] : null;
+      },
+      colour: { text, page, path: text, range: threads[0] ?? text },
+    });
   }
 
   private visible(scene: Scene): Line[] {
@@ -136,6 +186,7 @@ export class Timeline {
       const block = Math.floor(line.track / TRACKS);
       blocks.set(`${line.kind} ${block}`, { kind: line.kind, block });
     }
+    for (const cpu of this.queues) blocks.set(`cpu ${Math.floor(cpu / TRACKS)}`, { kind: "cpu", block: Math.floor(cpu / TRACKS) });
     const level = levelOf(this.scale(scene).perPixel);
     const places: Place[] = [];
     for (const [up, around] of [[0, 0], [2, 0], [0, 1]] as const) {
@@ -152,6 +203,7 @@ export class Timeline {
     const pixels = new Uint32Array(this.image.data.buffer);
     pixels.fill(pixel(scene.palette.page));
     const left = Math.round(LABELS * this.ratio);
+    const thieves = new Thieves((cpu) => this.row({ ...scene, byThread: true }, { kind: "cpu", track: cpu }, width - left));
     for (const line of lines) {
       const top = Math.round((AXIS + line.top - scene.scroll) * this.ratio);
       const bottom = Math.round((AXIS + line.top + line.height - scene.scroll) * this.ratio);
@@ -161,6 +213,14 @@ export class Timeline {
       }
       const row = this.row(scene, line, width - left);
       paint(pixels, width, left, row, { top, height: bottom - top - this.gap, tick: Math.round(4 * this.ratio) });
+      if (line.kind !== "thread") continue;
+      // Below the ticks, above the lowest rows, which every share reaches.
+      const band = this.band(scene, line, thieves, width - left);
+      if (band) paint(pixels, width, left, band, { top: top + Math.round(5 * this.ratio), height: Math.round(THIEF * this.ratio), tick: 0 });
+    }
+    if ([...thieves.cpus].some((cpu) => !this.queues.has(cpu))) {
+      this.queues = thieves.cpus;
+      this.want(scene, lines);
     }
     this.pen.putImageData(this.image, 0, 0);
   }
@@ -175,8 +235,29 @@ export class Timeline {
     return Math.round(2 * this.ratio);
   }
 
-  private row(scene: Scene, line: Track, width: number): Row {
+  private row(scene: Scene, line: Pick<Track, "kind" | "track">, width: number): Row {
     const row = emptyRow(Math.max(0, width));
+    const scale = this.scale(scene);
+    this.eachTile(scene, line, row.colour.length, (slices, begin, end) => {
+      fill(row, slices, line.track % TRACKS, scale, begin, end, this.pixelOf(scene, line.kind), RUNS);
+    });
+    return row;
+  }
+
+  /** Where a thread was ready, what ran on the CPU of its queue; nothing where it nowhere was. */
+  private band(scene: Scene, line: Track, thieves: Thieves, width: number): Row | null {
+    let band: Row | null = null;
+    this.eachTile(scene, line, width, (slices, begin, end) => {
+      eachReady(slices, line.track % TRACKS, this.scale(scene), begin, end, READY, (cpu, from, to) => {
+        band ??= emptyRow(width);
+        copy(band, thieves.row(cpu), from, to);
+      });
+    });
+    return band;
+  }
+
+  /** The slices that are there of a track, and from and up to which pixel they tell. */
+  private eachTile(scene: Scene, line: Pick<Track, "kind" | "track">, width: number, each: (slices: Slices, begin: number, end: number) => void): void {
     const scale = this.scale(scene);
     const level = levelOf(scale.perPixel);
     const { first, last } = covering(scene.span, level);
@@ -188,10 +269,8 @@ export class Timeline {
       const { from, to } = spanOf(place);
       // Each pixel belongs to the tile in which its middle lies.
       const begin = Math.max(0, Math.ceil((from - scale.from) / scale.perPixel - 0.5));
-      const end = Math.min(row.colour.length, Math.ceil((to - scale.from) / scale.perPixel - 0.5));
-      fill(row, best.slices, line.track % TRACKS, scale, begin, end, this.pixelOf(scene, line.kind), RUNS);
+      each(best.slices, begin, Math.min(width, Math.ceil((to - scale.from) / scale.perPixel - 0.5)));
     }
-    return row;
   }
 
   /** Names of threads in what CPUs run, where there is room. */

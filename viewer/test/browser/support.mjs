@@ -1,7 +1,7 @@
 /** A server over a recording of the importer's fixtures, and a browser; or the reason why there is none. */
 
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -25,9 +25,28 @@ if (skip) console.log(skip);
 /** A trace that is served; the browser is shared. `trace` is a folder, or nothing for the fixture. */
 export async function served(trace) {
   const folder = mkdtempSync(join(tmpdir(), "corewise-viewer-"));
-  const path = trace ?? join(folder, "fixture.cw");
-  if (!trace) execFileSync(binary, ["import", FIXTURE, "-o", path], { stdio: "ignore" });
-  const server = spawn(binary, ["view", path, "--no-open", "--idle", "120"], { stdio: ["ignore", "pipe", "inherit"] });
+  return serving(folder, [trace ?? imported(folder, "fixture", FIXTURE)]);
+}
+
+/** Two traces that are served beside each other, by their names, of what ftrace would print. */
+export async function servedBoth(texts) {
+  const folder = mkdtempSync(join(tmpdir(), "corewise-viewer-"));
+  const paths = Object.entries(texts).map(([name, text]) => {
+    const file = join(folder, `${name}.txt`);
+    writeFileSync(file, text);
+    return imported(folder, name, file);
+  });
+  return serving(folder, paths);
+}
+
+function imported(folder, name, file) {
+  const path = join(folder, `${name}.cw`);
+  execFileSync(binary, ["import", file, "-o", path], { stdio: "ignore" });
+  return path;
+}
+
+async function serving(folder, paths) {
+  const server = spawn(binary, ["view", ...paths, "--no-open", "--idle", "120"], { stdio: ["ignore", "pipe", "inherit"] });
   const address = await new Promise((found, failed) => {
     createInterface(server.stdout).once("line", found);
     server.once("exit", (code) => failed(new Error(`corewise view ended with ${code}`)));
@@ -64,10 +83,20 @@ export async function settled(page) {
 }
 
 /** Rows of a table, asked for as the page asks. */
-export async function rows(page, name, query) {
-  const answer = await page.request.get(`${new URL(page.url()).origin}/api/table/${name}?${new URLSearchParams(query)}`);
+export async function rows(page, name, query, route = `/api/table/${name}`) {
+  return (await asked(page, route, query)).toArray().map((row) => row.toJSON());
+}
+
+/** The first rows of a table of a part, and the names of its columns. */
+export async function part(page, name, query) {
+  const table = await asked(page, `/api/part/${name}`, query);
+  return { columns: table.schema.fields.map((field) => field.name), rows: table.toArray().map((row) => row.toJSON()) };
+}
+
+async function asked(page, route, query) {
+  const answer = await page.request.get(`${new URL(page.url()).origin}${route}?${new URLSearchParams(query)}`);
   if (!answer.ok()) throw new Error(await answer.text());
-  return tableFromIPC(new Uint8Array(await answer.body())).toArray().map((row) => row.toJSON());
+  return tableFromIPC(new Uint8Array(await answer.body()));
 }
 
 /** Numbers that are drawn the same each time (a linear congruence of Numerical Recipes), from 0 up to `below`. */

@@ -8,6 +8,7 @@ import { emptyRow, fill, paint } from "../../src/model/raster";
 import { parse } from "../../src/model/search";
 import { at, firstEndingAfter, type Slices } from "../../src/model/slices";
 import { covering, levelOf, spanOf, Tiles, type Place } from "../../src/model/tiles";
+import { copy, eachReady } from "../../src/model/thieves";
 import { length, point, step } from "../../src/model/time";
 import { clamped, fromHash, moved, toHash, zoomed } from "../../src/model/view";
 
@@ -52,6 +53,24 @@ test("a bar is as high as the share, and never lower than can be seen", () => {
   assert.deepEqual([height(0), height(1), height(2), height(3)], [0, 10, 5, 3]);
 });
 
+test("where a thread was ready, what its queue's CPU ran is known by pixel", () => {
+  // Pixels of 10 ns: the middles 5, 15, 25, 35, 45. Ready (1) on CPU 3 from 12 to 30: pixels 1 and 2; from 40 to 60 on CPU 4: pixel 4.
+  const slices = track([0, 12, 0], [12, 30, 1], [30, 40, 2], [40, 60, 1], [60, 70, 1]);
+  slices.what.set([3, 3, 3, 4, -1]);
+  const got: number[][] = [];
+  eachReady(slices, 0, { from: 0, perPixel: 10 }, 0, 5, 1, (cpu, from, to) => got.push([cpu, from, to]));
+  assert.deepEqual(got, [[3, 1, 3], [4, 4, 5]]);
+  // Of short stretches told together nobody can say on whose queue each was.
+  slices.stretches[1] = 2;
+  got.length = 0;
+  eachReady(slices, 0, { from: 0, perPixel: 10 }, 0, 5, 1, (cpu, from, to) => got.push([cpu, from, to]));
+  assert.deepEqual(got, [[4, 4, 5]]);
+  const [band, cpu] = [emptyRow(4), emptyRow(4)];
+  cpu.colour.set([1, 2, 0, 4]);
+  copy(band, cpu, 1, 3);
+  assert.deepEqual([[...band.colour], [...band.share]], [[0, 2, 0, 0], [0, 1, 1, 0]]);
+});
+
 test("lines outside the image are left out", () => {
   const row = emptyRow(2);
   row.colour.fill(7);
@@ -81,9 +100,14 @@ test("a view stays within the recording and its finest", () => {
 test("an address says what is seen and chosen; nonsense is nothing", () => {
   const selected = { kind: "thread", id: 7, at: 1234 } as const;
   assert.equal(toHash({ from: 1000.4, to: 2000 }, selected), "#t=1000..2000&sel=thread:7@1234");
-  assert.deepEqual(fromHash("#t=1000..2000&sel=thread:7@1234", 5000), { span: { from: 1000, to: 2000 }, selected });
+  assert.deepEqual(fromHash("#t=1000..2000&sel=thread:7@1234", 5000), { span: { from: 1000, to: 2000 }, selected, range: null });
+  const range = { from: 1200, to: 1300 };
+  assert.equal(toHash({ from: 1000, to: 2000 }, null, range), "#t=1000..2000&range=1200..1300");
+  assert.deepEqual(fromHash("#t=1000..2000&range=1200..1300", 5000).range, range);
+  assert.deepEqual(fromHash("#range=1200..99999", 5000).range, { from: 1200, to: 5000 }, "within the recording");
+  assert.equal(fromHash("#range=6000..7000", 5000).range, null, "none of it is recorded");
   for (const bad of ["", "#", "#t=5..1", "#t=a..b&sel=disk:1@2", "#t=1..99999999999999999999", "#sel=cpu:-1@0"]) {
-    assert.deepEqual(fromHash(bad, 5000), { span: null, selected: null }, bad);
+    assert.deepEqual(fromHash(bad, 5000), { span: null, selected: null, range: null }, bad);
   }
 });
 
@@ -150,7 +174,17 @@ test("a search names fields, and says what it does not know", () => {
   assert.equal(wanted.thread(thread(0, 1, 2, 20, "Render")), true);
   assert.equal(wanted.thread(thread(0, 1, 2, 21, "Render")), false);
   assert.equal(parse("  "), null);
-  assert.equal(typeof parse("colour:red"), "string");
+  assert.equal(wanted.stretches, null, "tracks are searched for");
+  for (const bad of ["colour:red", "name:", "tid:x", ">1", ">-1ms", ">1h"]) assert.equal(typeof parse(bad), "string", bad);
+  const core = parse("core:4");
+  assert.ok(core !== null && typeof core === "object");
+  assert.deepEqual([4, 5].map((of) => core.cpu({ ...CPU, cpu: 0, core: of, siblings: [] })), [true, false]);
+  // With a state or a length it is stretches that are searched for, and all words go to the server.
+  const slow = parse("name:render type:efficient state:ready >1.5ms");
+  assert.ok(slow !== null && typeof slow === "object");
+  assert.deepEqual(slow.stretches, { name: "render", type: "efficient", state: "ready", longer: "1500000" });
+  const long = parse(">20us");
+  assert.deepEqual(long !== null && typeof long === "object" && long.stretches, { longer: "20000" });
   const efficient = parse("type:eff");
   assert.ok(efficient !== null && typeof efficient === "object");
   assert.equal(efficient.cpu({ ...CPU, cpu: 0, core: 0, siblings: [], core_type: "efficient" }), true);

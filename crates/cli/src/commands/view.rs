@@ -4,9 +4,9 @@ use crate::args::Global;
 use crate::failure::{Failure, OK};
 use crate::output::{print, say};
 use crate::progress::{Line, of_levels};
-use serve::{Options, Server, Tracks};
+use serve::{Options, Server, Trace, Tracks};
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,18 +14,21 @@ const AFTER: &str = "\
 Examples:
   corewise view run.cw                       opens the browser; Ctrl-C ends it
   corewise view run.cw --no-open --port 8000
+  corewise view before.cw after.cw           both, one above the other, with one zoom
   corewise import perf.data -o run.cw && corewise view run.cw
 
 The address is the only line on standard output. It holds a token of this run, without which nothing is answered; only this \
 machine can reach it. The first view of a trace prepares it for all zooms, in run.cw/levels or, where that cannot be written, \
 in the user's cache.";
 
-/// Show a trace folder in the browser: every CPU and thread on one timeline
+/// Show a trace folder in the browser, or two beside each other: every CPU and thread on one timeline
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
     /// A trace folder
     trace: PathBuf,
+    /// Another one, shown beside it: aligned on their beginnings or on a mark, with one zoom
+    beside: Option<PathBuf>,
     /// Listen on this port [default: any that is free]
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     port: u16,
@@ -45,26 +48,14 @@ pub struct Args {
 /// # Errors
 /// The trace cannot be read, or nobody can listen there.
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
-    let trace = args.trace.display();
     if !serve::are_built() {
         return Err(Failure::new(
             "this corewise was built without the viewer's pages: run `make` in its source, on a machine with Node.js 20 or later \
              and npm; `corewise report` tells the same trace as text or as one page",
         ));
     }
-    if args.trace.is_file() {
-        return Err(Failure::usage(format!(
-            "{trace} is no trace folder: run `corewise import {trace} -o run.cw` first"
-        )));
-    }
-    let session = global.open(&args.trace)?;
-    let tracks = Tracks::of(&session)?;
-    let (mut line, began) = (Line::new(), Instant::now());
-    let levels = serve::prepare(&session, &tracks, &mut |read| of_levels(&mut line, read))?;
-    drop(line);
-    if levels.made {
-        say(&format!("prepared {trace} for all zooms in {:.1} s", began.elapsed().as_secs_f64()));
-    }
+    let first = prepared(&args.trace, global)?;
+    let beside = args.beside.as_deref().map(|path| prepared(path, global)).transpose()?;
     if !args.listen.is_loopback() {
         say(&format!(
             "warning: on {} other machines can reach it, and what is answered, with the token, can be read on the way: \
@@ -73,7 +64,10 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         ));
     }
     let options = Options { listen: args.listen, port: args.port, idle: args.idle.map(Duration::from_secs) };
-    let server = Server::bind(session, tracks, levels, &options)?;
+    let server = match beside {
+        Some(beside) => Server::bind_two(first, beside, &options)?,
+        None => Server::bind(first.session, first.tracks, first.levels, &options)?,
+    };
     let address = server.address();
     print(&format!("{address}\n"))?;
     if !has_display() {
@@ -84,6 +78,25 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     }
     server.run()?;
     Ok(OK)
+}
+
+/// A trace, prepared for all zooms.
+fn prepared(path: &Path, global: &Global) -> Result<Trace, Failure> {
+    let shown = path.display();
+    if path.is_file() {
+        return Err(Failure::usage(format!(
+            "{shown} is no trace folder: run `corewise import {shown} -o run.cw` first"
+        )));
+    }
+    let session = global.open(path)?;
+    let tracks = Tracks::of(&session)?;
+    let (mut line, began) = (Line::new(), Instant::now());
+    let levels = serve::prepare(&session, &tracks, &mut |read| of_levels(&mut line, read))?;
+    drop(line);
+    if levels.made {
+        say(&format!("prepared {shown} for all zooms in {:.1} s", began.elapsed().as_secs_f64()));
+    }
+    Ok(Trace { session, tracks, levels })
 }
 
 fn has_display() -> bool {

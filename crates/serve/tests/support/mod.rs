@@ -1,6 +1,9 @@
 //! A server over a drawn trace, and a client that says whatever it likes.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use engine::{PassOptions, Session, Target};
 use serve::{Options, Server, Tracks};
 use std::io::{Read, Write};
@@ -16,9 +19,14 @@ pub struct Trace {
 impl Trace {
     /// Drawn as text (see `testkit::drawing`), and imported as perf script would print it.
     pub fn drawn(text: &str) -> Self {
+        Self::printed(&testkit::perf_script::render(&testkit::trace(text).batch))
+    }
+
+    /// Imported from what perf script prints.
+    pub fn printed(text: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("drawn.txt");
-        std::fs::write(&file, testkit::perf_script::render(&testkit::trace(text).batch)).unwrap();
+        std::fs::write(&file, text).unwrap();
         let source = engine::open_source(&file).unwrap();
         let folder = dir.path().join("drawn.cw");
         engine::import(source.as_ref(), Target::New(&folder), &PassOptions::default(), &mut |_| ()).unwrap();
@@ -35,16 +43,30 @@ impl Trace {
 
     /// A server of it, which ends with the test.
     pub fn served(&self) -> Client {
+        let serve::Trace { session, tracks, levels } = self.prepared();
+        client(Server::bind(session, tracks, levels, &ANYWHERE).unwrap())
+    }
+
+    /// A server of it and another.
+    pub fn served_with(&self, other: &Self) -> Client {
+        client(Server::bind_two(self.prepared(), other.prepared(), &ANYWHERE).unwrap())
+    }
+
+    fn prepared(&self) -> serve::Trace {
         let session = self.session();
         let tracks = Tracks::of(&session).unwrap();
         let levels = serve::prepare(&session, &tracks, &mut |_| ()).unwrap();
-        let options = Options { listen: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, idle: None };
-        let server = Server::bind(session, tracks, levels, &options).unwrap();
-        let (at, address) = (server.at(), server.address());
-        std::thread::spawn(move || server.run());
-        let token = address.split_once("token=").unwrap().1.to_owned();
-        Client { at, token }
+        serve::Trace { session, tracks, levels }
     }
+}
+
+const ANYWHERE: Options = Options { listen: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, idle: None };
+
+fn client(server: Server) -> Client {
+    let (at, address) = (server.at(), server.address());
+    std::thread::spawn(move || server.run());
+    let token = address.split_once("token=").unwrap().1.to_owned();
+    Client { at, token }
 }
 
 pub fn session(path: &Path) -> Session {
@@ -108,4 +130,24 @@ impl Client {
         let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
         Answer { code, head, body: all.split_off(end) }
     }
+}
+
+/// Rows that are answered.
+pub fn arrow(client: &Client, path: &str) -> RecordBatch {
+    let answer = client.get(path);
+    assert_eq!(answer.code, 200, "{path}: {}", answer.words());
+    assert_eq!(answer.header("content-type"), Some("application/vnd.apache.arrow.stream"));
+    let body = answer.body;
+    let mut reader = arrow_ipc::reader::StreamReader::try_new(&body[..], None).unwrap();
+    reader.next().unwrap().unwrap()
+}
+
+/// A column of them.
+pub fn longs(batch: &RecordBatch, name: &str) -> Vec<i64> {
+    batch.column_by_name(name).unwrap().as_primitive::<Int64Type>().values().to_vec()
+}
+
+/// A column of words.
+pub fn texts(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
+    batch.column_by_name(name).unwrap().as_string::<i32>().iter().map(|t| t.map(str::to_owned)).collect()
 }

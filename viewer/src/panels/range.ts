@@ -1,0 +1,169 @@
+/** The tables of a marked time, as `corewise report --range` has them: asked of the server, which also sorts. */
+
+import * as api from "../api";
+import { length, point } from "../model/time";
+import type { Selected, Span } from "../model/view";
+import { button, link } from "../ui/dom";
+
+/** Rows that are shown at once. */
+const MOST = 200;
+/** How the report orders them. */
+const ORDER: Readonly<Record<string, string>> = { threads: "running_ns", ready_by_thief: "ready_ns", critical_by_thread: "path_ns" };
+/** Stand first in the list. */
+const FIRST = ["threads", "cpus", "thread_by_core_type", "concurrency", "critical_by_thread", "ready_by_thief", "waits", "migrations"];
+
+/** What the panel needs of the page. */
+export interface Around {
+  readonly select: (to: Selected) => void;
+  readonly show: (span: Span) => void;
+  /** Marks the critical path of a time on the timeline, or none. */
+  readonly path: (of: Span | null) => void;
+  readonly close: () => void;
+}
+
+export class Range {
+  private readonly panel: HTMLElement;
+  private readonly around: Around;
+  private readonly title = document.createElement("h2");
+  private readonly tables = document.createElement("select");
+  private readonly path = document.createElement("input");
+  private readonly status = document.createElement("span");
+  private readonly rows = document.createElement("div");
+  private span: Span | null = null;
+  private by: { column: string; down: boolean } | null = null;
+  private asking: AbortController | null = null;
+
+  constructor(panel: HTMLElement, around: Around) {
+    [this.panel, this.around] = [panel, around];
+    this.tables.setAttribute("aria-label", "Table");
+    this.tables.addEventListener("change", () => {
+      this.ordered();
+      void this.ask();
+    });
+    this.path.type = "checkbox";
+    this.path.addEventListener("change", () => this.around.path(this.path.checked ? this.span : null));
+    const path = document.createElement("label");
+    path.append(this.path, " critical path");
+    this.status.setAttribute("role", "status");
+    this.rows.className = "rows";
+    this.rows.tabIndex = 0;
+    this.rows.setAttribute("role", "region");
+    this.rows.setAttribute("aria-label", "Rows of the table");
+    const bar = document.createElement("div");
+    bar.className = "bar";
+    const zoom = button("Zoom to it", () => this.span && this.around.show(this.span));
+    bar.append(this.title, this.tables, path, zoom, button("Close", () => this.around.close()), this.status);
+    this.panel.append(bar, this.rows);
+  }
+
+  /** Shows a time's tables, or nothing. */
+  async show(span: Span | null): Promise<void> {
+    const other = span?.from !== this.span?.from || span?.to !== this.span?.to;
+    this.span = span;
+    this.panel.hidden = span === null;
+    if (!span) {
+      this.asking?.abort();
+      this.path.checked = false;
+      return this.around.path(null);
+    }
+    if (!other) return;
+    this.title.textContent = `${point(span.from, 1e3)} to ${point(span.to, 1e3)}: ${length(span.to - span.from)}`;
+    if (this.path.checked) this.around.path(span);
+    if (this.tables.options.length === 0) await this.fill();
+    await this.ask();
+  }
+
+  /** Marks the critical path, or no more. */
+  togglePath(): void {
+    this.path.checked = !this.path.checked;
+    this.around.path(this.path.checked ? this.span : null);
+  }
+
+  private async fill(): Promise<void> {
+    const all = await api.tables().catch(() => FIRST.map((name) => ({ name, doc: "" })));
+    const place = (name: string) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
+    const sorted = [...all].sort((a, b) => place(a.name) - place(b.name) || a.name.localeCompare(b.name));
+    if (this.tables.options.length > 0) return;
+    for (const { name, doc } of sorted) {
+      const option = new Option(name, name);
+      option.title = doc;
+      this.tables.append(option);
+    }
+    this.ordered();
+  }
+
+  private ordered(): void {
+    const column = ORDER[this.tables.value];
+    this.by = column === undefined ? null : { column, down: true };
+  }
+
+  private async ask(): Promise<void> {
+    const span = this.span;
+    if (!span) return;
+    this.asking?.abort();
+    const asking = (this.asking = new AbortController());
+    this.status.textContent = "being reckoned…";
+    this.rows.dataset["busy"] = "true";
+    try {
+      const table = await api.part(this.tables.value, span, { ...(this.by ?? {}), most: MOST, signal: asking.signal });
+      if (asking !== this.asking) return;
+      this.fillRows(table, span);
+      this.rows.dataset["busy"] = "false";
+    } catch (why) {
+      if (asking !== this.asking || asking.signal.aborted) return;
+      this.rows.replaceChildren();
+      this.status.textContent = `This cannot be told: ${(why as Error).message}`;
+      this.rows.dataset["busy"] = "false";
+    }
+  }
+
+  private fillRows(table: api.Part, span: Span): void {
+    const shown = table.rows.length;
+    const more = table.all > shown ? `the first ${shown} of ${table.all} rows` : `${shown} rows`;
+    this.status.textContent = this.by ? `${more}, by ${this.by.column}` : more;
+    const grid = document.createElement("table");
+    const head = grid.createTHead().insertRow();
+    for (const column of table.columns) head.append(this.head(column));
+    const body = grid.createTBody();
+    for (const row of table.rows) {
+      const line = body.insertRow();
+      row.forEach((value, at) => {
+        const cell = line.insertCell();
+        if (typeof value === "number") cell.className = "number";
+        cell.append(this.cell(table, row, at, value, span));
+      });
+    }
+    this.rows.replaceChildren(grid);
+  }
+
+  private head(column: api.Column): HTMLElement {
+    const head = document.createElement("th");
+    head.scope = "col";
+    head.title = column.doc;
+    const down = this.by?.column === column.name && this.by.down;
+    if (this.by?.column === column.name) head.ariaSort = down ? "descending" : "ascending";
+    // Most names carry their unit.
+    const carried = column.unit === "" || column.unit === "count" || column.name.toLowerCase().endsWith(`_${column.unit.toLowerCase()}`);
+    const unit = carried ? "" : ` (${column.unit})`;
+    // The largest first; a second time the smallest.
+    const by = link(column.name + unit, () => {
+      this.by = { column: column.name, down: !down };
+      void this.ask();
+    });
+    head.append(by);
+    return head;
+  }
+
+  /** A thread's name leads to it, at the row's own time where it has one. */
+  private cell(table: api.Part, row: readonly api.Cell[], at: number, value: api.Cell, span: Span): Node | string {
+    const words = value === null ? "" : typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(6))) : String(value);
+    const place = (name: string) => table.columns.findIndex((column) => column.name === name);
+    const of = (name: string) => row[place(name)];
+    const column = table.columns[at];
+    const start = of("start_ns");
+    const time = typeof start === "number" ? Math.max(start, span.from) : span.from;
+    if (column?.name === "cpu" && typeof value === "number") return link(words, () => this.around.select({ kind: "cpu", id: value, at: time }));
+    const key = column?.thread ? value : column?.name === "name" && place("running_ns") >= 0 ? of("thread") : null;
+    return typeof key === "number" && key > 0 ? link(words, () => this.around.select({ kind: "thread", id: key, at: time })) : words;
+  }
+}

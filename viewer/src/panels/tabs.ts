@@ -1,0 +1,36 @@
+/** Panels of which one is seen. Arrow keys go from tab to tab, as https://www.w3.org/WAI/ARIA/apg/patterns/tabs/ has it. */
+
+export class Tabs {
+  private readonly tabs: HTMLElement[];
+
+  constructor(list: HTMLElement) {
+    this.tabs = [...list.querySelectorAll<HTMLElement>("[role=tab]")];
+    for (const tab of this.tabs) tab.addEventListener("click", () => this.show(panelOf(tab)));
+    list.addEventListener("keydown", (event) => {
+      const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+      if (by === 0) return;
+      const now = this.tabs.findIndex((tab) => tab.ariaSelected === "true");
+      const to = this.tabs[(now + by + this.tabs.length) % this.tabs.length];
+      if (!to) return;
+      event.preventDefault();
+      this.show(panelOf(to));
+      to.focus();
+    });
+    this.show(panelOf(this.tabs[0]!));
+  }
+
+  /** The panel of this name. */
+  show(panel: string): void {
+    for (const tab of this.tabs) {
+      const shown = panelOf(tab) === panel;
+      tab.ariaSelected = String(shown);
+      tab.tabIndex = shown ? 0 : -1;
+      const of = document.getElementById(panelOf(tab));
+      if (of) of.hidden = !shown;
+    }
+  }
+}
+
+function panelOf(tab: HTMLElement): string {
+  return tab.getAttribute("aria-controls") ?? "";
+}

@@ -1,0 +1,97 @@
+/** What lies over the tracks: the marked time, arrows from who woke to who was woken, the critical path. */
+
+import type { Arrow } from "../panels/chains";
+import type { Span } from "../model/view";
+
+/** A piece of the critical path. */
+export interface Piece extends Span {
+  readonly thread: number;
+}
+
+/** What is laid over. */
+export interface Overlay {
+  range: Span | null;
+  arrows: readonly Arrow[];
+  path: readonly Piece[];
+}
+
+/** Where things are on the canvas, CSS pixels. */
+export interface Places {
+  readonly left: number;
+  readonly top: number;
+  readonly right: number;
+  readonly bottom: number;
+  readonly x: (time: number) => number;
+  /** The upper and lower edge of a thread's track, wherever it is scrolled to; nothing where it has none. */
+  readonly edges: (thread: number) => readonly [number, number] | null;
+  readonly colour: { readonly text: string; readonly page: string; readonly path: string; readonly range: string };
+}
+
+const HEAD = 4;
+
+export function drawOverlay(pen: CanvasRenderingContext2D, overlay: Overlay, at: Places): void {
+  pen.save();
+  pen.beginPath();
+  pen.rect(at.left, 0, at.right - at.left, at.bottom);
+  pen.clip();
+  if (overlay.range) drawRange(pen, overlay.range, at);
+  drawPath(pen, overlay.path, at);
+  for (const arrow of overlay.arrows) drawArrow(pen, arrow, at);
+  pen.restore();
+}
+
+/** The time outside is dimmed, and the time itself has a bar in the axis. */
+function drawRange(pen: CanvasRenderingContext2D, range: Span, at: Places): void {
+  const within = (x: number) => Math.min(at.right, Math.max(at.left, x));
+  const [from, to] = [within(at.x(range.from)), within(at.x(range.to))];
+  pen.globalAlpha = 0.45;
+  pen.fillStyle = at.colour.page;
+  pen.fillRect(at.left, at.top, from - at.left, at.bottom - at.top);
+  pen.fillRect(to, at.top, at.right - to, at.bottom - at.top);
+  pen.globalAlpha = 1;
+  pen.fillStyle = at.colour.range;
+  pen.fillRect(from, at.top - 5, Math.max(2, to - from), 4);
+  for (const edge of [at.x(range.from), at.x(range.to)]) pen.fillRect(edge, at.top - 5, 1, at.bottom);
+}
+
+/** A line under each piece, and one from track to track where it goes over. */
+function drawPath(pen: CanvasRenderingContext2D, path: readonly Piece[], at: Places): void {
+  pen.fillStyle = at.colour.path;
+  let before: readonly [number, number] | null = null;
+  for (const piece of path) {
+    const edges = at.edges(piece.thread);
+    const [x, end] = [at.x(piece.from), at.x(piece.to)];
+    if (edges && end >= at.left && x <= at.right) {
+      pen.fillRect(x, edges[1] - 4, Math.max(1, end - x), 3);
+      if (before && before !== edges) {
+        const [y0, y1] = [Math.min(before[1], edges[1]) - 4, Math.max(before[1], edges[1]) - 1];
+        pen.fillRect(x, Math.max(at.top, y0), 1, y1 - Math.max(at.top, y0));
+      }
+    }
+    before = edges;
+  }
+}
+
+/** From the middle of the waker's track to that of the one woken. */
+function drawArrow(pen: CanvasRenderingContext2D, arrow: Arrow, at: Places): void {
+  const [from, to] = [at.edges(arrow.from), at.edges(arrow.to)];
+  const x = at.x(arrow.at);
+  if (!from || !to || x < at.left || x > at.right) return;
+  const middle = ([top, bottom]: readonly [number, number]) => (top + bottom) / 2;
+  const [y0, y1] = [middle(from), middle(to)];
+  const down = y1 > y0 ? 1 : -1;
+  pen.strokeStyle = pen.fillStyle = at.colour.text;
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  pen.moveTo(x, Math.max(at.top, y0));
+  pen.lineTo(x, Math.max(at.top, y1 - down * HEAD));
+  pen.stroke();
+  pen.beginPath();
+  pen.arc(x, y0, 2.5, 0, 2 * Math.PI);
+  pen.fill();
+  pen.beginPath();
+  pen.moveTo(x, y1);
+  pen.lineTo(x - HEAD, y1 - down * 2 * HEAD);
+  pen.lineTo(x + HEAD, y1 - down * 2 * HEAD);
+  pen.fill();
+}
