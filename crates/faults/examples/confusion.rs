@@ -139,7 +139,7 @@ fn print(scores: BTreeMap<&str, Score>) {
         "| injected | at the top | error: 10th, 50th, 90th percentile | within 15 % | in its range | slight passed over |"
     );
     println!("| --- | --- | --- | --- | --- | --- |");
-    let (mut all, mut right, mut slight, mut quiet, mut errors) = (0, 0, 0, 0, Vec::new());
+    let (mut all, mut right, mut slight, mut quiet, mut held, mut errors) = (0, 0, 0, 0, 0, Vec::new());
     for (truth, mut score) in scores {
         let mut tops: Vec<(&String, &u64)> = score.tops.iter().collect();
         tops.sort_by_key(|(rule, n)| (std::cmp::Reverse(**n), (*rule).clone()));
@@ -155,7 +155,7 @@ fn print(scores: BTreeMap<&str, Score>) {
         println!("| {row} | {} of {} |", score.quiet, score.slight);
         all += score.tops.values().sum::<u64>();
         right += score.tops.get(truth).copied().unwrap_or(0);
-        (slight, quiet) = (slight + score.slight, quiet + score.quiet);
+        (slight, quiet, held) = (slight + score.slight, quiet + score.quiet, held + in_range);
         errors.extend(score.errors.iter().map(|e| e.abs()));
     }
     println!("\ntop finding right: {right} of {all}");
@@ -163,6 +163,7 @@ fn print(scores: BTreeMap<&str, Score>) {
     if let Some(median) = errors.get(errors.len() / 2) {
         let (n, within) = (errors.len(), within(&errors));
         println!("milliseconds, where right: median error {:.1} %, within 15 %: {within} of {n}", median * 100.0);
+        println!("truth within the printed range: {held} of {n}");
     }
     println!("slight faults passed over: {quiet} of {slight}");
 }

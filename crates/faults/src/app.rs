@@ -119,8 +119,14 @@ impl Draw {
         Load { programs, gates, pools: 1 }
     }
 
+    /// How the scheduler treats the program's threads without a fault. Where nice threads keep all CPUs busy, leaving these on a
+    /// slow core behind them is a fault by itself, and none that is injected here.
+    fn habit(&self) -> Habit {
+        if self.hogs.is_some_and(|(nice, _)| nice > 0) { Habit::Taking } else { Habit::Usual }
+    }
+
     fn main(&self, faults: &[Injected]) -> Program {
-        let mut steps = Vec::new();
+        let mut steps = vec![Step::Treated(self.habit())];
         for (frame, [prepare, finish, sleep]) in self.frames.iter().enumerate() {
             let has = |fault| faults.iter().any(|f| f.is(fault) && f.frames.contains(&frame));
             for injected in faults.iter().filter(|f| !f.mended) {
@@ -178,7 +184,7 @@ impl Draw {
     fn ends(&self, fault: Fault) -> Vec<Step> {
         match fault {
             Fault::PinnedToSlow => vec![Step::Allow(self.machine.all())],
-            Fault::PlacedOnSlow | Fault::BusySibling | Fault::LowRuns => vec![Step::Treated(Habit::Usual)],
+            Fault::PlacedOnSlow | Fault::BusySibling | Fault::LowRuns => vec![Step::Treated(self.habit())],
             Fault::SamePriority => vec![Step::Nice(0)],
             Fault::Throttled => vec![Step::Quota(None)],
             _ => Vec::new(),
@@ -203,7 +209,7 @@ impl Draw {
     }
 
     fn worker(&self, number: usize, faults: &[Injected]) -> Program {
-        let mut steps = Vec::new();
+        let mut steps = vec![Step::Treated(self.habit())];
         for (frame, pieces) in self.pieces.iter().enumerate() {
             let has = |fault| faults.iter().any(|f| f.is(fault) && f.frames.contains(&frame));
             let pin = faults.iter().find(|f| f.is(Fault::PinnedToOne));

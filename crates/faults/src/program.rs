@@ -20,12 +20,22 @@ pub enum Habit {
     /// As any.
     #[default]
     Usual,
+    /// As any, but where no CPU idles, woken onto the fastest whose thread it outweighs rather than onto the shortest queue, and of
+    /// equal queues onto that of the fastest.
+    Taking,
     /// Woken onto the slowest type of core, and left there.
     Efficient,
     /// Woken onto an idle CPU whose sibling is busy, where there is one, and left there.
     Sibling,
     /// Waits until who runs blocks or has had a slice of 12 ms, however much more this one weighs.
     Late,
+}
+
+impl Habit {
+    /// Whether the scheduler moves it to a CPU that falls idle.
+    pub(crate) fn is_moved(self) -> bool {
+        matches!(self, Self::Usual | Self::Taking)
+    }
 }
 
 /// One step.

@@ -2,9 +2,9 @@
 //!
 //! As Linux has it, simplified: each CPU has a queue in order of weighted run time; who wakes is placed on the fastest idle
 //! CPU (a whole core before a sibling), else on the shortest queue; who weighs half as much again as the one that runs
-//! takes its CPU at once; every 3 ms of running the queue has its turn; a CPU that falls idle takes from the longest queue;
-//! every 4 ms a thread on a slower CPU is moved to a faster one that idles. Times are whole ns: the same load gives the
-//! same events on every machine.
+//! takes its CPU at once, or, if that one woke it, when that has taken the steps that it is at; every 3 ms of running the queue
+//! has its turn; a CPU that falls idle takes from the longest queue; every 4 ms a thread on a slower CPU is moved to a faster
+//! one that idles. Times are whole ns: the same load gives the same events on every machine.
 
 mod tell;
 mod threads;
@@ -67,6 +67,8 @@ struct Cpu {
     came: i64,
     last: Option<usize>,
     armed: u64,
+    /// Who runs is to go when it has taken its steps: it woke one that takes its place.
+    resched: bool,
     /// Weighted run time below which nobody begins here.
     floor: i64,
 }
@@ -252,7 +254,7 @@ impl Sim<'_> {
     fn steal(&mut self, cpu: usize) {
         let may = |t: &usize| {
             let thread = &self.threads[*t];
-            thread.allowed & (1 << cpu) != 0 && thread.habit == Habit::Usual && !self.held(*t)
+            thread.allowed & (1 << cpu) != 0 && thread.habit.is_moved() && !self.held(*t)
         };
         let from = (0..self.cpus.len()).filter(|c| *c != cpu && self.cpus[*c].runs.is_some());
         let longest = from.filter(|c| self.cpus[*c].queue.iter().any(may)).max_by_key(|c| {
@@ -284,7 +286,7 @@ impl Sim<'_> {
         let here = self.speed(cpu);
         let slower = (0..self.cpus.len()).filter_map(|c| {
             let thread = self.cpus[c].runs?;
-            let able = self.threads[thread].allowed & (1 << cpu) != 0 && self.threads[thread].habit == Habit::Usual;
+            let able = self.threads[thread].allowed & (1 << cpu) != 0 && self.threads[thread].habit.is_moved();
             // On the sibling of the CPU itself, a move would change nothing.
             let apart = self.machine.places[c].core != self.machine.places[cpu].core;
             (able && apart && self.speed(c) < here).then_some((
@@ -319,7 +321,7 @@ impl Sim<'_> {
         let t = &self.threads[thread];
         let may = (0..self.cpus.len()).filter(|c| t.allowed & (1 << c) != 0);
         let wanted = |c: &usize| match t.habit {
-            Habit::Usual | Habit::Late => self.speed(*c),
+            Habit::Usual | Habit::Taking | Habit::Late => self.speed(*c),
             Habit::Efficient => -self.machine.places[*c].speed,
             Habit::Sibling => {
                 i64::from(self.speed(*c) < self.machine.places[*c].speed && self.machine.places[*c].speed == 1000)
@@ -331,9 +333,16 @@ impl Sim<'_> {
             let load = |c: &usize| self.cpus[*c].queue.len() + usize::from(self.cpus[*c].runs.is_some());
             // Of equal queues the one whose runner weighs least, so that a weightier one can take its place.
             let weight = |c: &usize| self.cpus[*c].runs.map_or(0, |r| self.threads[r].weight);
-            may.min_by_key(|c| (load(c), weight(c), *c != t.last, *c))
+            // And for one that looks for speed the fastest of these.
+            let speed = |c: &usize| if t.habit == Habit::Taking { -self.speed(*c) } else { 0 };
+            may.clone().min_by_key(|c| (load(c), weight(c), speed(c), *c != t.last, *c))
         };
-        idle.or_else(shortest).unwrap_or(t.last)
+        let can_take = |c: &usize| self.cpus[*c].runs.is_some_and(|r| self.outweighs(thread, r));
+        let taken = || {
+            let takes = matches!(t.habit, Habit::Taking | Habit::Late);
+            may.clone().filter(|c| takes && can_take(c)).max_by_key(|c| (self.speed(*c), *c == t.last, Reverse(*c)))
+        };
+        idle.or_else(taken).or_else(shortest).unwrap_or(t.last)
     }
 
     fn wake(&mut self, thread: usize, waker: Option<usize>) {
@@ -351,16 +360,21 @@ impl Sim<'_> {
         match self.cpus[to].runs {
             None => self.come(to, SwitchOut::Runnable),
             Some(runs) => {
-                let (woken, runs) = (&self.threads[thread], &self.threads[runs]);
-                if woken.habit != Habit::Late
-                    && woken.weight * 2 > runs.weight * 3
-                    && Some(to) != waker.and_then(|w| self.runs_at(w))
-                {
+                if self.threads[thread].habit != Habit::Late && self.outweighs(thread, runs) {
                     self.threads[thread].weighed -= 1;
-                    self.preempt(to);
+                    if Some(runs) == waker {
+                        self.cpus[to].resched = true;
+                    } else {
+                        self.preempt(to);
+                    }
                 }
             }
         }
+    }
+
+    /// Whether a thread that wakes takes the CPU of another.
+    fn outweighs(&self, woken: usize, runs: usize) -> bool {
+        self.threads[woken].weight * 2 > self.threads[runs].weight * 3
     }
 
     fn runs_at(&self, thread: usize) -> Option<usize> {

@@ -745,6 +745,10 @@ export interface Placement {
   readonly cost_upper_ns: number | null;
   /** Of running_ns, while nobody told on which CPUs the thread was allowed. */
   readonly permission_unknown_ns: number;
+  /** Of busy_sibling_lower_ns, on a CPU onto which the thread was woken while it idled beside a busy sibling, and a whole core of the class idled for which no thread was queued; until the thread waits again or runs elsewhere. */
+  readonly woken_sibling_lower_ns: number;
+  /** The same of busy_sibling_upper_ns. */
+  readonly woken_sibling_upper_ns: number;
 }
 
 /** Of each thread that ran on a core of a class slower than the fastest, what was on faster cores meanwhile: an idle one where it is allowed, an idle one where it is not, or one that a thread of lower priority had. A core of which every CPU is parked is not idle. The five times tile running_ns, and faster_idle_ns is slower_core_lower_ns of the table placement. No rows where the machine has one class, or nobody told of more. */

@@ -7,7 +7,10 @@
 use crate::by_thread::ByThread;
 use crate::clocks::{Bits, Clocks};
 use crate::{Analysis, Begins, Context, SetId, World};
-use model::{CpuState, CpuStretch, Ns, Power, PowerChange, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{
+    CpuId, CpuState, CpuStretch, Ns, Power, PowerChange, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid,
+    Value,
+};
 use topology::Machine;
 
 pub(crate) struct Placement {
@@ -16,6 +19,8 @@ pub(crate) struct Placement {
     clocks: Clocks<(SetId, Rank), Clock>,
     /// What runs, by the CPU's place.
     runs: Vec<Option<Run>>,
+    /// How many threads are ready on the run queues of each core.
+    queued: Vec<usize>,
     threads: ByThread<Thread>,
 }
 
@@ -24,14 +29,28 @@ struct Thread {
     tid: Option<Tid>,
     /// The place of the CPU on which it runs.
     on: Option<usize>,
+    /// The core on whose run queue it is ready.
+    queued: Option<usize>,
+    /// It was woken beside a busy sibling, and has not waited since.
+    woken: Option<Woken>,
     /// While it was known where it is allowed, and while not.
     known: Times,
     unknown: Times,
 }
 
+/// A waking onto a CPU beside a busy sibling while a whole core of its class was free.
+#[derive(Clone, Copy)]
+struct Woken {
+    /// The CPU's place.
+    onto: usize,
+    /// It was known where the thread is allowed.
+    known: bool,
+}
+
 /// A thread on a CPU, since it last changed what is asked about it.
 struct Run {
     thread: ThreadKey,
+    woken: Option<Woken>,
     set: SetId,
     rank: Rank,
     /// What the clock showed then.
@@ -52,6 +71,8 @@ enum Verdict {
 #[derive(Clone, Copy, Default)]
 struct Times {
     by: [Ns; 5],
+    /// The part beside a busy sibling onto whose core the thread was woken; clocks leave it at nothing.
+    woken: Ns,
     /// What a faster core would have saved, and the time on slower ones of which nobody can say.
     cost: f64,
     not_costed: Ns,
@@ -136,6 +157,7 @@ impl Times {
         for (sum, (since, now)) in self.by.iter_mut().zip(since.by.iter().zip(&now.by)) {
             *sum = *sum + (*now - *since);
         }
+        self.woken = self.woken + (now.woken - since.woken);
         self.cost += now.cost - since.cost;
         self.not_costed = self.not_costed + (now.not_costed - since.not_costed);
     }
@@ -214,13 +236,15 @@ impl Placement {
             Clock { times: Times::default(), since: world.now, verdict, saved }
         };
         let since = self.clocks.enter((set, rank), clock).show(world.now);
-        self.runs[place] = Some(Run { thread, set, rank, since });
-        self.threads.of(thread).on = Some(place);
+        let of = self.threads.of(thread);
+        of.on = Some(place);
+        of.woken = of.woken.filter(|woken| woken.onto == place);
+        self.runs[place] = Some(Run { thread, woken: of.woken, set, rank, since });
     }
 
     /// Gives the thread on a CPU what its clock advanced, and says who that is.
     fn leave(&mut self, place: usize, world: &World) -> Option<ThreadKey> {
-        let Run { thread, set, rank, since } = self.runs[place].take()?;
+        let Run { thread, woken, set, rank, since } = self.runs[place].take()?;
         let now = self.clocks.get((set, rank)).map_or(since, |clock| clock.show(world.now));
         self.clocks.leave((set, rank));
         let of = self.threads.of(thread);
@@ -228,7 +252,30 @@ impl Placement {
         of.on = of.on.filter(|on| *on != place);
         let times = if set.is_known() { &mut of.known } else { &mut of.unknown };
         times.add(&since, &now);
+        if let Some(woken) = woken {
+            let times = if set.is_known() && woken.known { times } else { &mut of.unknown };
+            let beside = Verdict::BusySibling as usize;
+            times.woken = times.woken + (now.by[beside] - since.by[beside]);
+        }
         Some(thread)
+    }
+
+    /// What is to be said of a thread that is woken onto this CPU now. A core for which a thread is queued is not free: its CPU
+    /// idles only until that one comes.
+    fn woken(&self, onto: usize, set: SetId, world: &World) -> Option<Woken> {
+        let (cpu, allowed) = (&world.cpus[onto], &world.set(set).cores);
+        let idle = &self.free.idle[self.cores[cpu.core].class?];
+        let is_free = |core: usize| idle.has(core) && allowed.has(core) && self.queued[core] == 0;
+        let beside = cpu.state == CpuState::Idle && world.cores[cpu.core].busy > 0;
+        (beside && (0..self.cores.len()).any(is_free)).then_some(Woken { onto, known: set.is_known() })
+    }
+
+    /// A thread is ready on the run queue of this CPU, or on none any more.
+    fn queue(&mut self, thread: ThreadKey, on: Option<usize>, world: &World) {
+        let core = on.map(|place| world.cpus[place].core);
+        core.iter().for_each(|core| self.queued[*core] += 1);
+        let before = std::mem::replace(&mut self.threads.of(thread).queued, core);
+        before.iter().for_each(|core| self.queued[*core] -= 1);
     }
 
     /// A core runs so many threads now, and so many of which nobody can say.
@@ -282,18 +329,31 @@ impl Analysis for Placement {
         for (place, core) in cores.iter().enumerate() {
             free.put(place, core.class, core.is, true);
         }
-        let runs = world.cpus.iter().map(|_| None).collect();
-        Self { cores, free, clocks: Clocks::new(), runs, threads: ByThread::new() }
+        let (runs, queued) = (world.cpus.iter().map(|_| None).collect(), vec![0; cores.len()]);
+        Self { cores, free, clocks: Clocks::new(), runs, queued, threads: ByThread::new() }
     }
 
     fn weight() -> usize {
         3
     }
 
-    fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
-        if stretch.state == ThreadState::Running {
-            self.threads.of(stretch.thread).tid = Some(stretch.tid);
+    fn thread(&mut self, stretch: &ThreadStretch, begins: Begins, world: &World) {
+        let place = stretch.cpu.and_then(|cpu| world.place(cpu));
+        let ready = stretch.state == ThreadState::Ready;
+        self.queue(stretch.thread, place.filter(|_| ready), world);
+        let is_woken = ready && begins == Begins::Here && matches!(stretch.reason, Reason::Woken | Reason::New);
+        let woken = place.filter(|_| is_woken).and_then(|p| self.woken(p, world.allowed(stretch.thread), world));
+        let of = self.threads.of(stretch.thread);
+        match stretch.state {
+            ThreadState::Running => of.tid = Some(stretch.tid),
+            // Who was preempted is still where the waking brought it.
+            ThreadState::Ready if !is_woken => {}
+            _ => of.woken = woken,
         }
+    }
+
+    fn moved(&mut self, thread: ThreadKey, to: CpuId, world: &World) {
+        self.queue(thread, world.place(to), world);
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
@@ -349,6 +409,7 @@ impl Analysis for Placement {
             let mut row: Vec<Value> = vec![key.0.into(), i64::from(tid.unwrap_or(Tid::UNKNOWN).0).into()];
             row.extend(told.map(Value::from));
             row.extend([cost(*known), cost(all), Some(unknown.by.iter().copied().sum::<Ns>().0)].map(Value::from));
+            row.extend([known.woken, all.woken].map(Value::from));
             out.row(&row);
         }
     }

@@ -86,6 +86,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let lower = ["slower_core_lower_ns", "busy_sibling_lower_ns", "skipped_slower_lower_ns"]
         .map(|col| a.ints("placement", col));
     let untold = a.ints("placement", "permission_unknown_ns");
+    let woken = ["woken_sibling_lower_ns", "woken_sibling_upper_ns"].map(|col| a.ints("placement", col));
     let keys = a.ints("placement", "thread");
     prop_assert_eq!(&keys, &threads.keys().copied().collect::<Vec<_>>());
     for (row, (thread, expected)) in threads.iter().enumerate() {
@@ -94,6 +95,8 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         prop_assert_eq!((thread, cols.each_ref().map(|c| c[row])), (thread, both));
         prop_assert_eq!((thread, lower.each_ref().map(|c| c[row])), (thread, [known[1], known[2], known[3]]));
         prop_assert_eq!((thread, untold[row]), (thread, unknown.iter().sum::<i64>()));
+        // A part of the time beside a busy sibling, and the lower end of the upper one.
+        prop_assert!(woken[0][row] <= known[2] && woken[1][row] <= both[2] && woken[0][row] <= woken[1][row]);
     }
     prop_assert_eq!(a.ints("placement", "running_ns"), a.ints("smt_threads", "running_ns"));
     Ok(())

@@ -27,8 +27,9 @@ pub(super) const RULE: Rule = Rule {
         Threshold {
             name: "least_spinning",
             unit: Unit::Ratio,
-            value: 0.5,
-            reason: "part of the waiting for which those who waited ran: barriers that block after a short spin run for less of it",
+            value: 0.25,
+            reason: "part of a region's waiting for which those who waited ran: of four times as many threads as CPUs that spin, a quarter runs at \
+                     a time; at barriers that block after a short spin, for microseconds of it",
         },
         LEAST_OF_REGIONS,
     ],
@@ -50,6 +51,10 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let regions = by_name(given, |of: &mut Regions, row| {
         let (Some(ran), Some(ready)) = (row.int("waiting_running_ns"), row.int("last_ready_ns")) else { return };
         told = true;
+        // By itself: in others of the name who waits may block, or wait for a last piece.
+        if (ran as f64) < given.threshold("least_spinning") * row.sum("waiting_ns") as f64 {
+            return;
+        }
         let held_up = ran.min(ready);
         of.count += 1;
         of.waiting = of.waiting.saturating_add(row.sum("waiting_ns"));
@@ -62,8 +67,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks("the source has no wakings, or does not tell which threads marked".to_owned()));
     }
     let least = given.share("least_share").max(1);
-    let spinning = given.threshold("least_spinning");
-    regions.retain(|_, of| of.held_up >= least && of.ran as f64 >= spinning * of.waiting as f64);
+    regions.retain(|_, of| of.held_up >= least);
     let mut found = Vec::new();
     for ((pid, name), of) in regions {
         found.push(finding(given, pid, &name, of)?);
@@ -73,6 +77,12 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
 
 fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Result<Finding, EngineError> {
     let claims = workers(given, pid, name, of.held_up)?;
+    let mut most = of.held_up;
+    given.each("ready_wait", |row| {
+        if claims.iter().any(|c| c.thread == row.sum("thread")) {
+            most = most.max(row.sum("ready_ns"));
+        }
+    })?;
     let region = short(&plain(name), 40);
     let change = Change::Block { threads: threads(&claims) };
     Ok(Finding {
@@ -84,11 +94,13 @@ fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Resu
         ),
         severity: given.severity(of.held_up),
         recoverable_ns: of.held_up,
-        range_ns: [0, of.held_up],
+        range_ns: [0, most],
         confidence: Confidence::Medium,
         evidence: of.shown.finish(),
         assumptions: vec![
-            "who ran after its arrival only waited; the lower end: it did other work that was due".to_owned(),
+            "who ran after its arrival only waited; the lower end: it did other work that was due; the upper: nobody of them would \
+             have waited for a CPU"
+                .to_owned(),
             "the last to arrive would have had its CPU at once".to_owned(),
         ],
         ..given.finding(claims, change, format!("Block instead of spinning at the end of {region}"))

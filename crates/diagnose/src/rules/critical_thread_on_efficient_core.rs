@@ -3,7 +3,7 @@
 use super::{LEAST_PATH_SHARE, LEAST_SHARE, ONE_TYPE, SLOWER_SPEED, Saving, has_core_types};
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
-use crate::rule::{Looked, Page, Rule};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::words::{ms, percent};
 use model::{Change, CoreType};
@@ -24,7 +24,18 @@ pub(super) const RULE: Rule = Rule {
         example: "A runs alone for 4 ms on an efficient core while a performance core is idle.",
     },
     tables: &["placement", "critical_by_thread", "cpus"],
-    thresholds: &[LEAST_PATH_SHARE, SLOWER_SPEED, LEAST_SHARE],
+    thresholds: &[
+        LEAST_PATH_SHARE,
+        Threshold {
+            name: "least_slower_share",
+            unit: Unit::Ratio,
+            value: 0.1,
+            reason: "of its own part of the path: who wakes while the faster cores are busy begins on a slower one, and is moved when \
+                     the scheduler next balances, some ms after one fell idle; no setting mends what little that leaves",
+        },
+        SLOWER_SPEED,
+        LEAST_SHARE,
+    ],
     look,
 };
 
@@ -65,7 +76,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             .fold(0, |sum: i64, ns| sum.saturating_add(*ns));
         let (on_path, perhaps) = (there.min(*certain), there.min(*perhaps));
         let saving = Saving::of(given, on_path, perhaps, cost.map(|cost| (cost, *certain)));
-        if (path as f64) < given.threshold("least_path_share") * whole as f64 || saving.range[1] < least {
+        let is_least = |ns: i64, name: &str, of: i64| ns as f64 >= given.threshold(name) * of as f64;
+        let decides = is_least(path, "least_path_share", whole) && is_least(perhaps, "least_slower_share", path);
+        if !decides || saving.range[1] < least {
             return;
         }
         claims.push(given.claim(thread, tid, saving.best));

@@ -2,7 +2,7 @@
 
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
-use crate::pools::{Processes, base};
+use crate::pools::{Pool, Processes, base};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
         mend: "Raise its priority above that of the workers, or lower theirs, which needs no privilege; or start fewer workers.",
         example: "M prepares the next frame and waits for 2 ms behind W1 and W2 of its own priority.",
     },
-    tables: &["critical_by_thread", "ready_by_thief", "priority_residency"],
+    tables: &["critical_by_thread", "ready_by_thief", "priority_residency", "ready_wait"],
     thresholds: &[
         Threshold {
             name: "least_path",
@@ -35,7 +35,7 @@ pub(super) const RULE: Rule = Rule {
             name: "least_workers",
             unit: Unit::Count,
             value: 2.0,
-            reason: "threads of one name behind which it waited: one alone may be what the next step needs",
+            reason: "threads of the name of those behind which it waited, be it one of them: one alone may be what the next step needs",
         },
         Threshold {
             name: "least_share",
@@ -47,9 +47,11 @@ pub(super) const RULE: Rule = Rule {
     look,
 };
 
-/// How much nicer workers should be: five steps leave them a third of the other's weight, 335 to 1024 (sched_prio_to_weight in the
+/// How much nicer workers should be, and what that leaves them of the other's weight: 110 to 1024 (sched_prio_to_weight in the
 /// kernel).
-const NICE: i8 = 5;
+const NICE: i8 = 10;
+const LEFT: i64 = 110;
+const OF: i64 = 1024;
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if !given.summary().ready_known {
@@ -77,34 +79,38 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     })?;
     let Some((thread, tid, path, ready)) = critical else { return Ok(Looked::At(Vec::new())) };
     let processes = Processes::new(given)?;
-    let mut pools: BTreeMap<String, BTreeMap<(i64, i64), i64>> = BTreeMap::new();
+    let (mut pools, mut members) = (BTreeMap::<Pool, BTreeMap<(i64, i64), i64>>::new(), BTreeMap::new());
+    given.each("ready_wait", |row| add(&mut members, processes.pool(given, row.sum("thread")), 1))?;
     given.each("ready_by_thief", |row| {
         let [of, ns] = row.sums(["thread", "ready_ns"]);
         let Some(thief) = row.int("thief").filter(|thief| *thief > 0 && *thief != thread && of == thread) else {
             return;
         };
         let equal = prio.get(&thread).is_some_and(|(_, own)| row.int("thief_prio") == Some(*own));
-        let name = base(&given.name(thief)).to_owned();
-        if equal && processes.are_one(thread, thief) && name != base(&given.name(thread)) {
-            add(pools.entry(name).or_default(), (thief, row.sum("thief_tid")), ns);
+        let pool = processes.pool(given, thief);
+        if equal && processes.are_one(thread, thief) && pool.1 != base(&given.name(thread)) {
+            add(pools.entry(pool).or_default(), (thief, row.sum("thief_tid")), ns);
             shown.push(ns, row, &["ready_ns"]);
         }
     })?;
     // Who is on the path for as long itself is no worker that has time.
-    pools.retain(|_, of| {
+    pools.retain(|pool, of| {
         let theirs: i64 = of.keys().filter_map(|(thief, _)| on_path.get(thief)).sum();
-        of.len() as f64 >= given.threshold("least_workers") && 2 * theirs <= path
+        let members = members.get(pool).copied().unwrap_or(0);
+        members as f64 >= given.threshold("least_workers") && 2 * theirs <= path
     });
     let behind = pools.values().flat_map(BTreeMap::values).fold(0_i64, |sum, ns| sum.saturating_add(*ns)).min(ready);
     let most = pools.iter().max_by_key(|(_, of)| of.values().sum::<i64>());
-    let (Some((name, workers)), true) = (most, behind >= given.share("least_share").max(1)) else {
+    let (Some(((_, name), workers)), true) = (most, behind >= given.share("least_share").max(1)) else {
         return Ok(Looked::At(Vec::new()));
     };
     let workers: Vec<_> = workers.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
     let change = Change::Nice { threads: threads(&workers), nice: NICE };
     let own = given.name(thread);
+    // Whom it takes turns with gets time by weight, so what it waits for those goes down as their weight does.
+    let best = behind - (behind as f64 * LEFT as f64 / OF as f64).round() as i64;
     let finding = given.finding(
-        vec![given.claim(thread, tid, behind)],
+        vec![given.claim(thread, tid, best)],
         change,
         format!("Let {own} go before {name}: lower {name}, or raise {own} with the needed privilege"),
     );
@@ -120,6 +126,10 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         evidence: shown.finish(),
         assumptions: vec![
             format!("nobody waits for {name} as much as for {own}; the lower end: {name} becomes critical instead"),
+            format!(
+                "at a nice value {NICE} above {own}'s, {name} has {LEFT}/{OF} of its weight, and it waits for so much of what it does now; \
+                 the upper end: it never waits for {name}"
+            ),
             "the critical path ends with the thread that ran last in this time".to_owned(),
         ],
         ..finding

@@ -1,6 +1,6 @@
 //! Threads that waited where they were pinned, while other CPUs were idle.
 
-use super::LEAST_SHARE;
+use super::{LEAST_SHARE, SLOWER_SPEED, Saving};
 use crate::finding::Confidence;
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule};
@@ -16,26 +16,35 @@ pub(super) const RULE: Rule = Rule {
         finds: "Threads that were ready while the only idle CPUs were those on which their affinity does not let them run.",
         matters: "A pinned thread waits behind whatever runs on its CPU, and a pinned set of threads is as fast as its fullest CPU: \
                   the scheduler may not help.",
-        sure: "Masks and what ran are known from the recording. Moving costs a cold cache, which is not in the estimate. The kernel's \
+        sure: "Masks and what ran are known from the recording. Where the CPU is of a slower type than idle ones, what those would have \
+               saved of its running is in the estimate too. Moving costs a cold cache, which is not. The kernel's \
                own threads of one CPU (their names end in /N or /N:…) cannot be moved and are not told of.",
         mend: "Remove the mask, or widen it to a set of CPUs that share a cache.",
         example: "A and B are pinned on CPU 0, and CPU 1 is idle: each waits while the other runs.",
     },
-    tables: &["ready_wait", "thread_by_cpu"],
-    thresholds: &[LEAST_SHARE],
+    tables: &["ready_wait", "thread_by_cpu", "slower_cores"],
+    thresholds: &[SLOWER_SPEED, LEAST_SHARE],
     look,
 };
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let (mut claims, mut shown, mut told, mut most) = (Vec::new(), Shown::default(), false, 0);
+    let mut waited = BTreeMap::new();
     let least = given.share("least_share").max(1);
+    let mut slow = BTreeMap::new();
+    given.each("slower_cores", |row| {
+        let ns = row.sum("faster_not_allowed_ns");
+        slow.insert(row.sum("thread"), Saving::of(given, ns, 0, row.int("not_allowed_cost_ns").map(|cost| (cost, ns))));
+    })?;
     given.each("ready_wait", |row| {
         let Some(ns) = row.int("free_not_allowed_ns") else { return };
         told = true;
         let [thread, tid] = row.sums(["thread", "tid"]);
         if ns >= least && !given.is_of_one_cpu(thread) {
-            claims.push(given.claim(thread, tid, ns));
-            most = row.sum("ready_ns").max(most);
+            let [best, upper] = slow.get(&thread).map_or([0; 2], |saving| [saving.best, saving.range[1]]);
+            waited.insert(thread, ns);
+            claims.push(given.claim(thread, tid, ns.saturating_add(best)));
+            most = row.sum("ready_ns").saturating_add(upper).max(most);
             shown.push(ns, row, &["free_not_allowed_ns", "ready_ns", "running_ns"]);
         }
     })?;
@@ -66,14 +75,14 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     finding.title = format!(
         "{} was ready for {} ms without {place}, while only CPUs were idle where it may not run",
         first.map_or("", |c| c.name.as_str()),
-        ms(finding.recoverable_ns)
+        ms(first.and_then(|c| waited.get(&c.thread)).copied().unwrap_or(0))
     );
     finding.range_ns = [0, most];
     finding.confidence = Confidence::High;
     finding.evidence = shown.finish();
     finding.assumptions = vec![
-        "an idle CPU would have run it at the same speed; the lower end: somebody else would have taken that CPU; the upper: \
-         it would never have waited"
+        "an idle CPU would have run it at the same speed, or, of a faster type, sooner by what it ran on a slower core; the lower \
+         end: somebody else would have taken that CPU; the upper: it would never have waited"
             .to_owned(),
         "the mask is no requirement of the program (a device's queue, a NUMA node's memory)".to_owned(),
     ];

@@ -2,7 +2,7 @@
 
 use super::{LEAST_SHARE, NO_SIBLINGS, shares_cores};
 use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Shown, add, threads};
+use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::words::ms;
@@ -13,8 +13,10 @@ pub(super) const RULE: Rule = Rule {
     id: "woke-on-busy-sibling",
     about: "a thread was woken beside a busy sibling while a whole core of that type was idle",
     page: Page {
-        finds: "Threads that ran beside a busy sibling of their core while a whole core of the same type was idle on which they are \
-                allowed, and that came there by being woken.",
+        finds: "Threads that were woken onto a CPU beside a busy sibling while a whole core of the same type was free on which they are \
+                allowed, and ran there, such a core still being idle, until they waited again or were moved. A core for which another \
+                thread is queued is not free. Who was alone on its core when it was woken, and got company later, is not counted, nor is one \
+                that was woken while no whole core was free, though one fell idle later: the waking did not decide that.",
         matters: "Two threads on one core share its units and caches: together they do a third more than one alone, so each is a third \
                   slower than on a core of its own, which was there.",
         sure: "What was idle and where threads are allowed is known; while nobody tells where they are allowed, such time is in the upper \
@@ -24,17 +26,8 @@ pub(super) const RULE: Rule = Rule {
                idle core (select_idle_core needs a shared cache that it knows of), this is one to tell its developers.",
         example: "B is woken on the sibling of A's CPU, and both run there for 3 ms while the core beside is idle.",
     },
-    tables: &["placement", "run_lengths", "smt_cores"],
-    thresholds: &[
-        Threshold { name: "smt_gain", unit: Unit::Ratio, value: 1.3, reason: super::SMT_GAIN },
-        Threshold {
-            name: "woken_share",
-            unit: Unit::Ratio,
-            value: 0.5,
-            reason: "of a thread's running time, in runs that began with a waking: with less of it the waking did not decide where it ran",
-        },
-        LEAST_SHARE,
-    ],
+    tables: &["placement", "smt_cores"],
+    thresholds: &[Threshold { name: "smt_gain", unit: Unit::Ratio, value: 1.3, reason: super::SMT_GAIN }, LEAST_SHARE],
     look,
 };
 
@@ -53,27 +46,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let part = (1.0 - given.threshold("smt_gain") / 2.0).clamp(0.0, 0.5);
     given.each("placement", |row| {
         let [thread, tid, certain, perhaps] =
-            row.sums(["thread", "tid", "busy_sibling_lower_ns", "busy_sibling_upper_ns"]);
+            row.sums(["thread", "tid", "woken_sibling_lower_ns", "woken_sibling_upper_ns"]);
         if perhaps as f64 * part >= least as f64 {
             claims.push(given.claim(thread, tid, (certain as f64 * part) as i64));
             upper.insert(thread, perhaps);
-            shown.push(perhaps, row, &["busy_sibling_lower_ns", "busy_sibling_upper_ns", "running_ns"]);
+            shown.push(perhaps, row, &["woken_sibling_lower_ns", "woken_sibling_upper_ns", "running_ns"]);
         }
     })?;
-    let (mut ran, mut after_wake) = (BTreeMap::new(), BTreeMap::new());
-    given.each("run_lengths", |row| {
-        let thread = row.sum("thread");
-        if upper.contains_key(&thread) {
-            add(&mut ran, thread, row.sum("running_ns"));
-            add(&mut after_wake, thread, row.sum("after_wake_ns"));
-        }
-    })?;
-    let was_woken = |thread: i64| {
-        let of = |sums: &BTreeMap<i64, i64>| sums.get(&thread).copied().unwrap_or(0) as f64;
-        of(&after_wake) > 0.0 && of(&after_wake) >= given.threshold("woken_share") * of(&ran)
-    };
-    // Who was there before gains too, when the woken one goes elsewhere; but it is not that one which is to move.
-    claims.retain(|c| was_woken(c.thread));
     let Some(woken) = claims.iter().max_by_key(|c| (upper.get(&c.thread), std::cmp::Reverse(c.thread))).cloned() else {
         return Ok(Looked::At(Vec::new()));
     };

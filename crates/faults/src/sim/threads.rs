@@ -70,13 +70,20 @@ pub(super) fn weight(nice: i8) -> i64 {
 }
 
 impl Sim<'_> {
-    /// What a CPU's thread computed is done: it takes its next steps.
+    /// What a CPU's thread computed is done: it takes its next steps, and goes if it woke one that takes its place.
     pub(super) fn done(&mut self, cpu: usize) {
         self.reckon(cpu);
         let Some(thread) = self.cpus[cpu].runs else { return };
         if self.threads[thread].left > 0 {
             return self.arm(cpu);
         }
+        self.steps(cpu, thread);
+        if std::mem::take(&mut self.cpus[cpu].resched) && self.cpus[cpu].runs == Some(thread) {
+            self.preempt(cpu);
+        }
+    }
+
+    fn steps(&mut self, cpu: usize, thread: usize) {
         loop {
             if self.threads[thread].at == self.threads[thread].steps.len() {
                 if !self.threads[thread].again {

@@ -112,7 +112,7 @@ pub const CONCURRENCY_BANDS: TableDef = TableDef {
 /// Where threads ran although a better core was idle.
 pub const PLACEMENT: TableDef = TableDef {
     name: "placement",
-    version: 2,
+    version: 3,
     doc: "How long each thread ran against the order whole fast cores, whole slower cores, busy cores' siblings, while a core \
           before its own was idle on which it was allowed, and was not parked as far as anybody told. While nobody tells where that is (permission_unknown_ns), any core \
           may be: such time counts in the upper end of a range, and not in its lower. in_order_ns, the upper ends and \
@@ -146,6 +146,12 @@ pub const PLACEMENT: TableDef = TableDef {
         .or_null(),
         ns("cost_upper_ns", "The same of slower_core_upper_ns.").or_null(),
         ns("permission_unknown_ns", "Of running_ns, while nobody told on which CPUs the thread was allowed."),
+        ns(
+            "woken_sibling_lower_ns",
+            "Of busy_sibling_lower_ns, on a CPU onto which the thread was woken while it idled beside a busy sibling, and a whole \
+             core of the class idled for which no thread was queued; until the thread waits again or runs elsewhere.",
+        ),
+        ns("woken_sibling_upper_ns", "The same of busy_sibling_upper_ns."),
     ],
 };
 
