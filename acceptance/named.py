@@ -2,7 +2,8 @@
 """Records each program of examples/pathologies and its mended twin in turn, and has `corewise diagnose` name the fault.
 
     cargo build --release -p corewise -p corewise-pathologies --examples --bins
-    acceptance/named.py [--runs 10] [--seconds 1] [--programs DIR] [NAME…]
+    acceptance/named.py [--runs 10] [--seconds 1] [--programs DIR] [--keep DIR] [NAME…]
+    acceptance/named.py --again DIR [NAME…]      what is named in recordings that were kept
 
 A line a program: how often the rule that its README expects was the first finding, how often it was found at all, how
 often in the mended twin (above "low": what is low claims nothing), and the medians of what was promised and of what the
@@ -33,18 +34,41 @@ def expected():
     return dict(ROW.findall((ROOT / "examples/pathologies/README.md").read_text()))
 
 
-def recorded(program, words, folder):
-    """Milliseconds of a run, and its findings; None where the program says why it was skipped."""
+def record(program, words, folder):
+    """Records a run, and keeps what the program printed beside the recording; False where it says why it was skipped."""
+    shutil.rmtree(folder, ignore_errors=True)
     done = subprocess.run([corewise.BINARY, "record", "-o", folder, "--", program, *words],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True)
     last = [line for line in done.stdout.splitlines() if LAST.fullmatch(line) or line.startswith("skipped")]
     if done.returncode or not last:
         sys.exit(f"corewise record {program}: exit {done.returncode}: {done.stderr.strip()[-300:]}")
-    if last[0].startswith("skipped"):
-        return None
+    printed(folder).write_text(last[0])
+    return not last[0].startswith("skipped")
+
+
+def printed(folder):
+    return folder.with_suffix(".txt")
+
+
+def diagnosed(folder):
+    """Milliseconds of a run by the program's own clock, and its findings."""
     found = json.loads(corewise.run("diagnose", folder, "--format", "json"))["findings"]
-    shutil.rmtree(folder)
-    return float(LAST.fullmatch(last[0])[2]), found
+    return float(LAST.fullmatch(printed(folder).read_text())[2]), found
+
+
+def runs(given, name, folder):
+    """Of each run, what was diagnosed in the faulty program and in its mended twin."""
+    program, size = given.programs / name, ["--seconds", given.seconds]
+    for run in range(1, given.runs + 1):
+        twins = [(folder / f"{name}-{run}.cw", size), (folder / f"{name}-mended-{run}.cw", [*size, "--mended"])]
+        if given.again and not all(kept.exists() for kept, _ in twins):
+            return
+        if not given.again and not all([record(program, words, kept) for kept, words in twins]):
+            return
+        yield [diagnosed(kept) for kept, _ in twins]
+        if not given.again and not given.keep:
+            for kept, _ in twins:
+                shutil.rmtree(kept)
 
 
 def main():
@@ -53,39 +77,50 @@ def main():
     words.add_argument("--runs", type=int, default=10)
     words.add_argument("--seconds", default="1")
     words.add_argument("--programs", type=Path, default=ROOT / "target/release/examples")
+    words.add_argument("--keep", metavar="DIR", type=Path, help="keep the recordings here")
+    words.add_argument("--again", metavar="DIR", type=Path, help="record nothing; what is named in those kept here")
     given = words.parse_args()
     corewise.need_binary()
-    rules, failed = expected(), []
-    print("| program | rule | first | found | mended: found | promised, ms | saved, ms | first instead |")
-    print("| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |")
     with tempfile.TemporaryDirectory() as tmp:
-        for name in given.names:
-            rule, program, folder = rules[name], given.programs / name, Path(tmp) / "run.cw"
-            first, found, mended, promised, saved, instead = 0, 0, 0, [], [], Counter()
-            for _ in range(given.runs):
-                faulty = recorded(program, ["--seconds", given.seconds], folder)
-                twin = recorded(program, ["--seconds", given.seconds, "--mended"], folder)
-                if faulty is None or twin is None:
-                    break
-                (slow, findings), (quick, others) = faulty, twin
-                saved.append(slow - quick)
-                own = [f for f in findings if f["rule"] == rule]
-                first += bool(findings) and findings[0]["rule"] == rule
-                found += bool(own)
-                promised += [f["recoverable_ns"] / 1e6 for f in own[:1]]
-                mended += any(f["rule"] == rule and f["severity"] != "low" for f in others)
-                if not findings or findings[0]["rule"] != rule:
-                    instead[findings[0]["rule"] if findings else "nothing"] += 1
-            if len(saved) < given.runs:
-                print(f"| {name} | {rule} | skipped | | | | | |", flush=True)
-                continue
-            if first < 0.9 * given.runs or mended > 0.1 * given.runs:
-                failed.append(name)
-            spread = [f"{statistics.median(of):.0f} ({min(of):.0f}–{max(of):.0f})" if of else "–" for of in (promised, saved)]
-            others = ", ".join(f"{of} {n}" for of, n in instead.most_common())
-            print(f"| {name} | {rule} | {first}/{given.runs} | {found} | {mended} | {spread[0]} | {spread[1]} | {others} |", flush=True)
+        folder = given.again or given.keep or Path(tmp)
+        folder.mkdir(parents=True, exist_ok=True)
+        failed = [name for name in given.names if not named(given, name, folder)]
     if failed:
         sys.exit(f"not named in nine of ten, or named in the mended twin: {', '.join(failed)}")
+
+
+HEAD = """\
+| program | rule | first | found | mended: found | promised, ms | saved, ms | first instead | mended: above low |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | --- | --- |"""
+
+
+def named(given, name, folder):
+    """Prints a program's line; whether its fault was named often enough, and seldom enough in its mended twin."""
+    if name == given.names[0]:
+        print(HEAD, flush=True)
+    rule, count = expected()[name], 0
+    first, found, mended, promised, saved, instead, alarms = 0, 0, 0, [], [], Counter(), Counter()
+    for (slow, findings), (quick, others) in runs(given, name, folder):
+        count += 1
+        saved.append(slow - quick)
+        own = [f for f in findings if f["rule"] == rule]
+        is_first = bool(findings) and findings[0]["rule"] == rule
+        first += is_first
+        found += bool(own)
+        promised += [f["recoverable_ns"] / 1e6 for f in own[:1]]
+        above = {f["rule"] for f in others if f["severity"] != "low"}
+        mended += rule in above
+        alarms.update(above)
+        if not is_first:
+            instead[findings[0]["rule"] if findings else "nothing"] += 1
+    if not count:
+        print(f"| {name} | {rule} | skipped | | | | | | |", flush=True)
+        return True
+    spread = [f"{statistics.median(of):.0f} ({min(of):.0f}–{max(of):.0f})" if of else "–" for of in (promised, saved)]
+    others = [", ".join(f"{of} {n}" for of, n in counts.most_common()) for counts in (instead, alarms)]
+    print(f"| {name} | {rule} | {first}/{count} | {found} | {mended} | {spread[0]} | {spread[1]} | {others[0]} | {others[1]} |",
+          flush=True)
+    return first >= 0.9 * count and mended <= 0.1 * count
 
 
 if __name__ == "__main__":

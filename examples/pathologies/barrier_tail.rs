@@ -25,17 +25,13 @@ fn main() {
                             // asked once in vain.
                             let first = frame * (ROWS + workers);
                             while let Some(row) = Some(next.fetch_add(1, Relaxed) - first).filter(|r| *r < ROWS) {
-                                work((ROWS - row) * 100);
+                                marks.around("rows", || work((ROWS - row) * 100));
                             }
                         } else {
-                            (ROWS * number / workers..ROWS * (number + 1) / workers)
-                                .for_each(|row| work((row + 1) * 100));
+                            let own = ROWS * number / workers..ROWS * (number + 1) / workers;
+                            marks.around("rows", || own.for_each(|row| work((row + 1) * 100)));
                         }
-                        if number == 0 {
-                            marks.around("barrier", || barrier.wait())
-                        } else {
-                            barrier.wait()
-                        };
+                        barrier.wait();
                     }
                 });
             }

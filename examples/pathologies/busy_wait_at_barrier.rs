@@ -14,23 +14,19 @@ fn main() {
     let (asleep, arrived, marks) = (Barrier::new(workers), AtomicUsize::new(0), Marks::open());
     run.measure(steps, || {
         std::thread::scope(|s| {
-            for number in 0..workers {
+            for _ in 0..workers {
                 let (asleep, arrived, marks) = (&asleep, &arrived, &marks);
                 thread(s, "worker", move || {
                     for step in 1..=steps as usize {
-                        work(2000);
-                        let wait = || {
-                            if run.mended {
-                                asleep.wait();
-                            } else {
-                                arrived.fetch_add(1, Ordering::AcqRel);
-                                while arrived.load(Ordering::Acquire) < step * workers {
-                                    std::hint::spin_loop();
-                                }
+                        marks.around("step", || work(2000));
+                        if run.mended {
+                            asleep.wait();
+                        } else {
+                            arrived.fetch_add(1, Ordering::AcqRel);
+                            while arrived.load(Ordering::Acquire) < step * workers {
+                                std::hint::spin_loop();
                             }
-                        };
-                        // One worker's waits tell where the steps end.
-                        if number == 0 { marks.around("barrier", wait) } else { wait() }
+                        }
                     }
                 });
             }

@@ -23,7 +23,7 @@ fn main() {
                     for _ in 0..workers {
                         thread(s, "worker", || {
                             while take(&left, piece) {
-                                work(piece * 3000);
+                                marks.around("piece", || work(piece * 3000));
                             }
                         });
                     }

@@ -2,7 +2,7 @@
 //!
 //! Mended, a hand-over has 500 items.
 
-use pathologies::{Run, lock, thread, wait_while, work};
+use pathologies::{Marks, Run, lock, thread, wait_while, work};
 use std::sync::{Condvar, Mutex};
 
 const WORKERS: u64 = 2;
@@ -20,6 +20,7 @@ fn main() {
     let items = run.size(600) * 500;
     let chunk = if run.mended { 500 } else { 1 };
     let (queue, more, room) = (Mutex::new(Queue::default()), Condvar::new(), Condvar::new());
+    let marks = Marks::open();
     run.measure(items, || {
         std::thread::scope(|s| {
             for _ in 0..WORKERS {
@@ -29,7 +30,7 @@ fn main() {
                         let Some(n) = left.items.pop() else { break };
                         drop(left);
                         room.notify_one();
-                        work(2 * n);
+                        marks.around("items", || work(2 * n));
                     }
                 });
             }

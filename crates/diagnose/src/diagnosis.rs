@@ -1,8 +1,9 @@
 //! All rules over a trace.
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Subject};
 use crate::folding::ranked;
 use crate::given::{Given, span};
+use crate::pools::Processes;
 use crate::rule::{Looked, Rule};
 use crate::rules::RULES;
 use crate::settings::Settings;
@@ -47,12 +48,20 @@ pub struct NotChecked {
 pub struct Diagnosis {
     /// The time looked at.
     pub span: Span,
-    /// What is wrong, that first which counts for most ([`Finding::counted_ns`]).
+    /// What is wrong, by what it is about ([`Subject`]), and then that first which counts for most ([`Finding::counted_ns`]).
     pub findings: Vec<Finding>,
     /// The rules that looked.
     pub checked: Vec<&'static str>,
     /// Those that could not.
     pub not_checked: Vec<NotChecked>,
+}
+
+impl Diagnosis {
+    /// What bears on all findings, with their numbers: a sentence each, to be said before them.
+    pub fn caveats(&self) -> impl Iterator<Item = String> {
+        let about = (1..).zip(&self.findings).filter(|(_, f)| f.of != Subject::Program);
+        about.map(|(at, f): (usize, _)| format!("{} ({at}. {})", f.title, f.rule))
+    }
 }
 
 /// Asks every rule that is wanted.
@@ -82,7 +91,10 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
             Looked::Lacks(why) => said.not_checked.push(NotChecked { rule: rule.id, why }),
         }
     }
-    said.findings = ranked(said.findings);
+    if let (Some(rule), true) = (options.rules().next(), said.findings.len() > 1) {
+        let given = Given::new(session, &options.settings, options.part, &of_part, rule)?;
+        said.findings = ranked(said.findings, &Processes::new(&given)?);
+    }
     Ok(said)
 }
 

@@ -17,6 +17,20 @@ pub enum Severity {
     High,
 }
 
+/// What a finding is about, those first that whoever has the program can mend. Only of these is it told what they explain of
+/// one another, and only these can cost the time that a severity is of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// The program, or how the machine is set up for it.
+    Program,
+    /// The recording: what it lacks may hide other findings, or make them wrong. As severe as what may be missing.
+    Recording,
+    /// What happened around the machine meanwhile: it made the run slower, but nothing is wrong with the program, and all that
+    /// happened is known. Never more than low.
+    Conditions,
+}
+
 /// How sure it is that what is named is what happened, and that mending it gives the time back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -109,6 +123,8 @@ pub struct Action {
 pub struct Finding {
     /// Which rule says so.
     pub rule: &'static str,
+    /// What it is about.
+    pub of: Subject,
     /// How much it matters.
     pub severity: Severity,
     /// One sentence, with its figures.

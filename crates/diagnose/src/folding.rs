@@ -3,16 +3,39 @@
 //! A finding falls away with another that counts for at least as much ([`Finding::counted_ns`]) where the two claim the same time of the same threads:
 //! where, over the threads that both name, the lesser of what the two claim sums to half or more of all that the lesser
 //! finding claims, and they overlap in time. It then stands under that one. What claims no time stands alone.
+//!
+//! Where two rules say the same of one fault, one by its cause and one by what follows from it ([`EXPLAINS`]), the cause stands
+//! and what follows is under it, though it counts for more, up to twice as much: what each costs is an estimate. What follows may
+//! be told of other threads than the cause, but of the same process and the same time.
+//!
+//! What is about the program comes first ([`Subject`]); what is about the recording, or what happened around the machine, stands
+//! behind it and alone, as no mending of the program takes it away.
 
-use crate::finding::{Claim, Finding};
+use crate::finding::{Claim, Finding, Subject};
+use crate::pools::Processes;
 use std::collections::HashMap;
 
+/// What a rule's findings cause that others find.
+pub(crate) const EXPLAINS: &[(&str, &[&str])] = &[
+    // Whoever waits for the lock's holder, and whoever is before it otherwise, waits for the one that took its CPU.
+    ("priority-inversion", &["low-priority-ran-while-high-was-ready"]),
+    // Who may run on one CPU only takes turns there, whoever else has it.
+    ("pinned-to-one-cpu", &["serialised-on-one-cpu"]),
+    // Each piece that is handed over wakes one who waits for it or for room, and takes turns with it.
+    ("chunks-too-small", &["wakeup-storm", "preemption-rate"]),
+    // Who comes back from each sleep takes a CPU from who computes there, of the same priority or not.
+    ("sleep-too-short-for-idle-state", &["critical-thread-same-priority-as-workers", "preemption-rate"]),
+];
+
 /// Puts those that count for most first, of the same those that may give back most, and under each what falls away with it.
-pub(crate) fn ranked(mut all: Vec<Finding>) -> Vec<Finding> {
-    all.sort_by_key(|f| std::cmp::Reverse((f.counted_ns(), f.recoverable_ns, f.severity)));
+pub(crate) fn ranked(mut all: Vec<Finding>, processes: &Processes) -> Vec<Finding> {
+    all.sort_by_key(|f| (f.of, std::cmp::Reverse((f.counted_ns(), f.recoverable_ns, f.severity))));
     let mut stand: Vec<(Finding, HashMap<i64, i64>)> = Vec::new();
     for finding in all {
-        match stand.iter_mut().find(|(greater, claims)| falls_away(&finding, greater, claims)) {
+        let under = stand
+            .iter_mut()
+            .find(|(greater, claims)| !explains(&finding, greater, processes) && falls_away(&finding, greater, claims));
+        match under {
             Some((greater, _)) => greater.also.push(finding),
             None => {
                 let claims = finding.threads.iter().map(|c| (c.thread, c.recoverable_ns)).collect();
@@ -20,27 +43,59 @@ pub(crate) fn ranked(mut all: Vec<Finding>) -> Vec<Finding> {
             }
         }
     }
-    stand.into_iter().map(|(finding, _)| finding).collect()
+    let stand: Vec<Finding> = stand.into_iter().map(|(finding, _)| finding).collect();
+    let causes: Vec<_> = stand.iter().map(|of| stand.iter().position(|cause| explains(cause, of, processes))).collect();
+    let mut told: Vec<Option<Finding>> = stand.into_iter().map(Some).collect();
+    for (at, cause) in causes.iter().enumerate().filter_map(|(at, cause)| Some((at, (*cause)?))) {
+        if let Some(mut of) = told[at].take() {
+            let also = std::mem::take(&mut of.also);
+            // No cause is explained by another, so it is still there.
+            told[cause].iter_mut().for_each(|cause| cause.also.extend(std::iter::once(&of).chain(&also).cloned()));
+        }
+    }
+    told.into_iter().flatten().collect()
 }
 
 fn falls_away(lesser: &Finding, greater: &Finding, claims: &HashMap<i64, i64>) -> bool {
     let all: i128 = lesser.threads.iter().map(|c| i128::from(c.recoverable_ns)).sum();
     let of_both = |c: &Claim| claims.get(&c.thread).map_or(0, |ns| i128::from(*ns.min(&c.recoverable_ns)));
     let both: i128 = lesser.threads.iter().map(of_both).sum();
-    let at_once = lesser.spans.iter().any(|a| greater.spans.iter().any(|b| a.overlap(*b).is_some()));
-    all > 0 && 2 * both >= all && at_once
+    all > 0 && 2 * both >= all && of_program(lesser, greater) && at_once(lesser, greater)
+}
+
+/// Whether one is the cause of the other, which counts for twice as much at most, and half or more of which is of its processes.
+fn explains(cause: &Finding, of: &Finding, processes: &Processes) -> bool {
+    let rules = EXPLAINS.iter().any(|(rule, others)| *rule == cause.rule && others.contains(&of.rule));
+    let same = |a: i64, b: i64| a == b || (processes.are_told() && processes.are_one(a, b));
+    let ns = |c: &Claim| i128::from(c.recoverable_ns.max(1));
+    let theirs = || of.threads.iter().filter(|c| cause.threads.iter().any(|own| same(own.thread, c.thread)));
+    rules
+        && cause.counted_ns() > 0
+        && cause.counted_ns() >= of.counted_ns() / 2
+        && at_once(cause, of)
+        && 2 * theirs().map(ns).sum::<i128>() >= of.threads.iter().map(ns).sum()
+}
+
+fn of_program(a: &Finding, b: &Finding) -> bool {
+    [a, b].iter().all(|f| f.of == Subject::Program)
+}
+
+fn at_once(a: &Finding, b: &Finding) -> bool {
+    a.spans.iter().any(|a| b.spans.iter().any(|b| a.overlap(*b).is_some()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::finding::{Action, Confidence, Severity};
+    use crate::rules::RULES;
     use model::{Change, Ns, Span};
 
     fn finding(rule: &'static str, claims: &[(i64, i64)], span: (i64, i64)) -> Finding {
         let claim = |&(thread, ns): &(i64, i64)| Claim { thread, tid: thread, name: String::new(), recoverable_ns: ns };
         Finding {
             rule,
+            of: Subject::Program,
             severity: Severity::Low,
             title: String::new(),
             recoverable_ns: claims.iter().map(|c| c.1).max().unwrap_or(0),
@@ -57,7 +112,7 @@ mod tests {
     }
 
     fn told(all: Vec<Finding>) -> Vec<(&'static str, Vec<&'static str>)> {
-        ranked(all).iter().map(|f| (f.rule, f.also.iter().map(|a| a.rule).collect())).collect()
+        ranked(all, &Processes::default()).iter().map(|f| (f.rule, f.also.iter().map(|a| a.rule).collect())).collect()
     }
 
     #[test]
@@ -80,5 +135,36 @@ mod tests {
         let a = finding("a", &[(1, 6)], (0, 10));
         let b = Finding { confidence: Confidence::Low, ..finding("b", &[(1, 9)], (0, 10)) };
         assert_eq!(told(vec![b, a]), [("a", vec!["b"])], "b claims more, but its range begins at 0");
+    }
+
+    #[test]
+    fn a_cause_stands_before_what_follows_from_it() {
+        let (cause, follows) = ("pinned-to-one-cpu", "serialised-on-one-cpu");
+        let of = |ns| vec![finding(cause, &[(1, ns)], (0, 20)), finding(follows, &[(1, 10)], (0, 20))];
+        assert_eq!(told(of(5)), [(cause, vec![follows])], "half as much is enough");
+        assert_eq!(told(of(4)), [(follows, vec![cause])], "less explains too little to stand above it");
+        let other = finding(follows, &[(2, 10)], (0, 20));
+        assert_eq!(
+            told(vec![finding(cause, &[(1, 9)], (0, 20)), other]),
+            [(follows, vec![]), (cause, vec![])],
+            "of another thread, and nobody tells processes"
+        );
+    }
+
+    #[test]
+    fn causes_and_what_follows_are_rules_and_none_is_both() {
+        let is_rule = |id: &str| RULES.iter().any(|rule| rule.id == id);
+        for (cause, others) in EXPLAINS {
+            assert!(is_rule(cause) && others.iter().all(|id| is_rule(id)), "{cause}: {others:?}");
+            assert!(EXPLAINS.iter().all(|(_, others)| !others.contains(cause)), "{cause} is explained by another");
+        }
+    }
+
+    #[test]
+    fn what_no_program_can_mend_stands_last_and_alone() {
+        let stolen = Finding { of: Subject::Conditions, ..finding("stolen", &[(1, 9)], (0, 10)) };
+        let lost = Finding { of: Subject::Recording, ..finding("lost", &[(1, 9)], (0, 10)) };
+        let own = finding("own", &[(1, 2)], (0, 10));
+        assert_eq!(told(vec![stolen, lost, own]), [("own", vec![]), ("lost", vec![]), ("stolen", vec![])]);
     }
 }

@@ -1,6 +1,6 @@
 //! What rules read.
 
-use crate::finding::{Action, Claim, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Action, Claim, Confidence, Evidence, Finding, Severity, Subject};
 use crate::rule::Rule;
 use crate::settings::Settings;
 use engine::{EngineError, Facts, Names, Offer, Session, Summary};
@@ -126,6 +126,7 @@ impl<'a> Given<'a> {
         let most = claims.first().map_or(0, |c| c.recoverable_ns);
         Finding {
             rule: self.rule.id,
+            of: Subject::Program,
             severity: self.severity(most),
             title: String::new(),
             recoverable_ns: most,
@@ -141,11 +142,12 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// What is of low confidence matters no more than what it counts for.
+    /// What is of low confidence matters no more than what it counts for, and what no program can mend is low.
     pub(crate) fn weighed(&self, finding: Finding) -> Finding {
-        let severity = match finding.confidence {
-            Confidence::Low => finding.severity.min(self.severity(finding.counted_ns())),
-            Confidence::Medium | Confidence::High => finding.severity,
+        let severity = match (finding.of, finding.confidence) {
+            (Subject::Conditions, _) => Severity::Low,
+            (_, Confidence::Low) => finding.severity.min(self.severity(finding.counted_ns())),
+            (_, Confidence::Medium | Confidence::High) => finding.severity,
         };
         Finding { severity, ..finding }
     }

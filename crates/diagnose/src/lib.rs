@@ -16,9 +16,10 @@ mod rules;
 mod sarif;
 mod settings;
 mod text;
+mod timers;
 
 pub use diagnosis::{Diagnosis, NotChecked, Options, diagnose};
-pub use finding::{Action, Claim, Confidence, Evidence, Finding, Severity};
+pub use finding::{Action, Claim, Confidence, Evidence, Finding, Severity, Subject};
 pub use json::json;
 pub use rule::{Page, Rule, Threshold, Unit};
 pub use rules::{RULES, TABLES};

@@ -21,6 +21,7 @@ pub fn text(said: &Diagnosis, width: usize) -> String {
         0 => out.line(0, &format!("Nothing found in {}", time(said.span.len().0))),
         n => out.line(0, &format!("{} in {}", plural(n as u64, "finding"), time(said.span.len().0))),
     }
+    said.caveats().for_each(|caveat| out.line(0, &format!("Mind: {caveat}")));
     for (at, finding) in said.findings.iter().enumerate() {
         out.blank();
         write(&mut out, at + 1, finding);

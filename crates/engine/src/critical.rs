@@ -9,7 +9,10 @@ use crate::{EngineError, Session};
 use account::{Collector, Sink as _, Stretches};
 use analysis::critical::{Beside, End, LastRan, Piece, Pieces, Sums, Walk};
 use analysis::{Begins, Context};
-use model::{CpuId, Move, Ns, Rows, Span, TableDef, ThreadState, ThreadStretch, Tid, tables};
+use model::{
+    CpuId, CpuStretch, Move, Ns, Rows, Span, TableDef, ThreadKey, ThreadState, ThreadStretch, Tid, Value, tables,
+};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use store::{Folder, Migration};
 
@@ -21,7 +24,7 @@ impl Session {
     }
 
     /// The critical path is that to the end of this thread, the last life of the number that began in time. Unsaid, it is that
-    /// of the thread that ran last ([`LastRan`]).
+    /// of the thread that ran last ([`LastRan`]), of the program that the recording was made for where that is known.
     #[must_use]
     pub fn ending_with(mut self, thread: Tid) -> Self {
         self.ends = Some(thread);
@@ -90,7 +93,7 @@ impl Session {
         end: Option<End>,
         span: Span,
     ) -> Result<Option<Collector>, EngineError> {
-        let mut last = LastRan::new(span);
+        let mut last = Last::new(self, span)?;
         if end.is_none() {
             all.cpus(|cpus| last.push(cpus)).map_err(EngineError::temporary)?;
         }
@@ -114,7 +117,7 @@ impl Session {
         span: Span,
     ) -> Result<Option<(Collector, Stretches)>, EngineError> {
         let knife = filled.map(|f| f.knife.clone()).unwrap_or_default();
-        let mut last = LastRan::new(span);
+        let mut last = Last::new(self, span)?;
         match filled {
             _ if end.is_some() => {}
             Some(filled) => filled.cpus(folder, Some(span), |cpus| last.push(cpus))?,
@@ -135,6 +138,44 @@ impl Session {
         })?;
         keep_cpus(&mut beside, folder, span)?;
         Ok(Some((kept, beside.finish().knife(knife))))
+    }
+}
+
+/// Who ran last: of the program that the recording was made for, and of all.
+struct Last {
+    focus: HashSet<ThreadKey>,
+    of_focus: LastRan,
+    of_all: LastRan,
+}
+
+impl Last {
+    fn new(session: &Session, span: Span) -> Result<Self, EngineError> {
+        let mut focus = HashSet::new();
+        if let Some(pid) = session.facts().focus.map(i64::from) {
+            let def = &tables::THREADS;
+            let cols = ["thread", "tid", "pid"].map(|col| def.col(col).unwrap_or(usize::MAX));
+            session.rows_of(def.name, None, &mut |rows| {
+                for row in rows {
+                    let [thread, tid, of] = cols.map(|at| match row.get(at) {
+                        Some(Value::Int(v)) => Some(*v),
+                        _ => None,
+                    });
+                    focus.extend(thread.filter(|_| [of, tid].contains(&Some(pid))).map(ThreadKey));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(Self { focus, of_focus: LastRan::new(span), of_all: LastRan::new(span) })
+    }
+
+    fn push(&mut self, cpus: &[CpuStretch]) {
+        self.of_all.push(cpus);
+        let of_focus = cpus.iter().filter(|s| self.focus.contains(&s.thread));
+        of_focus.for_each(|s| self.of_focus.push(std::slice::from_ref(s)));
+    }
+
+    fn thread(&self) -> Option<ThreadKey> {
+        self.of_focus.thread().or(self.of_all.thread())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Events that the recorder lost.
 
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::{Confidence, Finding, Severity, Subject};
 use crate::given::{Given, Shown};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::{EngineError, Tells};
@@ -85,6 +85,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let many = if counted { format!("{} events", grouped(events)) } else { "Events".to_owned() };
     let change = Change::RecordingBuffer { times: 4 };
     Ok(Looked::At(vec![Finding {
+        of: Subject::Recording,
         severity,
         title: format!(
             "{many} were lost in {}, over {} of the time: findings there may be missing or wrong",

@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
                 same priority.",
         matters: "The whole takes as long as its critical path. The scheduler gives each thread an equal share: as long as nobody says which one \
                   the others wait for, it waits its turn behind work that has time.",
-        sure: "The path ends with the thread that ran last in the time looked at: is that not what matters, choose a part (--range). Who ran \
+        sure: "The path ends with the thread that ran last in the time looked at, of the program that was recorded where it is known: is that not what matters, choose a part (--range). Who ran \
                instead, and at which priority, is known; of a thread that had several the one at which it waited longest counts. While nobody tells processes, it is low. Had it run sooner, something else may have become critical: the \
                lower end is nothing.",
         mend: "Raise its priority above that of the workers, or lower theirs, which needs no privilege; or start fewer workers.",

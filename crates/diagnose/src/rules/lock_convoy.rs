@@ -50,6 +50,13 @@ pub(super) const RULE: Rule = Rule {
             reason: "part of the waiting in which whoever ended it waited too: half of it with three that take turns, more with more, none at a barrier",
         },
         Threshold {
+            name: "most_together",
+            unit: Unit::Ratio,
+            value: 0.25,
+            reason: "part of the waits that whoever ended them ended with others: none at a lock, but for the few whose \
+                     thread has no CPU before the next is woken; all of them at a barrier, half where a condition variable's lock is queued for after it",
+        },
+        Threshold {
             name: "least_waiting",
             unit: Unit::Ratio,
             value: 1.0,
@@ -85,13 +92,6 @@ pub(super) const RULE: Rule = Rule {
             unit: Unit::Ns,
             value: 16_000.0,
             reason: "the length, in the powers of two of run_lengths, of such runs: to find the lock taken, spin for it and wait again took 4 to 8 µs there",
-        },
-        Threshold {
-            name: "most_together",
-            unit: Unit::Ratio,
-            value: 0.25,
-            reason: "and part of the waits that whoever ended them ended with others: all of them at a barrier, none at a lock, but for the few whose \
-                     thread has no CPU before the next is woken",
         },
         Threshold {
             name: "least_mutual",
@@ -139,7 +139,13 @@ impl Queue {
 
     /// Whether whoever ended the waits had waited too.
     fn is_handed_on(&self, given: &Given<'_>) -> bool {
-        self.queued as f64 >= given.threshold("least_queue") * self.blocked() as f64
+        self.queued as f64 >= given.threshold("least_queue") * self.blocked() as f64 && self.is_one_by_one(given)
+    }
+
+    /// Whether they were woken one at a time: steps that all of them make together are no queue, though they queue for a moment at
+    /// the lock of a condition variable.
+    fn is_one_by_one(&self, given: &Given<'_>) -> bool {
+        self.together as f64 <= given.threshold("most_together") * self.waits() as f64
     }
 
     /// Whether whoever ended the waits ran on, and those whose waits it ended ran in vain.
@@ -147,7 +153,7 @@ impl Queue {
         let waits = self.waits() as f64;
         self.ran_meanwhile as f64 >= given.threshold("least_held") * self.blocked() as f64
             && self.short as f64 >= given.threshold("least_short") * self.runs.max(1) as f64
-            && self.together as f64 <= given.threshold("most_together") * waits
+            && self.is_one_by_one(given)
             && self.mutual() as f64 >= given.threshold("least_mutual") * waits
     }
 

@@ -1,27 +1,31 @@
 //! More threads that want to run than there are CPUs.
 
+use super::LEAST_SHARE;
 use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Shown, threads};
+use crate::given::{Given, Shown, add, threads};
+use crate::pools::{Processes, base};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::Change;
 use model::words::{grouped, ms, plural};
+use model::{Change, Threads};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "oversubscribed",
     about: "many more threads of one name wanted to run than there are CPUs, and took turns",
     page: Page {
-        finds: "Threads of one name that wanted to run at once, on average, on more CPUs than there are by some factor.",
+        finds: "Threads of one name, but for a number at its end, that wanted to run at once, on average, on more CPUs than there are by \
+                some factor; or as many that make steps together, each waiting for the last of them, where that costs.",
         matters: "Busy CPUs are no loss: the work is done as soon as it would be with fewer threads, but for the switching, the caches that \
                   each turn finds cold, and locks whose holder waits for its turn. A thread's own work takes as much longer as there \
                   are threads for a CPU, which matters to whoever waits for it.",
         sure: "How many wanted to run is known. What could be given back is only the switching, by an assumed cost: fewer threads do not \
-               make CPUs faster. A build that starts more jobs than CPUs is found, and is low.",
+               make CPUs faster. A build that starts more jobs than CPUs is found, and is low. Where all wait for the last of them, again and \
+               again, it is not: then each step switches to every one of them, and would to as many as CPUs only.",
         mend: "Start as many threads as CPUs, or fewer where they share caches or memory bandwidth.",
         example: "Eight workers on two CPUs: 4 want to run on each, and are switched every 4 ms.",
     },
-    tables: &["ready_wait", "switch_causes", "cpus"],
+    tables: &["ready_wait", "switch_causes", "waits", "cpus"],
     thresholds: &[
         Threshold {
             name: "least_for_each_cpu",
@@ -29,6 +33,7 @@ pub(super) const RULE: Rule = Rule {
             value: 2.0,
             reason: "threads of one name that run or are ready, on average, for each CPU: with two, each waits as long as it runs",
         },
+        LEAST_SHARE,
         Threshold { name: "switch_ns", unit: Unit::Ns, value: 4000.0, reason: super::SWITCH },
     ],
     look,
@@ -36,68 +41,128 @@ pub(super) const RULE: Rule = Rule {
 
 /// All threads of a name.
 #[derive(Default)]
-struct Pool {
+struct Crowd {
     wanted: i64,
+    /// By thread, waits that one of the others ended with more of them, as at a barrier.
+    together: BTreeMap<i64, i64>,
     of: Vec<(i64, i64)>,
     shown: Shown,
+}
+
+impl Crowd {
+    /// Of so many waits for the last of them, those that as many threads as CPUs would not have: each of these waits as often.
+    fn spared(&self, waits: i64, cpus: i64) -> i64 {
+        (waits as f64 * (1.0 - cpus as f64 / self.of.len().max(1) as f64)) as i64
+    }
+
+    /// All such waits.
+    fn waits(&self) -> i64 {
+        self.together.values().fold(0, |sum, waits| sum.saturating_add(*waits))
+    }
+
+    /// What those cost that can be spared: the CPUs switch at the same time, each for its part.
+    fn steps_ns(&self, given: &Given<'_>, cpus: i64) -> i64 {
+        cost(given, self.spared(self.waits(), cpus)) / cpus.max(1)
+    }
+}
+
+/// What it costs to switch to a thread and back so often.
+fn cost(given: &Given<'_>, times: i64) -> i64 {
+    (times as f64 * 2.0 * given.threshold("switch_ns")) as i64
 }
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if !given.summary().ready_known {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was ready".to_owned()));
     }
-    let mut pools: BTreeMap<String, Pool> = BTreeMap::new();
+    let mut crowds: BTreeMap<String, Crowd> = BTreeMap::new();
+    let called = |thread: i64| base(&given.name(thread)).to_owned();
     given.each("ready_wait", |row| {
         let [thread, tid, running, waited] = row.sums(["thread", "tid", "running_ns", "no_cpu_free_ns"]);
         let wanted = running.saturating_add(waited);
-        let pool = pools.entry(given.name(thread)).or_default();
-        pool.wanted = pool.wanted.saturating_add(wanted);
+        let crowd = crowds.entry(called(thread)).or_default();
+        crowd.wanted = crowd.wanted.saturating_add(wanted);
         if wanted > 0 {
-            pool.of.push((thread, tid));
-            pool.shown.push(waited, row, &["running_ns", "no_cpu_free_ns"]);
+            crowd.of.push((thread, tid));
+            crowd.shown.push(waited, row, &["running_ns", "no_cpu_free_ns"]);
         }
     })?;
     let mut cpus = 0_i64;
     given.each("cpus", |_| cpus += 1)?;
     let whole = given.span().len().0.saturating_mul(cpus).max(1) as f64;
     let least = given.threshold("least_for_each_cpu");
-    pools.retain(|_, pool| pool.of.len() as i64 > cpus && pool.wanted as f64 / whole > least);
-    if pools.is_empty() {
+    crowds.retain(|_, crowd| crowd.of.len() as f64 > least.max(1.0) * cpus as f64);
+    if crowds.is_empty() {
         return Ok(Looked::At(Vec::new()));
     }
-    let preempted = given.preempted()?;
-    let size = u32::try_from(cpus).unwrap_or(u32::MAX);
-    let found = pools.into_iter().map(|(name, pool)| {
-        let count = |thread: &i64| preempted.get(thread).copied().unwrap_or(0);
-        let cost = |times: i64| (times as f64 * 2.0 * given.threshold("switch_ns")) as i64;
-        let claims: Vec<_> = pool.of.iter().map(|(key, tid)| given.claim(*key, *tid, cost(count(key)))).collect();
-        let times: i64 = pool.of.iter().map(|(key, _)| count(key)).sum();
-        let change = Change::PoolSize { threads: threads(&claims), size };
-        let finding = given.finding(claims, change, format!("Start as many {name} as there are CPUs, {cpus}"));
-        // The CPUs switch at the same time, each for its part.
-        let all = cost(times) / cpus.max(1);
-        Finding {
-            title: format!(
-                "{:.1} threads called {name} wanted to run for each of {}: {} preemptions took about {} ms",
-                pool.wanted as f64 / whole,
-                plural(cpus.unsigned_abs(), "CPU"),
-                grouped(times),
-                ms(all)
-            ),
-            severity: given.severity(all),
-            recoverable_ns: all,
-            range_ns: [0, all],
-            confidence: Confidence::Low,
-            evidence: pool.shown.finish(),
-            assumptions: vec![
-                format!(
-                    "each preemption costs two switches of {} ns; the lower end: nothing",
-                    given.threshold("switch_ns")
-                ),
-                "fewer threads do the same work; cold caches and locks held by who waits come on top".to_owned(),
-            ],
-            ..finding
+    let processes = Processes::new(given)?;
+    given.each("waits", |row| {
+        let [thread, together] = row.sums(["thread", "together"]);
+        let Some(waker) = row.int("waker").filter(|waker| *waker > 0 && processes.are_one(*waker, thread)) else {
+            return;
+        };
+        let name = called(thread);
+        if let Some(crowd) = crowds.get_mut(&name).filter(|_| together > 0 && called(waker) == name) {
+            add(&mut crowd.together, thread, together);
         }
-    });
+    })?;
+    let in_steps = |crowd: &Crowd| {
+        crowd.together.len() as f64 > least * cpus as f64
+            && crowd.steps_ns(given, cpus) >= given.share("least_share").max(1)
+    };
+    crowds.retain(|_, crowd| crowd.wanted as f64 / whole > least || in_steps(crowd));
+    let preempted = given.preempted()?;
+    let found = crowds.into_iter().map(|(name, crowd)| finding(given, &name, crowd, cpus, whole, &preempted));
     Ok(Looked::At(found.collect()))
+}
+
+fn finding(
+    given: &Given<'_>,
+    name: &str,
+    crowd: Crowd,
+    cpus: i64,
+    whole: f64,
+    preempted: &BTreeMap<i64, i64>,
+) -> Finding {
+    let of = |sums: &BTreeMap<i64, i64>, thread: &i64| sums.get(thread).copied().unwrap_or(0);
+    let own = |thread: &i64| {
+        let waits = crowd.spared(of(&crowd.together, thread), cpus);
+        cost(given, of(preempted, thread).saturating_add(waits))
+    };
+    let claims: Vec<_> = crowd.of.iter().map(|(key, tid)| given.claim(*key, *tid, own(key))).collect();
+    let times: i64 = crowd.of.iter().map(|(key, _)| of(preempted, key)).sum();
+    let (together, spared) = (crowd.waits(), crowd.spared(crowd.waits(), cpus));
+    let change = Change::PoolSize {
+        threads: Threads { name: name.to_owned(), ..threads(&claims) },
+        size: u32::try_from(cpus).unwrap_or(u32::MAX),
+    };
+    let finding = given.finding(claims, change, format!("Start as many {name} as there are CPUs, {cpus}"));
+    // The CPUs switch at the same time, each for its part.
+    let all = cost(given, times.saturating_add(spared)) / cpus.max(1);
+    let switched = match together {
+        0 => format!("{} preemptions", grouped(times)),
+        _ => format!("{} preemptions and {} waits for the last of them", grouped(times), grouped(together)),
+    };
+    Finding {
+        title: format!(
+            "{:.1} threads called {name} wanted to run for each of {}: {switched} took about {} ms",
+            crowd.wanted as f64 / whole,
+            plural(cpus.unsigned_abs(), "CPU"),
+            ms(all)
+        ),
+        severity: given.severity(all),
+        recoverable_ns: all,
+        range_ns: [0, all],
+        confidence: if spared > times { Confidence::Medium } else { Confidence::Low },
+        evidence: crowd.shown.finish(),
+        assumptions: vec![
+            format!(
+                "each preemption, and each wait that fewer threads would not have, costs two switches of {} ns; the lower end: \
+                 nothing",
+                given.threshold("switch_ns")
+            ),
+            "fewer threads do the same work; cold caches and locks held by who waits come on top".to_owned(),
+        ],
+        ..finding
+    }
 }

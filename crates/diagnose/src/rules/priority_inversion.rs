@@ -4,28 +4,37 @@ use super::LEAST_SHARE;
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::pools::Processes;
-use crate::rule::{Looked, Page, Rule};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::Change;
 use model::words::ms;
+use model::{Change, Value};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "priority-inversion",
     about: "a thread of high priority was blocked until one of lower priority woke it, which had been preempted meanwhile",
     page: Page {
-        finds: "Threads that were blocked until a thread of their process woke them that never had their priority, while that one was ready \
+        finds: "Threads that were blocked until a thread of their process woke them that never had their priority for more than a moment, while that one was ready \
                 after another had taken its CPU.",
         matters: "What holds a lock runs at its own priority: whoever is between the two keeps the high one waiting for as long as it likes, \
                   which is what priorities were meant to prevent.",
         sure: "Priorities, and that the low one was preempted within the wait, are known. That the wait was for a lock which it held all \
-               the while is likely, not certain: it may have handed over its work late. While nobody tells processes, it is low. Where the \
+               the while is likely, not certain: it may have handed over its work late; where it was blocked itself meanwhile, it is not, and \
+               nothing is said (as of a wait for its end). While nobody tells processes, it is low. Where the \
                lock lends its priority, the low one has it, and nothing is found.",
         mend: "Let the lock lend the priority of whoever waits to its holder, or do not share a lock between such threads.",
         example: "L holds a lock and is preempted by M for 10 ms; H, which is before both, waits for the lock and so for M.",
     },
     tables: &["waits", "priority_residency"],
-    thresholds: &[LEAST_SHARE],
+    thresholds: &[
+        Threshold {
+            name: "least_part",
+            unit: Unit::Ratio,
+            value: 0.01,
+            reason: "of a thread's running time at a priority: what it had for less was its parent's, until it set its own",
+        },
+        LEAST_SHARE,
+    ],
     look,
 };
 
@@ -46,7 +55,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         let idles = of_kernel || row.text("letter") == "I";
         // The smaller number goes first.
         let lower = priorities.get(&waker).zip(priorities.get(&thread)).is_some_and(|(low, own)| low.0 > own.1);
-        if ns > 0 && lower && !idles && processes.are_one(thread, waker) {
+        // Who waited itself meanwhile did more than to lack a CPU: whoever waits for a thread's end waits for all that it does.
+        let waited_itself = row.sum("waker_blocked_ns") > 0;
+        if ns > 0 && lower && !idles && !waited_itself && processes.are_one(thread, waker) {
             add(&mut waited, (thread, tid), ns);
             add(&mut behind, (thread, waker), ns);
             shown.push(ns, row, &["waits", "blocked_ns", "waker_running_ns", "waker_preempted_ns"]);
@@ -80,14 +91,15 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     }]))
 }
 
-/// The best and the worst priority at which each thread ran or was ready.
+/// The best and the worst priority at which each thread ran or was ready, for more than a moment.
 type Priorities = BTreeMap<i64, (i64, i64)>;
 
 /// None: the source tells none at all.
 fn priorities(given: &Given<'_>) -> Result<Option<Priorities>, EngineError> {
-    let mut of = Priorities::new();
+    let (mut of, least) = (Priorities::new(), given.threshold("least_part"));
     given.each("priority_residency", |row| {
-        if let Some(prio) = row.int("prio") {
+        let is_moment = matches!(row.cell("share"), Some(Value::Float(share)) if *share < least);
+        if let Some(prio) = row.int("prio").filter(|_| !is_moment) {
             let both = of.entry(row.sum("thread")).or_insert((prio, prio));
             *both = (both.0.min(prio), both.1.max(prio));
         }

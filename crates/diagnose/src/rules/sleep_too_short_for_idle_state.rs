@@ -2,7 +2,9 @@
 
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
+use crate::pools::Processes;
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::timers::timed;
 use engine::EngineError;
 use model::words::{grouped, ms, time};
 use model::{Change, Ns};
@@ -17,12 +19,14 @@ pub(super) const RULE: Rule = Rule {
         matters: "Going to sleep and coming back costs energy and time: a CPU that is woken earlier would have been better off awake, and \
                   one that expects it stays in a shallow state. A loop that sleeps and looks is also late, by half a sleep on average.",
         sure: "How often and for how long is known. An interrupt ended the sleeps: whether a timer or a device did is known only where a \
-               callchain tells (nanosleep, record --stacks); else it is low. The time is that of the switching, by an assumed cost; the \
+               callchain tells (nanosleep, record --stacks); else it is low. Where the source does not tell interrupts from \
+               whoever they came upon, threads of one name that many others woke, always on the CPU on which these ran themselves, and on \
+               several CPUs, are taken to be woken by timers. The time is that of the switching, by an assumed cost; the \
                energy is not estimated.",
         mend: "Wait for what happens instead of looking for it; where it must be a timer, sleep for longer, or let timers end together.",
         example: "A looks every 100 µs whether there is work: 10 000 times a second a CPU wakes up.",
     },
-    tables: &["waits", "idle_residency"],
+    tables: &["waits", "wakers", "thread_by_cpu", "idle_residency"],
     thresholds: &[
         Threshold {
             name: "least_per_second",
@@ -49,6 +53,8 @@ struct Sleeps {
     blocked: i64,
     /// Those of which a callchain tells that a timer was to end them.
     timed: i64,
+    /// Those of which who ended them tells that it was a timer.
+    inferred: i64,
 }
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
@@ -60,13 +66,16 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let break_even = told.unwrap_or(given.threshold("break_even_ns") as i64);
     let (mut sleeps, mut shown) = (BTreeMap::<i64, Sleeps>::new(), Shown::default());
     let least = given.threshold("least_per_second") * given.span().len().0 as f64 / 1e9;
+    let processes = Processes::new(given)?;
+    let pools = timed(given, &processes)?;
     given.each("waits", |row| {
         let [thread, tid, waits, blocked] = row.sums(["thread", "tid", "waits", "blocked_ns"]);
         let reason = row.text("reason");
         // Who is told to have ended a nanosleep is whom the timer came upon.
         let timed = reason.ends_with("nanosleep");
         let untold = reason.is_empty() && row.int("waker") == Some(0);
-        if !(timed || untold) || row.text("letter") != "S" || given.is_of_one_cpu(thread) {
+        let inferred = reason.is_empty() && pools.contains(&processes.pool(given, thread));
+        if !(timed || untold || inferred) || row.text("letter") != "S" || given.is_of_one_cpu(thread) {
             return;
         }
         let of = sleeps.entry(thread).or_default();
@@ -74,6 +83,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         of.count = of.count.saturating_add(waits);
         of.blocked = of.blocked.saturating_add(blocked);
         of.timed += if timed { waits } else { 0 };
+        of.inferred += if inferred { waits } else { 0 };
         if waits as f64 >= least {
             shown.push(waits, row, &["waits", "blocked_ns"]);
         }
@@ -87,7 +97,11 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let finding = given.finding(claims, change, what);
     let Some(most) = finding.threads.first().cloned() else { return Ok(Looked::At(Vec::new())) };
     let Some(of) = sleeps.get(&most.thread) else { return Ok(Looked::At(Vec::new())) };
-    let certain = 2 * of.timed > of.count;
+    let confidence = match of {
+        of if 2 * of.timed > of.count => Confidence::High,
+        of if 2 * (of.timed + of.inferred) > of.count => Confidence::Medium,
+        _ => Confidence::Low,
+    };
     Ok(Looked::At(vec![Finding {
         title: format!(
             "{} slept {} times for {} on average, less than the {} that a deep idle state needs: about {} ms went into switching",
@@ -98,7 +112,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             ms(most.recoverable_ns)
         ),
         range_ns: [0, most.recoverable_ns],
-        confidence: if certain { Confidence::High } else { Confidence::Low },
+        confidence,
         evidence: shown.finish(),
         assumptions: vec![
             format!("each sleep costs two switches of {} ns; the lower end: nothing", given.threshold("switch_ns")),

@@ -1,6 +1,6 @@
 //! CPU time that a hypervisor gave to others.
 
-use crate::finding::Confidence;
+use crate::finding::{Confidence, Subject};
 use crate::given::{Given, Shown};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
@@ -17,7 +17,8 @@ pub(super) const RULE: Rule = Rule {
         matters: "It is no fault of the program: a run with more of it is slower, and comparing two runs says nothing before it is \
                   subtracted. A thread that is stolen from while it holds a lock delays all who wait.",
         sure: "The host says how much it stole on each CPU; whose it was is estimated from running time that the kernel did not charge, \
-               which interrupts are in too.",
+               which interrupts are in too. Whoever has the program cannot mend it: it is low, and stands behind what can be mended, but \
+               is told of first, since it bears on all times.",
         mend: "Use CPUs of one's own, or measure at another time.",
         example: "Of 1000 ms, 80 ms were stolen on CPU 0, and a thread that ran there all the time was charged for 910 ms.",
     },
@@ -57,8 +58,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     })?;
     let change = Change::HostCpus { cpus: u32::try_from(stolen.len()).unwrap_or(u32::MAX) };
     let mut finding = given.finding(claims, change, "Run where nobody else does".to_owned());
-    // A claim is bounded by the whole that was stolen; so is what the thread with most could get back.
-    finding.severity = given.severity(finding.recoverable_ns.min(most));
+    finding.of = Subject::Conditions;
     finding.title = format!(
         "The hypervisor took {} ms of CPU time, most of it on CPU {cpu} ({} of its time)",
         ms(all),

@@ -4,6 +4,7 @@ use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::pools::{Pool, Processes};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::timers::timed;
 use engine::EngineError;
 use model::Change;
 use model::words::{grouped, ms, time};
@@ -18,11 +19,14 @@ pub(super) const RULE: Rule = Rule {
         matters: "A waking costs whoever wakes a system call, and the CPU two switches: with little work behind each, most of the time goes \
                   into handing it over, and idle CPUs never sleep deeply.",
         sure: "Wakings and lengths of runs are known. What a waking costs is assumed. Where each piece is needed at once, as by one who waits \
-               for the answer, it cannot be mended by collecting pieces. Wakings by interrupts and other processes are not counted.",
+               for the answer, it cannot be mended by collecting pieces: of two pools that wake each other, only what the one is woken more \
+               often than the other counts. Wakings by interrupts and other processes are not counted; where a source does not tell \
+               them from those of whoever they came upon, a thread that was always woken on the CPU on which its waker ran, on \
+               several CPUs, is taken to be woken by timers.",
         mend: "Hand over several pieces with one waking; wake one thread (notify_one) where all find the work of one.",
         example: "A wakes B for each line of text: 20 000 times a second B runs for 5 µs.",
     },
-    tables: &["wakers", "run_lengths", "cpus"],
+    tables: &["wakers", "run_lengths", "thread_by_cpu", "cpus"],
     thresholds: &[
         Threshold {
             name: "least_per_second",
@@ -55,6 +59,10 @@ const PIECES: u32 = 8;
 struct Storm {
     /// Number and wakings, by key.
     woken: BTreeMap<i64, (i64, i64)>,
+    /// Of the wakings, by which other pool.
+    by: BTreeMap<Pool, i64>,
+    /// Of the wakings, those that answer one of this pool's own, or are answered by one.
+    answered: i64,
     runs: i64,
     short: i64,
     shown: Shown,
@@ -65,6 +73,12 @@ struct Storm {
 impl Storm {
     fn wakings(&self) -> i64 {
         self.woken.values().fold(0, |sum, (_, wakings)| sum.saturating_add(*wakings))
+    }
+
+    /// Of so many of the wakings, those that are no questions and answers.
+    fn unanswered(&self, wakings: i64) -> i64 {
+        let all = self.wakings().max(1);
+        wakings - (wakings as f64 * self.answered as f64 / all as f64) as i64
     }
 }
 
@@ -80,16 +94,24 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         if waker.is_none_or(|waker| given.is_of_one_cpu(waker)) || given.is_of_one_cpu(thread) {
             return;
         }
-        let storm = storms.entry(processes.pool(given, thread)).or_default();
+        let pool = processes.pool(given, thread);
+        let storm = storms.entry(pool.clone()).or_default();
         let of = storm.woken.entry(thread).or_insert((tid, 0));
         of.1 = of.1.saturating_add(wakings);
+        if let Some(other) = waker.map(|waker| processes.pool(given, waker)).filter(|other| *other != pool) {
+            add(&mut storm.by, other, wakings);
+        }
         storm.shown.push(wakings, row, &["wakings", "ready_ns"]);
     })?;
+    let answered: Vec<i64> = storms.iter().map(|(pool, storm)| answered(&storms, pool, storm)).collect();
+    storms.values_mut().zip(answered).for_each(|(storm, answered)| storm.answered = answered);
     let least = given.threshold("least_per_second") * given.span().len().0 as f64 / 1e9;
-    storms.retain(|_, storm| storm.wakings() as f64 >= least.max(1.0));
+    storms.retain(|_, storm| storm.unanswered(storm.wakings()) as f64 >= least.max(1.0));
     if storms.is_empty() {
         return Ok(Looked::At(Vec::new()));
     }
+    let timed = timed(given, &processes)?;
+    storms.retain(|pool, _| !timed.contains(pool));
     let (mut runs, mut short) = (BTreeMap::new(), BTreeMap::new());
     given.each("run_lengths", |row| {
         let [thread, count] = row.sums(["thread", "after_wake"]);
@@ -110,8 +132,14 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     Ok(Looked::At(storms.into_iter().map(|((_, name), storm)| finding(given, &name, storm, cpus)).collect()))
 }
 
+/// How many wakings of a pool go back and forth between it and others: as many as the one of two is woken by the other less often.
+fn answered(storms: &BTreeMap<Pool, Storm>, pool: &Pool, storm: &Storm) -> i64 {
+    let back = |other: &Pool| storms.get(other).and_then(|of| of.by.get(pool)).copied().unwrap_or(0);
+    storm.by.iter().fold(0, |sum, (other, wakings)| sum.saturating_add(back(other).min(*wakings)))
+}
+
 fn finding(given: &Given<'_>, name: &str, storm: Storm, cpus: i64) -> Finding {
-    let cost = |wakings: i64| (wakings as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+    let cost = |wakings: i64| (storm.unanswered(wakings) as f64 * 2.0 * given.threshold("switch_ns")) as i64;
     let saved = |wakings: i64| cost(wakings) - cost(wakings) / i64::from(PIECES);
     let claim = |(thread, (tid, wakings)): (&i64, &(i64, i64))| given.claim(*thread, *tid, saved(*wakings));
     let claims: Vec<_> = storm.woken.iter().map(claim).collect();

@@ -15,7 +15,8 @@ pub const CRITICAL_PATH: TableDef = TableDef {
           waking by an interrupt that came upon a running thread is told as that thread's. A waking that no ready time \
           followed leaves no trace of its waker. Whose end it is, is said beside the time (corewise table --thread TID, the \
           last life of that number); unsaid, of the threads that run at the end the one that came to run last, or where none \
-          does, the one that ran last; no rows where none ran.",
+          does, the one that ran last: of those of the program that the recording was made for, where it is known and any of \
+          them ran, else of all; no rows where none ran.",
     key: &["start_ns"],
     cols: &[
         START,

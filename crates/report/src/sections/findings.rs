@@ -79,10 +79,11 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     }
     if !findings.shown.is_empty() {
         page.words(&format!(
-            "What is wrong, that first whose mending could give most time back to a thread. `corewise diagnose {path}` tells \
+            "What is wrong, that first whose mending could give most time back to a thread; what no program can mend stands last. `corewise diagnose {path}` tells \
              more, `corewise explain RULE` of each rule."
         ));
     }
+    said.caveats().for_each(|caveat| page.words(&format!("Mind: {caveat}.")));
     for (at, finding) in &findings.shown {
         one(page, *at, finding, seen)?;
     }
