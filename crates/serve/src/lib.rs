@@ -17,7 +17,10 @@ mod answer;
 mod asked;
 mod connections;
 mod error;
+mod feed;
 mod guard;
+mod kinds;
+mod making;
 mod pages;
 mod prepare;
 mod questions;
@@ -32,4 +35,4 @@ pub use server::{Options, Server};
 pub use tracks::Tracks;
 
 /// The tables that are only answered, never stored.
-pub const ANSWERS: &[&model::TableDef] = &[&tracks::COLUMNS, &answer::SLICES];
+pub const ANSWERS: &[&model::TableDef] = &[&tracks::COLUMNS, &answer::SLICES, &answer::STEPS];

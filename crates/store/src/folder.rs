@@ -163,7 +163,7 @@ impl Folder {
         span: Option<Span>,
         mut each: impl FnMut(&ThreadStretch) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let groups = self.groups(&tables::THREAD_STATE, THREAD_STORES, span)?;
+        let groups = self.groups(&tables::THREAD_STATE, all_of(&tables::THREAD_STATE, THREAD_STORES), span)?;
         for part in groups.parts().rev() {
             let stretches = groups.read(part, thread_rows)?;
             if stretches.iter().rev().try_for_each(&mut each).is_break() {
@@ -236,20 +236,30 @@ impl Folder {
         span: Option<Span>,
         mut each: impl FnMut(usize, &[Values]) -> Option<()>,
     ) -> Result<(), Error> {
-        let groups = self.groups(def, stores, span)?;
+        let groups = self.groups(def, all_of(def, stores), span)?;
         for part in groups.parts() {
             groups.read(part, &mut each)?;
         }
         Ok(())
     }
 
+    /// Some columns of all stretches.
+    pub(crate) fn stretches_in_part(
+        &self,
+        def: &'static TableDef,
+        columns: Vec<Column>,
+        mut each: impl FnMut(usize, &[Values]) -> Option<()>,
+    ) -> Result<(), Error> {
+        let groups = self.groups(def, columns, None)?;
+        groups.parts().try_for_each(|part| groups.read(part, &mut each))
+    }
+
     /// The row groups in which the stretches of a span stand.
-    fn groups(&self, def: &'static TableDef, stores: &[Store], span: Option<Span>) -> Result<Groups, Error> {
+    fn groups(&self, def: &'static TableDef, all: Vec<Column>, span: Option<Span>) -> Result<Groups, Error> {
         let name = self.states_of(def).ok_or_else(|| Error::Bug(format!("{} has no stretches", def.name)))?;
         let missing = || Error::damaged(&self.path.join(MANIFEST), format!("it does not list {name}"), AGAIN);
-        let all: Vec<Column> = def.cols.iter().zip(stores).map(|(c, s)| Column { col: *c, store: *s }).collect();
         let main = self.reader(name, &all)?.ok_or_else(missing)?;
-        let start = def.col("start_ns").unwrap_or(0);
+        let start = all.iter().position(|c| c.col.name == "start_ns").unwrap_or(0);
         let (mut within, mut index) = (0..main.groups(), None);
         if let Some(span) = span {
             // The last group that begins at or before the span; what is open at its begin stands in the index.
@@ -314,6 +324,11 @@ impl Groups {
         });
         each(rows, &cols).ok_or_else(|| reader.damaged("a word that this corewise does not know"))
     }
+}
+
+/// The columns of a table, as they are stored.
+pub(crate) fn all_of(def: &TableDef, stores: &[Store]) -> Vec<Column> {
+    def.cols.iter().zip(stores).map(|(c, s)| Column { col: *c, store: *s }).collect()
 }
 
 fn is_of_version(path: &Path, def: &TableDef) -> Result<bool, Error> {
