@@ -1,14 +1,16 @@
 /** Which part of the recording is on the screen. Pure: nothing here knows of a page. */
 
+import { KINDS } from "../tracks/list";
+
 /** A part of time, ns; the end is not in it. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** What is chosen: a place on the track of a CPU (by number) or a thread (by key). */
+/** What is chosen: a place on the track of a CPU (by number), of a thread (by key), or of another kind (by its number). */
 export interface Selected {
-  readonly kind: "cpu" | "thread";
+  readonly kind: string;
   readonly id: number;
   readonly at: number;
 }
@@ -43,8 +45,10 @@ export function toHash(span: Span, selected: Selected | null): string {
 export function fromHash(hash: string, whole: number): { span: Span | null; selected: Selected | null } {
   const words = new Map(hash.replace(/^#/, "").split("&").map((word) => word.split("=", 2) as [string, string]));
   const time = /^(\d{1,16})\.\.(\d{1,16})$/.exec(words.get("t") ?? "");
-  const sel = /^(cpu|thread):(\d{1,15})@(\d{1,16})$/.exec(words.get("sel") ?? "");
+  const sel = /^([a-z]{1,20}):(\d{1,15})@(\d{1,16})$/.exec(words.get("sel") ?? "");
+  const kind = sel?.[1] ?? "";
+  const known = kind === "cpu" || kind === "thread" || KINDS.has(kind);
   const span = time && Number(time[1]) < Number(time[2]) ? clamped({ from: Number(time[1]), to: Number(time[2]) }, whole) : null;
-  const selected = sel ? { kind: sel[1] as "cpu" | "thread", id: Number(sel[2]), at: Number(sel[3]) } : null;
+  const selected = sel && known ? { kind, id: Number(sel[2]), at: Number(sel[3]) } : null;
   return { span, selected };
 }
