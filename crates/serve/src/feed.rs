@@ -121,3 +121,44 @@ impl<'a, D: Holds> Feed<'a, D> {
         Ok(there)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use levels::Reader;
+
+    #[test]
+    fn a_track_that_never_changes_is_whole_beside_one_that_changes_more_often_than_may_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let changes = 3 * WAITING as i64;
+        let to = To { place: folder.path(), stamp: "drawn", first: 4, whole: 2 * changes };
+        let mut feed = Feed::<Values>::new(to, "drawn");
+        feed.change(0, 0, Some(7.0));
+        for change in 0..changes {
+            feed.change(1, 2 * change, Some(change as f64));
+        }
+        assert!(feed.finish().unwrap());
+        let reader = Reader::<Values>::open(&folder.path().join("drawn.levels")).unwrap();
+        let steps = |track| reader.slices(0..to.whole, 1, track..=track, usize::MAX).unwrap();
+        // Each of track 1 as it was told; those of track 0 are parts of one, without a gap.
+        let told = steps(1).iter().map(|s| (s.start, s.end, s.mean)).collect::<Vec<_>>();
+        assert_eq!(told, (0..changes).map(|c| (2 * c, 2 * c + 2, c as f64)).collect::<Vec<_>>());
+        let whole = steps(0);
+        assert_eq!((whole[0].start, whole[whole.len() - 1].end), (0, to.whole));
+        assert!(whole.windows(2).all(|w| w[0].end == w[1].start) && whole.iter().all(|s| s.mean == 7.0));
+        assert!(whole.len() > 1 && whole.len() < 10, "{} parts", whole.len());
+    }
+
+    #[test]
+    fn of_a_trace_without_such_data_there_is_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let to = To { place: folder.path(), stamp: "drawn", first: 4, whole: 100 };
+        let mut feed = Feed::<States>::new(to, "drawn");
+        // Told at the end of the recording, and never: neither lasts.
+        feed.change(0, 100, Some((1, -1)));
+        feed.change(1, 5, None);
+        assert!(!feed.finish().unwrap());
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
+}

@@ -150,9 +150,10 @@ fn first_width(session: &Session) -> i64 {
 /// Where files are made, and of what.
 #[derive(Clone, Copy)]
 pub(crate) struct To<'a> {
-    place: &'a Path,
-    stamp: &'a str,
-    first: i64,
+    pub(crate) place: &'a Path,
+    pub(crate) stamp: &'a str,
+    /// The narrowest width, ns.
+    pub(crate) first: i64,
     /// Where the recording ends, ns.
     pub(crate) whole: i64,
 }

@@ -57,6 +57,12 @@ test("each kind stands where it belongs, and only where the trace has its data",
   assert.deepEqual(layout([], [], []).lines, []);
 });
 
+test("threads of which nobody tells the process are one group", () => {
+  const thread = (track: number, pid: number | null) => ({ track, thread: track + 1, tid: track + 10, pid, name: "x", running_ns: 0, ready_ns: null, begin_ns: 0 });
+  const { lines } = layout([], [thread(0, 5), thread(1, null), thread(2, null), thread(3, null)]);
+  assert.deepEqual(lines.filter((line) => line.kind === "group").map((line) => line.label), ["x · process 5", "process unknown"]);
+});
+
 test("every kind has a colour for what it holds, and its values have their units", () => {
   for (const kind of KINDS.values()) assert.match(kind.colourOf(LIGHT, 1), /^#[0-9a-f]{6}$/, kind.kind);
   const slice = at(values([10, 20, 2_500_000, 3_000_000]), 0, 12);
