@@ -1,7 +1,7 @@
-/** Which track stands where: CPUs by package, cluster and core, threads by process. */
+/** Which track stands where: CPUs by package, cluster and core, below them what is told of them and beside them, then threads by process. */
 
 import type { ThreadTracks } from "../generated/tables";
-import type { Beside, Where } from "../tracks/kind";
+import type { Beside } from "../tracks/kind";
 import { KINDS } from "../tracks/list";
 
 /** A CPU, as the server tells of it. */
@@ -70,9 +70,9 @@ function track(to: Growing, kind: "cpu" | "thread", id: number, at: number, labe
 }
 
 /** The tracks of a kind beside those of CPUs and threads. */
-function beside(to: Growing, shown: Shown, where: Where): void {
+function beside(to: Growing, shown: Shown): void {
   const of = KINDS.get(shown.kind);
-  if (of?.where !== where) return;
+  if (!of) return;
   group(to, shown.note === "" ? shown.title : `${shown.title} (${shown.note})`);
   for (const lane of shown.lanes) {
     to.lines.push({ kind: of.kind, id: lane.track, track: lane.track, label: lane.label, top: to.top, height: of.height, most: lane.most });
@@ -94,7 +94,6 @@ export function placeOf(cpu: Cpu): string {
 /** All lines, from the top. A sibling of the CPU above stands under it with a sign. */
 export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[], kinds: readonly Shown[] = []): { lines: Line[]; height: number } {
   const to: Growing = { lines: [], top: 0 };
-  for (const shown of kinds) beside(to, shown, "above");
   let place: string | null = null;
   let above: Cpu | null = null;
   for (const cpu of cpus) {
@@ -107,7 +106,7 @@ export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[], k
     track(to, "cpu", cpu.cpu, cpu.cpu, `CPU ${cpu.cpu}${core}`);
     above = cpu;
   }
-  for (const shown of kinds) beside(to, shown, "below");
+  for (const shown of kinds) beside(to, shown);
   const leaders = new Map(threads.filter((t) => t.pid === t.tid).map((t) => [t.pid, t.name]));
   let process: number | null | undefined;
   for (const thread of threads) {

@@ -4,7 +4,6 @@ import { plain, type KindOfTrack } from "./kind";
 
 export const CONCURRENCY: KindOfTrack = {
   kind: "concurrency",
-  where: "above",
   height: 30,
   colourOf: (palette, band) => (band === 6 ? palette.cpu[2] : palette.threads[band % 5]) ?? palette.dim,
   words: plain,

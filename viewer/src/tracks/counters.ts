@@ -4,7 +4,6 @@ import { plain, type KindOfTrack } from "./kind";
 
 export const COUNTERS: KindOfTrack = {
   kind: "counters",
-  where: "below",
   height: 30,
   colourOf: (palette, track) => palette.threads[track % palette.threads.length] ?? palette.dim,
   words: plain,

@@ -8,7 +8,6 @@ const BUDGET = 1e9 / 60;
 
 export const FRAMES: KindOfTrack = {
   kind: "frames",
-  where: "above",
   height: 44,
   colourOf: (palette) => palette.threads[4] ?? palette.dim,
   words: (ns) => length(ns),

@@ -4,7 +4,6 @@ import { plain, type KindOfTrack } from "./kind";
 
 export const FREQUENCY: KindOfTrack = {
   kind: "frequency",
-  where: "below",
   height: 26,
   colourOf: (palette) => palette.threads[5] ?? palette.dim,
   words: (khz) => (khz >= 1e6 ? plain(khz / 1e6, "GHz") : plain(khz / 1e3, "MHz")),

@@ -7,7 +7,6 @@ const DEPTHS = ["#b8d4ea", "#7fb2d9", "#4b8dc0", "#1f679e", "#0b4474"];
 
 export const IDLE: KindOfTrack = {
   kind: "idle",
-  where: "below",
   height: 18,
   colourOf: (palette, state) => (state === 0 ? palette.page : DEPTHS[Math.min(state, DEPTHS.length) - 1]) ?? palette.dim,
   words: plain,

@@ -2,16 +2,12 @@
 
 import type { Palette } from "../model/palette";
 
-/** Whether it stands above the CPUs, or below them. */
-export type Where = "above" | "below";
-
 /** As the server calls them. */
 export type Beside = "concurrency" | "frames" | "marks" | "frequency" | "idle" | "parking" | "counters";
 
 /** A kind of track: what is drawn of it comes from the server, how it looks stands here. */
 export interface KindOfTrack {
   readonly kind: Beside;
-  readonly where: Where;
   /** Of a track, CSS pixels. */
   readonly height: number;
   /** The colour of a state, by its number; of values, by the track's. */

@@ -4,7 +4,6 @@ import { plain, type KindOfTrack } from "./kind";
 
 export const MARKS: KindOfTrack = {
   kind: "marks",
-  where: "above",
   height: 18,
   colourOf: (palette, state) => (state === 1 ? palette.threads[3] : palette.group) ?? palette.dim,
   words: plain,

@@ -4,7 +4,6 @@ import { plain, type KindOfTrack } from "./kind";
 
 export const PARKING: KindOfTrack = {
   kind: "parking",
-  where: "below",
   height: 16,
   colourOf: (palette, state) => (state === 1 ? palette.dim : palette.group),
   words: plain,

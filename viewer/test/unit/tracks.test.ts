@@ -50,7 +50,7 @@ function shown(kind: string, over: Partial<Shown> = {}): Shown {
   return { kind, title: kind, unit: "", values: true, states: [], lanes: [{ track: 3, label: "CPU 3", most: 5 }], note: "", ...over };
 }
 
-test("each kind stands where it belongs, and only where the trace has its data", () => {
+test("each kind stands in the order of the server, and only where the trace has its data", () => {
   const { lines } = layout([], [], [shown("concurrency"), shown("frequency", { note: "some are left out" }), shown("weather")]);
   assert.deepEqual(lines.map((line) => line.label), ["concurrency", "CPU 3", "frequency (some are left out)", "CPU 3"]);
   for (const line of lines) if (line.kind !== "group") assert.deepEqual([line.track, line.most], [3, 5]);

@@ -66,8 +66,6 @@ pub(crate) struct Shown {
     pub(crate) values: bool,
     /// What states are called, by number.
     pub(crate) states: Vec<String>,
-    /// What goes with a state, by number from 0.
-    pub(crate) whats: Vec<String>,
     pub(crate) lanes: Vec<Lane>,
     /// What cannot be seen here, if anything.
     pub(crate) note: String,
@@ -94,7 +92,7 @@ impl Shown {
 
     fn of_states(lanes: Vec<Lane>, states: Vec<String>) -> Self {
         let [kind, title, unit, note] = [const { String::new() }; 4];
-        Self { kind, title, unit, values: false, states, whats: Vec::new(), lanes, note }
+        Self { kind, title, unit, values: false, states, lanes, note }
     }
 }
 
