@@ -36,6 +36,8 @@ class Page {
   private readonly details: Details;
   private readonly scene: Scene;
   private drawing = false;
+  /** Chosen before what is drawn there had arrived. */
+  private pending: Selected | null = null;
   private found: Track[] = [];
   private next = 0;
 
@@ -127,6 +129,11 @@ class Page {
       this.timeline.draw(this.scene);
       history.replaceState(null, "", toHash(this.scene.span, this.scene.selected));
       canvas.dataset["busy"] = String(this.tiles.busy);
+      const pending = this.tiles.busy ? null : this.pending;
+      if (pending) {
+        this.pending = null;
+        this.select(pending, false, false);
+      }
     });
   }
 
@@ -145,7 +152,7 @@ class Page {
   }
 
   /** Chooses a place; `bring` brings it into sight. */
-  private select(to: Selected, bring: boolean): void {
+  private select(to: Selected, bring: boolean, again = true): void {
     const line = this.lineOf(to);
     if (!line) return;
     this.scene.selected = to;
@@ -162,8 +169,10 @@ class Page {
     this.say(words ? `${line.label}: ${words}` : line.label);
     const beside = KINDS.get(line.kind);
     if (beside && slice) this.details.beside(line.label, this.shownOf(line), beside, slice);
-    else if (beside) this.details.clear();
-    else if (slice && slice.stretches > 1) {
+    else if (beside) {
+      this.details.clear();
+      if (again) this.pending = to;
+    } else if (slice && slice.stretches > 1) {
       const [state, what] = this.parts(line, slice);
       this.details.together(line.label, slice, state, what);
     } else if (line.kind === "cpu") void this.details.cpu(line.id, Math.floor(to.at));
