@@ -1,7 +1,10 @@
 """Measures `corewise view` of a trace folder: how soon the address is printed once the levels of detail are there, how soon
-1,000 random ranges are answered, and the server's memory. Only the server is measured, over one connection, as a page asks it.
+1,000 random ranges are answered, over one connection, as a page asks them, and the server's memory; with --browser also how soon
+the first picture is there, how smooth 10 s of panning and zooming are beside an empty canvas, and the tab's memory.
 
-    acceptance/view.py TRACE [--ranges N] [--cpu N]
+    acceptance/view.py TRACE [--machine FILE] [--ranges N] [--cpu N] [--browser [--browser-cpu N]]
+
+`view_load.py` draws the load that the limits are for. For these: --cpu 0 --browser --browser-cpu 1, and nothing else running.
 
 A recording of another tool is imported into a temporary folder first; how long that takes is printed beside.
 """
@@ -20,6 +23,7 @@ from urllib.parse import urlsplit
 
 COREWISE = os.environ.get("COREWISE", "target/release/corewise")
 ADDRESS_S, ANSWER_S, MEMORY_KB = 0.5, 0.010, 512 * 1024
+PICTURE_MS, GAP_MS, GAP_BESIDE_EMPTY, TAB_MB = 1500, 20, 1.2, 500
 # As viewer/src/model/tiles.ts asks: so many tracks and pixels at once.
 TRACKS, PIXELS = 16, 1024
 
@@ -70,15 +74,27 @@ def main():
     parser.add_argument("trace")
     parser.add_argument("--ranges", type=int, default=1000)
     parser.add_argument("--cpu", type=int, help="run the server on this CPU only")
+    parser.add_argument("--machine", help="what the import is told of the machine")
+    parser.add_argument("--browser", action="store_true", help="measure in Chromium too (viewer/node_modules must be there)")
+    parser.add_argument("--browser-cpu", type=int, help="run the browser on this CPU only")
     args = parser.parse_args()
     if os.path.isdir(args.trace):
         return measure(args.trace, args)
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "imported.cw")
         begin = time.monotonic()
-        subprocess.run([COREWISE, "import", args.trace, "-o", trace], check=True, stdout=subprocess.DEVNULL)
+        machine = ["--machine", args.machine] if args.machine else []
+        subprocess.run([COREWISE, *machine, "import", args.trace, "-o", trace], check=True, stdout=subprocess.DEVNULL)
         print(f"import: {time.monotonic() - begin:.2f} s")
         return measure(trace, args)
+
+
+def in_browser(address, cpu):
+    """What view_smooth.mjs measures; the address as a browser opens it."""
+    pin = ["taskset", "-c", str(cpu)] if cpu is not None else []
+    script = os.path.join(os.path.dirname(__file__), "view_smooth.mjs")
+    done = subprocess.run([*pin, "node", script, address.geturl()], check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout)
 
 
 def measure(trace, args):
@@ -105,6 +121,7 @@ def measure(trace, args):
             body, took = get(path)
             times.append(took)
             sizes.append(len(body))
+        smooth = in_browser(address, args.browser_cpu) if args.browser else None
         kb = peak_kb(server.pid)
     finally:
         ended(server)
@@ -118,6 +135,15 @@ def measure(trace, args):
         (f"answer, 95th percentile of {len(times)}", part(times, 0.95) * 1e3, ANSWER_S * 1e3, "ms"),
         ("memory at most", kb / 1024, MEMORY_KB / 1024, "MB"),
     ]
+    if smooth:
+        beside = max(smooth["empty_before_ms"], smooth["empty_after_ms"])
+        held += [
+            ("first picture", smooth["first_ms"], PICTURE_MS, "ms"),
+            ("gap between frames, 95th percentile", smooth["gap_ms"], max(GAP_MS, GAP_BESIDE_EMPTY * beside), "ms"),
+            ("memory of the tab", smooth["tab_mb"], TAB_MB, "MB"),
+        ]
+        print(f"in the browser: {smooth['frames']} frames, {smooth['pictures']} different pictures; gaps of an empty canvas "
+              f"{smooth['empty_before_ms']:.1f} ms before, {smooth['empty_after_ms']:.1f} ms after")
     for what, is_, most, unit in held:
         print(f"{what}: {is_:.2f} {unit} (at most {most:g}){'' if is_ <= most else '  DOES NOT HOLD'}")
     print(f"answers: median {part(times, 0.5) * 1e3:.2f} ms, longest {max(times) * 1e3:.2f} ms; {sum(sizes) / len(sizes) / 1024:.0f} KB each")

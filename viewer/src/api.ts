@@ -1,8 +1,8 @@
 /** Asking the server. Answers are Arrow IPC; integers become numbers, which are exact for 104 days of nanoseconds. */
 
 import { tableFromIPC, type Table } from "apache-arrow";
-import type { Slices as SliceColumns, ThreadState, ThreadTracks, WakeChain } from "./generated/tables";
-import type { Cpu } from "./model/layout";
+import type { Slices as SliceColumns, Steps, ThreadState, ThreadTracks, WakeChain } from "./generated/tables";
+import type { Cpu, Shown } from "./model/layout";
 import type { Slices } from "./model/slices";
 import { PIXELS, spanOf, TRACKS, type Place } from "./model/tiles";
 import type { Span } from "./model/view";
@@ -21,6 +21,7 @@ export interface About {
   readonly lost_events: number;
   readonly model_name: string | null;
   readonly cpus: readonly Cpu[];
+  readonly kinds: readonly Shown[];
 }
 
 /** Where too much is asked at once, it is asked again. */
@@ -161,12 +162,26 @@ export async function slices(place: Place): Promise<Slices> {
   const first = place.block * TRACKS;
   const query = `kind=${place.kind}&first=${first}&last=${first + TRACKS - 1}&from=${from}&to=${to}&width=${(to - from) / PIXELS}`;
   const got = await table(`/api/slices?${query}`);
-  const column = (name: keyof SliceColumns) => got.getChild(name)?.toArray() as ArrayLike<number | bigint>;
-  const numbers = (name: keyof SliceColumns) => Float64Array.from(column(name) as ArrayLike<number>, Number);
+  const column = (name: keyof SliceColumns | keyof Steps) => got.getChild(name)?.toArray() as ArrayLike<number | bigint>;
+  const numbers = (name: keyof SliceColumns | keyof Steps) => Float64Array.from(column(name) as ArrayLike<number>, Number);
   const track = column("track") as Int32Array;
   const begins = new Int32Array(TRACKS + 1);
   for (const t of track) begins[t - first + 1]!++;
   for (let t = 0; t < TRACKS; t++) begins[t + 1]! += begins[t]!;
+  if (got.getChild("mean")) {
+    const none = new Float64Array(0);
+    return {
+      start: numbers("start_ns"),
+      end: numbers("end_ns"),
+      state: new Uint8Array(0),
+      stateNs: none,
+      what: none,
+      whatNs: none,
+      stretches: Int32Array.from(column("stretches") as Int32Array),
+      values: { least: numbers("least"), most: numbers("most"), mean: numbers("mean") },
+      begins,
+    };
+  }
   return {
     start: numbers("start_ns"),
     end: numbers("end_ns"),

@@ -2,7 +2,7 @@
 
 import * as api from "./api";
 import { CPU_STATES, THREAD_STATES, type ThreadTracks } from "./generated/tables";
-import { layout, type Track } from "./model/layout";
+import { layout, type Shown, type Track } from "./model/layout";
 import { DARK, LIGHT } from "./model/palette";
 import type { Slice } from "./model/slices";
 import { Tiles } from "./model/tiles";
@@ -14,7 +14,9 @@ import { Linked, showBoth } from "./panels/linked";
 import { Range } from "./panels/range";
 import { Search } from "./panels/search";
 import { Tabs } from "./panels/tabs";
+import { KINDS } from "./tracks/list";
 import { Details } from "./ui/details";
+import { valuesInWords } from "./ui/beside";
 import { fillHelp } from "./ui/help";
 import { control, type Actions } from "./ui/input";
 import { fillLegend } from "./ui/legend";
@@ -47,6 +49,8 @@ class Page {
   private chain: Chain | null = null;
   /** Counts the paths asked for, so that an earlier answer is not shown. */
   private paths = 0;
+  /** Chosen before what is drawn there had arrived. */
+  private pending: Selected | null = null;
 
   constructor(about: api.About, threads: ThreadTracks[]) {
     this.about = about;
@@ -79,7 +83,7 @@ class Page {
       select: (to) => this.select(to, true),
       now: () => this.scene.selected?.at ?? this.centre(),
     });
-    const { lines, height } = layout(about.cpus, threads);
+    const { lines, height } = layout(about.cpus, threads, about.kinds);
     const asked = fromHash(location.hash, about.span_ns);
     this.scene = {
       span: asked.span ?? clamped({ from: 0, to: about.span_ns }, about.span_ns),
@@ -196,6 +200,11 @@ class Page {
       this.timeline.draw(this.scene);
       history.replaceState(null, "", toHash(this.scene.span, this.scene.selected, this.scene.overlay.range));
       canvas.dataset["busy"] = String(this.tiles.busy);
+      const pending = this.tiles.busy ? null : this.pending;
+      if (pending) {
+        this.pending = null;
+        this.select(pending, false, false);
+      }
     });
   }
 
@@ -247,7 +256,7 @@ class Page {
   }
 
   /** Chooses a place; `bring` brings it into sight. */
-  private select(to: Selected, bring: boolean): void {
+  private select(to: Selected, bring: boolean, again = true): void {
     const line = this.lineOf(to);
     if (!line) return;
     this.scene.selected = to;
@@ -263,7 +272,12 @@ class Page {
     const slice = this.timeline.sliceAt(this.scene, line, to.at);
     const words = slice && this.words(line, slice);
     this.say(words ? `${line.label}: ${words}` : line.label);
-    if (slice && slice.stretches > 1) {
+    const beside = KINDS.get(line.kind);
+    if (beside && slice) this.details.beside(line.label, this.shownOf(line), beside, slice);
+    else if (beside) {
+      this.details.clear();
+      if (again) this.pending = to;
+    } else if (slice && slice.stretches > 1) {
       const [state, what] = this.parts(line, slice);
       this.details.together(line.label, slice, state, what);
     } else if (line.kind === "cpu") void this.details.cpu(line.id, Math.floor(to.at));
@@ -292,6 +306,7 @@ class Page {
 
   /** A slice's state and what goes with it, in words. */
   private parts(line: Track, slice: Slice): [string, string] {
+    if (KINDS.has(line.kind)) return [this.shownOf(line)?.states[slice.state] ?? "unknown", ""];
     if (line.kind === "cpu") {
       const state = CPU_STATES[slice.state] ?? "unknown";
       return [state, state === "busy" ? this.nameOf(slice.what) : ""];
@@ -300,7 +315,13 @@ class Page {
     return [state, slice.what < 0 ? "" : state === "running" ? `on CPU ${slice.what}` : state === "ready" ? `on the queue of CPU ${slice.what}` : `last on CPU ${slice.what}`];
   }
 
+  private shownOf(line: Track): Shown | undefined {
+    return this.about.kinds.find((shown) => shown.kind === line.kind);
+  }
+
   private words(line: Track, slice: Slice): string {
+    const beside = KINDS.get(line.kind);
+    if (beside && slice.mean !== undefined) return valuesInWords(beside, this.shownOf(line)?.unit ?? "", slice).map(([what, how]) => `${what} ${how}`).join("; ");
     const [state, what] = this.parts(line, slice);
     const len = length(slice.end - slice.start);
     if (slice.stretches === 1) return [state, what, len].filter((word) => word !== "").join(", ");
@@ -315,7 +336,7 @@ class Page {
     const slice = here && this.timeline.sliceAt(this.scene, here, time);
     tip.hidden = !here || !slice;
     if (!here || !slice) return;
-    const colour = this.timeline.colourOf(this.scene, here.kind, slice.state, slice.what);
+    const colour = this.timeline.colourOf(this.scene, here.kind, slice.mean === undefined ? slice.state : here.track, slice.what);
     tip.textContent = `${here.label}\n${this.words(here, slice)}\n${point(slice.start)} to ${point(slice.end)}`;
     // Beside what it shows, for who reads the page by program.
     Object.assign(tip.dataset, { colour, kind: here.kind, id: here.id, time, base: this.timeline.baseOf(this.scene, here), ...slice });

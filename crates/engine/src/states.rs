@@ -2,7 +2,8 @@
 
 use crate::session::Kind;
 use crate::{EngineError, Session};
-use model::{CpuStretch, ThreadStretch};
+use model::{CpuStretch, Event, ThreadStretch};
+use store::Brief;
 
 impl Session {
     /// The stretches of all threads of a trace folder, in order of start, some thousands at a time.
@@ -11,6 +12,22 @@ impl Session {
     /// It is no trace folder, or is damaged.
     pub fn thread_stretches(&self, each: impl FnMut(&[ThreadStretch])) -> Result<(), EngineError> {
         Ok(self.stored()?.thread_stretches(None, each)?)
+    }
+
+    /// [`Self::thread_stretches`] with no more than a picture shows of them.
+    ///
+    /// # Errors
+    /// As [`Self::thread_stretches`].
+    pub fn threads_in_brief(&self, each: impl FnMut(&[Brief])) -> Result<(), EngineError> {
+        Ok(self.stored()?.threads_in_brief(each)?)
+    }
+
+    /// The events of a trace folder that tell of more than stretches (power, parking, marks, values), and all texts told so far.
+    ///
+    /// # Errors
+    /// As [`Self::thread_stretches`].
+    pub fn events_beside(&self, each: impl FnMut(&[Event], &[Box<str>])) -> Result<(), EngineError> {
+        Ok(self.stored()?.events_beside(each)?)
     }
 
     /// The stretches of all CPUs of a trace folder, in order of start.

@@ -2,7 +2,8 @@
 //!
 //! Most slices are one stretch and begin where the one before ended, so what differs from that is kept: columns of zeros.
 
-use crate::Slice;
+use crate::Detail;
+use crate::detail::{folded, unfolded};
 
 /// So many at most: a screen's tracks are found in few blocks, and a block costs little that is not wanted.
 pub(crate) const ROWS: usize = 2048;
@@ -10,25 +11,18 @@ const COLUMNS: usize = 8;
 /// What a block can be, unpacked: 8 columns of 8 bytes with a byte for the width.
 const MOST_BYTES: usize = COLUMNS * (1 + 8 * ROWS);
 
-/// Packs the slices of a chapter that began at `from`.
-pub(crate) fn pack(slices: &[Slice], from: i64) -> std::io::Result<Vec<u8>> {
-    let mut plain = Vec::with_capacity(slices.len() * 12);
+/// Packs what is drawn in a chapter that began at `from`.
+pub(crate) fn pack<D: Detail>(drawn: &[D::Drawn], from: i64) -> std::io::Result<Vec<u8>> {
+    let mut plain = Vec::with_capacity(drawn.len() * 12);
     let (mut track, mut end) = (0u32, from);
-    let mut columns: [Vec<u64>; COLUMNS] = std::array::from_fn(|_| Vec::with_capacity(slices.len()));
-    for s in slices {
-        let len = s.end.wrapping_sub(s.start);
-        let values = [
-            u64::from(s.track.wrapping_sub(track)),
-            folded(s.start.wrapping_sub(if s.track == track { end } else { from })),
-            len as u64,
-            u64::from(s.state),
-            folded(len.wrapping_sub(s.state_ns)),
-            folded(s.what),
-            folded(s.state_ns.wrapping_sub(s.what_ns)),
-            u64::from(s.stretches.wrapping_sub(1)),
-        ];
+    let mut columns: [Vec<u64>; COLUMNS] = std::array::from_fn(|_| Vec::with_capacity(drawn.len()));
+    for d in drawn {
+        let place = D::place(d);
+        let start = folded(place.1.wrapping_sub(if place.0 == track { end } else { from }));
+        let placed = [u64::from(place.0.wrapping_sub(track)), start, place.2.wrapping_sub(place.1) as u64];
+        let values = placed.into_iter().chain(D::columns(d));
         columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
-        (track, end) = (s.track, s.end);
+        (track, end) = (place.0, place.2);
     }
     for column in &columns {
         let widest = column.iter().fold(0, |all, v| all | v);
@@ -40,8 +34,8 @@ pub(crate) fn pack(slices: &[Slice], from: i64) -> std::io::Result<Vec<u8>> {
     zstd::bulk::compress(&plain, 1)
 }
 
-/// Unpacks a block of so many slices; `None` where it is not one.
-pub(crate) fn unpack(packed: &[u8], rows: usize, from: i64) -> Option<Vec<Slice>> {
+/// Unpacks a block of so many; `None` where it is not one.
+pub(crate) fn unpack<D: Detail>(packed: &[u8], rows: usize, from: i64) -> Option<Vec<D::Drawn>> {
     if rows > ROWS {
         return None;
     }
@@ -58,23 +52,12 @@ pub(crate) fn unpack(packed: &[u8], rows: usize, from: i64) -> Option<Vec<Slice>
     let (mut track, mut end) = (0u32, from);
     let mut out = Vec::with_capacity(rows);
     for row in 0..rows {
-        let [by, gap, len, state, not_state, what, not_what, more] = columns.each_ref().map(|column| column[row]);
+        let [by, gap, len, own @ ..] = columns.each_ref().map(|column| column[row]);
         let same = by == 0;
         track = track.wrapping_add(u32::try_from(by).ok()?);
         let start = unfolded(gap).checked_add(if same { end } else { from })?;
-        let len = i64::try_from(len).ok()?;
-        end = start.checked_add(len)?;
-        let state_ns = len.checked_sub(unfolded(not_state))?;
-        out.push(Slice {
-            track,
-            start,
-            end,
-            state: u8::try_from(state).ok()?,
-            state_ns,
-            what: unfolded(what),
-            what_ns: state_ns.checked_sub(unfolded(not_what))?,
-            stretches: u32::try_from(more).ok()?.checked_add(1)?,
-        });
+        end = start.checked_add(i64::try_from(len).ok()?)?;
+        out.push(D::from_columns((track, start, end), own)?);
     }
     rest.is_empty().then_some(out)
 }
@@ -96,19 +79,11 @@ fn numbers(values: &[u8], bytes: usize, rows: usize) -> Option<Vec<u64>> {
     })
 }
 
-/// Small numbers of either sign to small ones without.
-fn folded(v: i64) -> u64 {
-    ((v << 1) ^ (v >> 63)) as u64
-}
-
-fn unfolded(v: u64) -> i64 {
-    (v >> 1) as i64 ^ -((v & 1) as i64)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::{Slice, States, Step, Values};
     use proptest::prelude::*;
 
     fn slice() -> impl Strategy<Value = Slice> {
@@ -132,16 +107,30 @@ mod tests {
         #[test]
         fn what_is_packed_is_unpacked(mut slices in prop::collection::vec(slice(), 0..200), from in 0..i64::MAX / 4) {
             slices.sort_by_key(|s| (s.track, s.start));
-            let packed = pack(&slices, from).unwrap();
-            prop_assert_eq!(unpack(&packed, slices.len(), from), Some(slices));
+            let packed = pack::<States>(&slices, from).unwrap();
+            prop_assert_eq!(unpack::<States>(&packed, slices.len(), from), Some(slices));
+        }
+
+        #[test]
+        fn values_too(mut steps in prop::collection::vec((any::<u32>(), 0..i64::MAX / 4, 0..i64::MAX / 4, any::<[f32; 3]>(), 1u32..), 0..200)) {
+            steps.sort_by_key(|s| (s.0, s.1));
+            let steps: Vec<Step> = steps.into_iter().map(|(track, start, len, values, stretches)| {
+                let [least, most, mean] = values.map(f64::from);
+                Step { track, start, end: start + len, least, most, mean, stretches }
+            }).collect();
+            let packed = pack::<Values>(&steps, 0).unwrap();
+            prop_assert_eq!(unpack::<Values>(&packed, steps.len(), 0), Some(steps));
         }
 
         #[test]
         fn bytes_that_nobody_packed_are_refused_not_believed(plain in prop::collection::vec(any::<u8>(), 0..400), rows in 0usize..3000) {
             let packed = zstd::bulk::compress(&plain, 1).unwrap();
             for bytes in [&plain[..], &packed[..]] {
-                if let Some(slices) = unpack(bytes, rows, 0) {
+                if let Some(slices) = unpack::<States>(bytes, rows, 0) {
                     prop_assert_eq!(slices.len(), rows);
+                }
+                if let Some(steps) = unpack::<Values>(bytes, rows, 0) {
+                    prop_assert_eq!(steps.len(), rows);
                 }
             }
         }

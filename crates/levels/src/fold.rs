@@ -1,34 +1,27 @@
 //! Stretches at a width.
 
-use crate::{Slice, Stretch};
+use crate::Detail;
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 
 /// Puts short stretches of each track together. Memory is bounded by the tracks that are open, and by the CPUs or threads
 /// that share a width's time.
 #[derive(Debug)]
-pub struct Fold {
+pub struct Fold<D: Detail> {
     width: i64,
-    open: FxHashMap<u32, Piece>,
+    open: FxHashMap<u32, Piece<D>>,
 }
 
 /// A stretch, or short ones that followed one another, with all their sums: what a narrower fold closes, a wider one goes on with.
 #[derive(Debug)]
-pub(crate) struct Piece {
+pub(crate) struct Piece<D> {
     start: i64,
     end: i64,
     stretches: u32,
-    sums: Sums,
+    sums: D,
 }
 
-/// Time by state, and by CPU or thread.
-#[derive(Debug)]
-enum Sums {
-    /// Of one stretch, the most common case by far.
-    One((u8, i64), i64),
-    Many(FxHashMap<(u8, i64), i64>),
-}
-
-impl Fold {
+impl<D: Detail> Fold<D> {
     /// At a width, ns; up to 1, every stretch stays what it is.
     #[must_use]
     pub fn new(width: i64) -> Self {
@@ -36,109 +29,80 @@ impl Fold {
     }
 
     /// Takes a stretch, those of a track in order of start. One without length is not drawn and left out.
-    pub fn push(&mut self, s: &Stretch, out: &mut impl FnMut(Slice)) {
-        if s.end > s.start {
-            self.add(s.track, s.into(), &mut |track, piece| out(piece.slice(track)));
+    pub fn push(&mut self, told: &D::Told, out: &mut impl FnMut(D::Drawn)) {
+        let (track, piece) = Piece::<D>::of(told);
+        if piece.end > piece.start {
+            self.add(track, piece, &mut |track, piece| out(piece.drawn(track)));
         }
     }
 
     /// Hands out what is open, and forgets the tracks.
-    pub fn finish(&mut self, out: &mut impl FnMut(Slice)) {
-        self.close(&mut |track, piece| out(piece.slice(track)));
+    pub fn finish(&mut self, out: &mut impl FnMut(D::Drawn)) {
+        self.close(&mut |track, piece| out(piece.drawn(track)));
     }
 
     /// Takes what a narrower fold closed.
-    pub(crate) fn add(&mut self, track: u32, piece: Piece, out: &mut dyn FnMut(u32, Piece)) {
+    pub(crate) fn add(&mut self, track: u32, piece: Piece<D>, out: &mut dyn FnMut(u32, Piece<D>)) {
         if self.width <= 1 {
             return out(track, piece);
         }
         let long = piece.len() >= self.width;
-        let open = match self.open.remove(&track) {
-            Some(open) if long || open.end != piece.start => {
-                out(track, open);
-                None
+        match self.open.entry(track) {
+            Entry::Vacant(_) if long => out(track, piece),
+            Entry::Vacant(place) => {
+                place.insert(piece);
             }
-            open => open,
-        };
-        let piece = match open {
-            Some(open) => open.and(piece),
-            None => piece,
-        };
-        if piece.len() >= self.width {
-            out(track, piece);
-        } else {
-            self.open.insert(track, piece);
+            Entry::Occupied(open) if long => {
+                out(track, open.remove());
+                out(track, piece);
+            }
+            Entry::Occupied(mut open) if open.get().end != piece.start => out(track, open.insert(piece)),
+            Entry::Occupied(mut open) => {
+                open.get_mut().add(piece);
+                if open.get().len() >= self.width {
+                    out(track, open.remove());
+                }
+            }
         }
     }
 
     /// [`Self::finish`], with all sums.
-    pub(crate) fn close(&mut self, out: &mut dyn FnMut(u32, Piece)) {
+    pub(crate) fn close(&mut self, out: &mut dyn FnMut(u32, Piece<D>)) {
         self.open.drain().for_each(|(track, piece)| out(track, piece));
     }
 }
 
-impl From<&Stretch> for Piece {
-    fn from(s: &Stretch) -> Self {
-        let len = s.end.saturating_sub(s.start);
-        Self { start: s.start, end: s.end, stretches: 1, sums: Sums::One((s.state, s.what), len) }
+impl<D: Detail> Piece<D> {
+    pub(crate) fn of(told: &D::Told) -> (u32, Self) {
+        let ((track, start, end), sums) = D::of(told);
+        (track, Self { start, end, stretches: 1, sums })
     }
-}
 
-impl Piece {
     fn len(&self) -> i64 {
         self.end.saturating_sub(self.start)
     }
 
-    /// With the one that follows it.
-    fn and(self, next: Self) -> Self {
-        let mut sums = match self.sums {
-            Sums::Many(sums) => sums,
-            Sums::One(of, ns) => std::iter::once((of, ns)).collect(),
-        };
-        let mut add = |of, ns| {
-            let sum: &mut i64 = sums.entry(of).or_default();
-            *sum = sum.saturating_add(ns);
-        };
-        match next.sums {
-            Sums::One(of, ns) => add(of, ns),
-            Sums::Many(next) => next.into_iter().for_each(|(of, ns)| add(of, ns)),
-        }
-        let stretches = self.stretches.saturating_add(next.stretches);
-        Self { start: self.start, end: next.end, stretches, sums: Sums::Many(sums) }
+    /// Goes on with the one that follows it.
+    fn add(&mut self, next: Self) {
+        self.end = next.end;
+        self.stretches = self.stretches.saturating_add(next.stretches);
+        self.sums.add(next.sums);
     }
 
     /// What is drawn of it.
-    pub(crate) fn slice(&self, track: u32) -> Slice {
-        let (state, state_ns, what, what_ns) = match &self.sums {
-            Sums::One((state, what), ns) => (*state, *ns, *what, *ns),
-            Sums::Many(sums) => most(sums),
-        };
-        let Self { start, end, stretches, .. } = *self;
-        Slice { track, start, end, state, state_ns, what, what_ns, stretches }
+    pub(crate) fn drawn(&self, track: u32) -> D::Drawn {
+        self.sums.drawn((track, self.start, self.end), self.stretches)
     }
-}
-
-/// The state that takes most and for how long, and the CPU or thread that takes most of it; of equal ones the lower number.
-fn most(sums: &FxHashMap<(u8, i64), i64>) -> (u8, i64, i64, i64) {
-    let mut states: [i64; 256] = [0; 256];
-    for ((state, _), ns) in sums {
-        states[usize::from(*state)] = states[usize::from(*state)].saturating_add(*ns);
-    }
-    let longer = |a: &(i64, i64), b: &(i64, i64)| a.1.cmp(&b.1).then(b.0.cmp(&a.0));
-    let (state, state_ns) = (0..).zip(states).max_by(longer).unwrap_or_default();
-    let state = state as u8;
-    let within = sums.iter().filter(|((of, _), _)| *of == state).map(|((_, what), ns)| (*what, *ns));
-    let (what, what_ns) = within.max_by(longer).unwrap_or((-1, 0));
-    (state, state_ns, what, what_ns)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::{Slice, States, Stretch};
 
     fn folded(width: i64, stretches: &[Stretch]) -> Vec<Slice> {
-        let (mut fold, mut out) = (Fold::new(width), Vec::new());
+        let (mut fold, mut out) = (Fold::<States>::new(width), Vec::new());
         stretches.iter().for_each(|s| fold.push(s, &mut |slice| out.push(slice)));
         fold.finish(&mut |slice| out.push(slice));
         out.sort_by_key(|s| (s.track, s.start));

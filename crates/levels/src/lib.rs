@@ -9,6 +9,9 @@
 //!  width ──►   |rrrrrrrrrrr|  b: 3 of 5  |bbbbbbbbb| r: 2 of 3
 //! ```
 //!
+//! A track may hold a **value** instead (a frequency, a count): what is drawn of it is a [`Step`], with the least, the most and the mean
+//! over its own interval.
+//!
 //! [`Writer`] makes all levels in one pass over stretches in order of start; level 0 holds the stretches themselves, each next
 //! one is of twice the width before. [`Reader`] answers a time, a width and some tracks from the blocks that hold them.
 //!
@@ -17,65 +20,19 @@
 //! from `states/` whenever it is not there or not of this trace, so no other tool needs to read it.
 
 mod block;
+mod detail;
 mod error;
 mod fold;
 mod index;
 mod read;
+mod states;
+mod values;
 mod write;
 
+pub use detail::Detail;
 pub use error::Error;
 pub use fold::Fold;
 pub use read::Reader;
+pub use states::{Slice, States, Stretch};
+pub use values::{Held, Step, Values};
 pub use write::Writer;
-
-/// What the writer is told: a thread or a CPU was in one state for a while.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stretch {
-    /// Whose.
-    pub track: u32,
-    /// First instant, ns.
-    pub start: i64,
-    /// First instant after it, ns.
-    pub end: i64,
-    /// Which state; the numbers are the caller's.
-    pub state: u8,
-    /// A thread's CPU, a CPU's thread; −1 where there is none.
-    pub what: i64,
-}
-
-/// A part of a track that is drawn as one: a stretch, or short stretches that follow one another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Slice {
-    /// Whose.
-    pub track: u32,
-    /// First instant, ns.
-    pub start: i64,
-    /// First instant after it, ns.
-    pub end: i64,
-    /// The state that takes most of it; of equal ones the lower number.
-    pub state: u8,
-    /// For how long, ns.
-    pub state_ns: i64,
-    /// The CPU, or the thread, that takes most of that state's time; of equal ones the lower number.
-    pub what: i64,
-    /// For how long, ns.
-    pub what_ns: i64,
-    /// Of how many stretches.
-    pub stretches: u32,
-}
-
-impl From<Stretch> for Slice {
-    fn from(s: Stretch) -> Self {
-        let len = s.end.saturating_sub(s.start);
-        Self {
-            track: s.track,
-            start: s.start,
-            end: s.end,
-            state: s.state,
-            state_ns: len,
-            what: s.what,
-            what_ns: len,
-            stretches: 1,
-        }
-    }
-}

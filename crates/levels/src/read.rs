@@ -1,20 +1,22 @@
 //! Slices of a time, at a width, of some tracks.
 
 use crate::index::{Block, HEAD, Index, MOST_INDEX, TAIL};
-use crate::{Error, Fold, Slice, Stretch, block};
+use crate::{Detail, Error, Fold, block};
 use std::fs::File;
+use std::marker::PhantomData;
 use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// The levels of a trace's threads, or of its CPUs. Only the index is held.
-pub struct Reader {
+pub struct Reader<D> {
     path: PathBuf,
     file: File,
     index: Index,
+    of: PhantomData<fn() -> D>,
 }
 
-impl Reader {
+impl<D: Detail> Reader<D> {
     /// Opens a file that [`crate::Writer`] left.
     ///
     /// # Errors
@@ -46,7 +48,7 @@ impl Reader {
         let plain = zstd::bulk::decompress(&packed, MOST_INDEX as usize).ok();
         let index: Option<Index> = plain.and_then(|plain| postcard::from_bytes(&plain).ok());
         let index = index.filter(|i| !i.levels.is_empty()).ok_or_else(|| damaged("its index cannot be read"))?;
-        Ok(Self { path: path.to_owned(), file, index })
+        Ok(Self { path: path.to_owned(), file, index, of: PhantomData })
     }
 
     /// Of which trace it is, as the writer was told.
@@ -72,13 +74,13 @@ impl Reader {
         width: i64,
         tracks: RangeInclusive<u32>,
         most: usize,
-    ) -> Result<Vec<Slice>, Error> {
+    ) -> Result<Vec<D::Drawn>, Error> {
         let finer = |l: &&crate::index::Level| l.width == 0 || l.width <= width;
         let Some(level) = self.index.levels.iter().rev().find(finer) else { return Ok(Vec::new()) };
         let mut out = Vec::new();
-        let mut fold = Fold::new(if level.width == 0 { width } else { 0 });
+        let mut fold = Fold::<D>::new(if level.width == 0 { width } else { 0 });
         let mut too_many = false;
-        let mut take = |slice: Slice| {
+        let mut take = |slice: D::Drawn| {
             too_many |= out.len() >= most;
             if !too_many {
                 out.push(slice);
@@ -90,13 +92,15 @@ impl Reader {
         let chapter = level.blocks.get(begin).map_or(i64::MIN, |b| b.from);
         for b in wanted.filter(|b| b.first <= *tracks.end() && b.last >= *tracks.start()) {
             let slices = self.block(b)?;
-            let within =
-                slices.iter().filter(|s| tracks.contains(&s.track) && s.start < time.end && s.end > time.start);
-            // What reached over the begin of a later chapter was in the one before.
-            for s in within.filter(|s| b.from == chapter || s.start >= b.from) {
+            for s in &slices {
+                let (track, start, end) = D::place(s);
+                // What reached over the begin of a later chapter was in the one before.
+                let first = b.from == chapter || start >= b.from;
+                if !first || !tracks.contains(&track) || start >= time.end || end <= time.start {
+                    continue;
+                }
                 if level.width == 0 {
-                    let Slice { track, start, end, state, what, .. } = *s;
-                    fold.push(&Stretch { track, start, end, state, what }, &mut take);
+                    fold.push(&D::again(s), &mut take);
                 } else {
                     take(*s);
                 }
@@ -107,11 +111,11 @@ impl Reader {
             return Err(Error::TooMany(most));
         }
         // Chapters come in order of time, blocks in order of tracks.
-        out.sort_by_key(|s| (s.track, s.start));
+        out.sort_by_key(|s| (D::place(s).0, D::place(s).1));
         Ok(out)
     }
 
-    fn block(&self, b: &Block) -> Result<Vec<Slice>, Error> {
+    fn block(&self, b: &Block) -> Result<Vec<D::Drawn>, Error> {
         let damaged = || Error::damaged(&self.path, "a block is damaged");
         // A block of zstd is hardly larger than what it holds.
         if b.bytes as usize > 2 * block::ROWS * 64 {
@@ -122,6 +126,6 @@ impl Reader {
         if crc32fast::hash(&packed) != b.crc {
             return Err(damaged());
         }
-        block::unpack(&packed, b.rows as usize, b.from).ok_or_else(damaged)
+        block::unpack::<D>(&packed, b.rows as usize, b.from).ok_or_else(damaged)
     }
 }

@@ -2,46 +2,46 @@
 
 use crate::fold::Piece;
 use crate::index::{Block, HEAD, Index, Level, TAIL};
-use crate::{Error, Fold, Slice, Stretch, block};
+use crate::{Detail, Error, Fold, block};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes the levels of a trace's threads, or of its CPUs. Memory: a chapter of slices for each level, and what the folds
 /// hold open.
-pub struct Writer {
+pub struct Writer<D: Detail> {
     path: PathBuf,
     file: BufWriter<File>,
     at: u64,
     /// A chapter's least slices.
     chapter: usize,
     of: String,
-    making: Vec<Making>,
+    making: Vec<Making<D>>,
 }
 
 /// Hands a piece to the levels from the narrowest to the widest: each is made of what the one before closes, so that all of them cost
 /// little more than two.
-fn up(levels: &mut [Making], track: u32, piece: Piece) {
+fn up<D: Detail>(levels: &mut [Making<D>], track: u32, piece: Piece<D>) {
     let Some((making, wider)) = levels.split_first_mut() else { return };
     let Making { fold, slices, .. } = making;
     fold.add(track, piece, &mut |track, piece| {
-        slices.push(piece.slice(track));
+        slices.push(piece.drawn(track));
         up(wider, track, piece);
     });
 }
 
 /// A level being made.
-struct Making {
+struct Making<D: Detail> {
     level: Level,
-    fold: Fold,
+    fold: Fold<D>,
     /// Of the chapter that goes on.
-    slices: Vec<Slice>,
+    slices: Vec<D::Drawn>,
     /// How many of them began before it.
     carried: usize,
     from: i64,
 }
 
-impl Writer {
+impl<D: Detail> Writer<D> {
     /// Begins a file; one that is there is replaced. `of` says of which trace it is; levels are of `first` ns, twice that,
     /// and so on, up to `whole`, beside the stretches themselves; `chapter` slices of a level are put into order at a time.
     ///
@@ -73,22 +73,23 @@ impl Writer {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn push(&mut self, s: &Stretch) -> Result<(), Error> {
-        if s.end <= s.start {
+    pub fn push(&mut self, told: &D::Told) -> Result<(), Error> {
+        let ((track, start, end), _) = D::of(told);
+        if end <= start {
             return Ok(());
         }
         for level in 0..self.making.len() {
             let making = &mut self.making[level];
             // Nothing is before the first.
             if making.from == i64::MIN {
-                making.from = s.start;
+                making.from = start;
             }
             // Chapters that would only repeat what reaches over their begin grow instead.
-            if making.slices.len() - making.carried >= self.chapter.max(making.carried) && s.start > making.from {
-                self.cut(level, s.start)?;
+            if making.slices.len() - making.carried >= self.chapter.max(making.carried) && start > making.from {
+                self.cut(level, start)?;
             }
         }
-        up(&mut self.making, s.track, s.into());
+        up(&mut self.making, track, Piece::of(told).1);
         Ok(())
     }
 
@@ -99,24 +100,24 @@ impl Writer {
             if let Some((making, wider)) = self.making.get_mut(narrower..).and_then(<[_]>::split_first_mut) {
                 let Making { fold, slices, .. } = making;
                 fold.close(&mut |track, piece| {
-                    slices.push(piece.slice(track));
+                    slices.push(piece.drawn(track));
                     up(wider, track, piece);
                 });
             }
         }
         let making = &mut self.making[level];
-        making.slices.sort_unstable_by_key(|s| (s.track, s.start));
+        making.slices.sort_unstable_by_key(|s| (D::place(s).0, D::place(s).1));
         let from = making.from;
         // Of those that begin in the same instant, some may be yet to come: all are of the next chapter.
         let all = std::mem::take(&mut making.slices).into_iter();
-        let (slices, mut next): (Vec<Slice>, Vec<Slice>) = all.partition(|s| s.start < to);
+        let (slices, mut next): (Vec<_>, Vec<_>) = all.partition(|s| D::place(s).1 < to);
         for rows in slices.chunks(block::ROWS) {
-            let packed = block::pack(rows, from).map_err(Error::io(&self.path, "packing a block"))?;
+            let packed = block::pack::<D>(rows, from).map_err(Error::io(&self.path, "packing a block"))?;
             let block = Block {
                 from,
                 to,
-                first: rows.first().map_or(0, |s| s.track),
-                last: rows.last().map_or(0, |s| s.track),
+                first: rows.first().map_or(0, |s| D::place(s).0),
+                last: rows.last().map_or(0, |s| D::place(s).0),
                 at: self.at,
                 bytes: packed.len() as u32,
                 rows: rows.len() as u32,
@@ -125,7 +126,7 @@ impl Writer {
             self.bytes(&packed)?;
             self.making[level].level.blocks.push(block);
         }
-        let begun = slices.into_iter().filter(|s| s.end > to);
+        let begun = slices.into_iter().filter(|s| D::place(s).2 > to);
         let own = next.len();
         next.extend(begun);
         let making = &mut self.making[level];

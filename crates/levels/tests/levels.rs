@@ -1,7 +1,7 @@
 //! What a file of levels tells, held against the stretches that it was made of.
 #![allow(clippy::unwrap_used)]
 
-use levels::{Reader, Slice, Stretch, Writer};
+use levels::{Held, Reader, Slice, States, Step, Stretch, Values, Writer};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ const ALL: usize = usize::MAX;
 fn written(folder: &Path, stretches: &[Stretch], chapter: usize) -> PathBuf {
     let path = folder.join("drawn.levels");
     let whole = stretches.iter().map(|s| s.end).max().unwrap_or(0);
-    let mut writer = Writer::create(&path, "drawn", 4, whole, chapter).unwrap();
+    let mut writer = Writer::<States>::create(&path, "drawn", 4, whole, chapter).unwrap();
     stretches.iter().for_each(|s| writer.push(s).unwrap());
     writer.finish().unwrap();
     path
@@ -59,7 +59,7 @@ proptest! {
         first in 0u32..8, more in 0u32..8,
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let reader = Reader::open(&written(folder.path(), &all, chapter)).unwrap();
+        let reader = Reader::<States>::open(&written(folder.path(), &all, chapter)).unwrap();
         let slices = reader.slices(from..from + len, width, first..=first + more, ALL).unwrap();
         for track in 0..8 {
             let here: Vec<&Slice> = slices.iter().filter(|s| s.track == track).collect();
@@ -82,7 +82,7 @@ proptest! {
     #[test]
     fn without_a_width_they_are_the_stretches(all in stretches(), chapter in 1usize..200, from in 0i64..3000, len in 1i64..3000) {
         let folder = tempfile::tempdir().unwrap();
-        let reader = Reader::open(&written(folder.path(), &all, chapter)).unwrap();
+        let reader = Reader::<States>::open(&written(folder.path(), &all, chapter)).unwrap();
         let got = reader.slices(from..from + len, 0, 0..=u32::MAX, ALL).unwrap();
         let mut expected: Vec<Slice> =
             all.iter().filter(|s| s.start < from + len && s.end > from).map(|s| Slice::from(*s)).collect();
@@ -98,7 +98,7 @@ proptest! {
         let at = at.index(bytes.len());
         let was = std::mem::replace(&mut bytes[at], to);
         std::fs::write(&path, &bytes).unwrap();
-        let read = |width| Reader::open(&path)?.slices(0..i64::MAX, width, 0..=u32::MAX, ALL);
+        let read = |width| Reader::<States>::open(&path)?.slices(0..i64::MAX, width, 0..=u32::MAX, ALL);
         // Every byte is under a checksum or compared: any other value is refused, where it is read.
         let fine = [0, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384].iter().all(|w| read(*w).is_ok());
         prop_assert_eq!(fine, was == to);
@@ -112,7 +112,7 @@ fn a_thousand_short_stretches_are_few_slices_when_seen_from_afar() {
     let all: Vec<Stretch> =
         (0..1000).map(|i| Stretch { track: 0, start: 3 * i, end: 3 * i + 3, state: (i % 2) as u8, what: 0 }).collect();
     let folder = tempfile::tempdir().unwrap();
-    let reader = Reader::open(&written(folder.path(), &all, 10_000)).unwrap();
+    let reader = Reader::<States>::open(&written(folder.path(), &all, 10_000)).unwrap();
     assert_eq!(reader.widths().collect::<Vec<_>>(), [0, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]);
     assert_eq!(reader.slices(0..3000, 256, 0..=0, ALL).unwrap().len(), 8);
     // Those that overlap 600 … 900: the second (384 … 768) and the third.
@@ -124,7 +124,7 @@ fn a_thousand_short_stretches_are_few_slices_when_seen_from_afar() {
 fn more_than_is_allowed_is_refused_with_words() {
     let all: Vec<Stretch> = (0..100).map(|i| Stretch { track: 0, start: i, end: i + 1, state: 0, what: 0 }).collect();
     let folder = tempfile::tempdir().unwrap();
-    let reader = Reader::open(&written(folder.path(), &all, 10)).unwrap();
+    let reader = Reader::<States>::open(&written(folder.path(), &all, 10)).unwrap();
     assert_eq!(reader.slices(0..100, 0, 0..=0, 100).unwrap().len(), 100);
     assert!(reader.slices(0..100, 0, 0..=0, 99).unwrap_err().to_string().contains("shorter time"));
 }
@@ -135,7 +135,26 @@ fn what_is_no_file_of_levels_is_refused_with_what_to_do() {
     let path = folder.path().join("x.levels");
     for bytes in [&b""[..], b"short", &[0; 100], &b"corewise levels 1\n".repeat(9)[..]] {
         std::fs::write(&path, bytes).unwrap();
-        let refused = Reader::open(&path).err().unwrap().to_string();
+        let refused = Reader::<States>::open(&path).err().unwrap().to_string();
         assert!(refused.contains("made anew"), "{refused}");
     }
+}
+
+#[test]
+fn of_values_the_least_the_most_and_the_mean_over_their_own_time_are_told() {
+    // At a width of 8: 1 for 4 ns and 4 for 6 ns are 28 over 10 ns; the 7 is long enough, and cuts the 3 off.
+    let held = |start, end, value| Held { track: 2, start, end, value };
+    let all = [held(0, 4, 1.0), held(4, 10, 4.0), held(10, 30, 7.0), held(30, 32, 3.0)];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drawn.levels");
+    let mut writer = Writer::<Values>::create(&path, "drawn", 8, 32, 10).unwrap();
+    all.iter().for_each(|h| writer.push(h).unwrap());
+    writer.finish().unwrap();
+    let reader = Reader::<Values>::open(&path).unwrap();
+    let step = |start, end, least, most, mean, stretches| Step { track: 2, start, end, least, most, mean, stretches };
+    let expected = [step(0, 10, 1.0, 4.0, 2.8, 2), step(10, 30, 7.0, 7.0, 7.0, 1), step(30, 32, 3.0, 3.0, 3.0, 1)];
+    assert_eq!(reader.slices(0..32, 8, 0..=9, ALL).unwrap(), expected);
+    // Below the first width they are what they were.
+    let alone: Vec<Step> = all.iter().map(|h| step(h.start, h.end, h.value, h.value, h.value, 1)).collect();
+    assert_eq!(reader.slices(0..32, 1, 0..=9, ALL).unwrap(), alone);
 }

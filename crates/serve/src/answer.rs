@@ -3,7 +3,7 @@
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt8Array};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use levels::Slice;
+use levels::{Slice, Step};
 use model::{Col, Kind, TableDef, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,6 +31,43 @@ pub(crate) const SLICES: TableDef = TableDef {
         Col::new("stretches", Kind::Int, "count", "Of how many stretches."),
     ],
 };
+
+/// The columns of what tracks of values are drawn of.
+pub(crate) const STEPS: TableDef = TableDef {
+    name: "steps",
+    version: 1,
+    doc: "What is drawn of values: one, or short ones that follow one another, told together.",
+    key: &["track", "start_ns"],
+    cols: &[
+        Col::new("track", Kind::Int, "", "Whose."),
+        Col::new("start_ns", Kind::Int, "ns", "First instant."),
+        Col::new("end_ns", Kind::Int, "ns", "First instant after it."),
+        Col::new("least", Kind::Float, "", "The least, in the unit of its kind."),
+        Col::new("most", Kind::Float, "", "The most."),
+        Col::new("mean", Kind::Float, "", "The mean, each weighted by its time."),
+        Col::new("stretches", Kind::Int, "count", "Of how many."),
+    ],
+};
+
+/// Steps, as [`STEPS`] declares.
+pub(crate) fn steps(steps: &[Step]) -> Result<Vec<u8>, ArrowError> {
+    let long = |of: fn(&Step) -> i64| Arc::new(Int64Array::from_iter_values(steps.iter().map(of))) as ArrayRef;
+    let int = |of: fn(&Step) -> i32| Arc::new(Int32Array::from_iter_values(steps.iter().map(of))) as ArrayRef;
+    let float = |of: fn(&Step) -> f64| Arc::new(Float64Array::from_iter_values(steps.iter().map(of))) as ArrayRef;
+    written(
+        &STEPS,
+        vec![
+            int(|s| s.track as i32),
+            long(|s| s.start),
+            long(|s| s.end),
+            float(|s| s.least),
+            float(|s| s.most),
+            float(|s| s.mean),
+            int(|s| i32::try_from(s.stretches).unwrap_or(i32::MAX)),
+        ],
+        &[],
+    )
+}
 
 /// Slices, as [`SLICES`] declares, in the fewest bytes that JavaScript reads without copying.
 pub(crate) fn slices(slices: &[Slice]) -> Result<Vec<u8>, ArrowError> {

@@ -15,21 +15,14 @@ const MOST_AREA: i64 = 1 << 19;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Slices {
-    pub(crate) kind: Kind,
+    /// `thread`, `cpu`, or the name of a kind.
+    pub(crate) kind: String,
     first: u32,
     last: u32,
     from: i64,
     to: i64,
     /// Of a pixel, ns.
     pub(crate) width: i64,
-}
-
-/// Whose tracks.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
-    Thread,
-    Cpu,
 }
 
 impl Slices {

@@ -25,9 +25,12 @@ mod asked;
 mod chain;
 mod connections;
 mod error;
+mod feed;
 mod findings;
 mod guard;
 mod hits;
+mod kinds;
+mod making;
 mod pages;
 mod panels;
 mod part;
@@ -45,4 +48,4 @@ pub use server::{Options, Server, Trace};
 pub use tracks::Tracks;
 
 /// The tables that are only answered, never stored.
-pub const ANSWERS: &[&model::TableDef] = &[&tracks::COLUMNS, &answer::SLICES, &chain::COLUMNS];
+pub const ANSWERS: &[&model::TableDef] = &[&tracks::COLUMNS, &answer::SLICES, &answer::STEPS, &chain::COLUMNS];

@@ -1,24 +1,30 @@
 //! Levels of detail: found in the trace folder or the user's cache, or made there.
 
+use crate::kinds::{KINDS, Shown};
+use crate::making::{CPUS, KEPT, Kept, PART, THREADS, file_of, make, part};
 use crate::{ServeError, Tracks};
 use engine::Session;
-use levels::{Reader, Stretch, Writer};
+use levels::{Detail, Reader, States, Values};
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// What a chapter holds at least ([`Writer::create`]). Threads' tracks are many, and few of them are on a screen: larger
-/// chapters are fewer places to look; a level's take 7 MB. CPUs' are few.
-const THREADS_CHAPTER: usize = 1 << 17;
-const CPUS_CHAPTER: usize = 1 << 15;
-
 /// Counts up when the order of tracks, or what a slice holds, changes.
-const LAYOUT: u32 = 1;
+const LAYOUT: u32 = 2;
 
 /// The levels of detail of a trace.
 pub struct Prepared {
-    pub(crate) threads: Reader,
-    pub(crate) cpus: Reader,
+    pub(crate) threads: Reader<States>,
+    pub(crate) cpus: Reader<States>,
+    pub(crate) kinds: Vec<(Shown, Levels)>,
     /// Whether they were made now.
     pub made: bool,
+}
+
+/// Of one kind.
+pub(crate) enum Levels {
+    States(Reader<States>),
+    Values(Reader<Values>),
 }
 
 /// Opens the levels of detail of a trace folder; makes them first where there are none, or none of this trace, in
@@ -43,19 +49,37 @@ pub fn prepare(session: &Session, tracks: &Tracks, progress: &mut dyn FnMut(u64)
         }
         clear(place);
         make(session, tracks, place, &stamp, progress)?;
-        let open = |name| Reader::open(&place.join(name));
-        return Ok(Prepared { threads: open(THREADS)?, cpus: open(CPUS)?, made: true });
+        let unread =
+            || ServeError::Start(format!("{}: levels of detail that were just made cannot be read", place.display()));
+        return Ok(Prepared { made: true, ..open(place, &stamp).ok_or_else(unread)? });
     }
     Err(refused.unwrap_or_else(|| ServeError::Start("there is no place for levels of detail".into())))
 }
 
-const THREADS: &str = "thread.levels";
-const CPUS: &str = "cpu.levels";
-
 /// Those of another trace, of another version or damaged are as none.
 fn open(place: &Path, stamp: &str) -> Option<Prepared> {
-    let open = |name| Reader::open(&place.join(name)).ok().filter(|r| r.of() == stamp);
-    Some(Prepared { threads: open(THREADS)?, cpus: open(CPUS)?, made: false })
+    let kept: Kept =
+        serde_json::from_reader(std::io::BufReader::new(File::open(place.join(KEPT)).ok()?.take(MOST_KEPT))).ok()?;
+    let kinds = kept.kinds.into_iter().map(|shown| {
+        // Names of files are ours, not the cache's.
+        let listed = KINDS.iter().find(|listed| listed.name == shown.kind)?;
+        let path = place.join(file_of(listed.name));
+        let levels = match listed.values {
+            true => Levels::Values(of(&path, stamp)?),
+            false => Levels::States(of(&path, stamp)?),
+        };
+        Some((shown, levels))
+    });
+    let kinds = kinds.collect::<Option<_>>()?;
+    let open = |name| of(&place.join(name), stamp);
+    (kept.of == stamp).then_some(Prepared { threads: open(THREADS)?, cpus: open(CPUS)?, kinds, made: false })
+}
+
+/// What is kept of kinds is some hundred bytes a track, and tracks are bounded.
+const MOST_KEPT: u64 = 1 << 26;
+
+fn of<D: Detail>(path: &Path, stamp: &str) -> Option<Reader<D>> {
+    Reader::open(path).ok().filter(|r| r.of() == stamp)
 }
 
 /// The user's cache, a folder for each trace.
@@ -73,13 +97,6 @@ fn writable(place: &Path) -> std::io::Result<()> {
     std::fs::remove_file(&probe)
 }
 
-/// The name of a file while it is not whole.
-fn part(place: &Path, name: &str) -> PathBuf {
-    place.join(format!("{name}{PART}{}", std::process::id()))
-}
-
-const PART: &str = ".part-";
-
 /// Removes what processes left that were ended while they made levels.
 fn clear(place: &Path) {
     for entry in place.read_dir().into_iter().flatten().flatten() {
@@ -89,79 +106,5 @@ fn clear(place: &Path) {
             // One that stays costs room, nothing else.
             let _ = std::fs::remove_file(entry.path());
         }
-    }
-}
-
-fn make(
-    session: &Session,
-    tracks: &Tracks,
-    place: &Path,
-    stamp: &str,
-    progress: &mut dyn FnMut(u64),
-) -> Result<(), ServeError> {
-    let summary = session.summary();
-    // About the time between a CPU's switches: below it, there is little to put together.
-    let first = summary.span_ns.saturating_mul(summary.cpus.max(1) as i64) / (summary.switches.max(1) as i64);
-    let first = first.clamp(256, 1 << 40).unsigned_abs().next_power_of_two() as i64;
-    let mut read = 0;
-    let mut write = |name: &str, chapter, each: &mut dyn FnMut(&mut Made<'_>) -> Result<(), ServeError>| {
-        let path = part(place, name);
-        let mut made = Made {
-            writer: Writer::create(&path, stamp, first, summary.span_ns, chapter)?,
-            failed: None,
-            read: &mut read,
-            progress: &mut *progress,
-        };
-        let done = each(&mut made);
-        let Made { writer, failed, .. } = made;
-        let done = done.and_then(|()| failed.map_or(Ok(()), Err).map_err(ServeError::from));
-        let done = done.and_then(|()| Ok(writer.finish()?));
-        let done = done.and_then(|()| {
-            std::fs::rename(&path, place.join(name)).map_err(|why| ServeError::NoPlace { path: path.clone(), why })
-        });
-        if done.is_err() {
-            let _ = std::fs::remove_file(&path);
-        }
-        done
-    };
-    write(THREADS, THREADS_CHAPTER, &mut |made| {
-        Ok(session.thread_stretches(|threads| {
-            made.all(threads.iter().filter_map(|s| {
-                let what = s.cpu.map_or(-1, |cpu| i64::from(cpu.0));
-                let track = tracks.of_thread(s.thread.0)?;
-                Some(Stretch { track, start: s.span.start.0, end: s.span.end.0, state: s.state as u8, what })
-            }));
-        })?)
-    })?;
-    write(CPUS, CPUS_CHAPTER, &mut |made| {
-        Ok(session.cpu_stretches(|cpus| {
-            made.all(cpus.iter().map(|s| Stretch {
-                track: s.cpu.0,
-                start: s.span.start.0,
-                end: s.span.end.0,
-                state: s.state as u8,
-                what: s.thread.0,
-            }));
-        })?)
-    })
-}
-
-/// A file being made.
-struct Made<'a> {
-    writer: Writer,
-    failed: Option<levels::Error>,
-    read: &'a mut u64,
-    progress: &'a mut dyn FnMut(u64),
-}
-
-impl Made<'_> {
-    fn all(&mut self, stretches: impl Iterator<Item = Stretch>) {
-        for stretch in stretches {
-            *self.read += 1;
-            if self.failed.is_none() {
-                self.failed = self.writer.push(&stretch).err();
-            }
-        }
-        (self.progress)(*self.read);
     }
 }

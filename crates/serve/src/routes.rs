@@ -1,8 +1,9 @@
 //! Requests and answers.
 
-use crate::asked::{Kind, Rows, Slices, Threads};
+use crate::asked::{Rows, Slices, Threads};
 use crate::findings::Findings;
 use crate::guard::{Guard, HEADERS};
+use crate::prepare::Levels;
 use crate::questions::{Questions, Unanswered};
 use crate::{Prepared, Tracks, answer, pages, panels, rows, tracks};
 use axum::Router;
@@ -163,15 +164,32 @@ async fn slices(State(app): State<Arc<App>>, asked: Result<Query<Slices>, QueryR
         Err(why) => return no_question(&why),
     };
     let read = tokio::task::spawn_blocking(move || {
-        let reader = if asked.kind == Kind::Cpu { &app.levels.cpus } else { &app.levels.threads };
-        let slices = reader.slices(span.start.0..span.end.0, asked.width, tracks, MOST_SLICES);
-        let slices = slices.map_err(|e| match e {
-            levels::Error::TooMany(_) => Unanswered::Asked(e.to_string()),
-            _ => Unanswered::Failed(e.to_string()),
-        })?;
+        let (time, width) = (span.start.0..span.end.0, asked.width);
+        let levels = &app.levels;
+        let of_kind = || levels.kinds.iter().find(|(shown, _)| shown.kind == asked.kind).map(|(_, levels)| levels);
+        let states = match asked.kind.as_str() {
+            "thread" => &levels.threads,
+            "cpu" => &levels.cpus,
+            _ => match of_kind() {
+                Some(Levels::States(states)) => states,
+                Some(Levels::Values(values)) => {
+                    let steps = values.slices(time, width, tracks, MOST_SLICES).map_err(unread)?;
+                    return answer::steps(&steps).map_err(|e| Unanswered::Failed(e.to_string()));
+                }
+                None => return Err(Unanswered::Asked("this recording has no tracks of such a kind".into())),
+            },
+        };
+        let slices = states.slices(time, width, tracks, MOST_SLICES).map_err(unread)?;
         answer::slices(&slices).map_err(|e| Unanswered::Failed(e.to_string()))
     });
     arrow(read.await.unwrap_or_else(|e| Err(Unanswered::Failed(e.to_string()))))
+}
+
+fn unread(why: levels::Error) -> Unanswered {
+    match why {
+        levels::Error::TooMany(_) => Unanswered::Asked(why.to_string()),
+        _ => Unanswered::Failed(why.to_string()),
+    }
 }
 
 async fn table(

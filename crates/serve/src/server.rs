@@ -155,6 +155,7 @@ fn about(session: &Session, tracks: &Tracks, levels: &Prepared, two: bool) -> Js
         "cpus": cpus(session.machine()),
         "thread_states": ThreadState::ALL.map(ThreadState::as_str),
         "cpu_states": CpuState::ALL.map(CpuState::as_str),
+        "kinds": levels.kinds.iter().map(|(shown, _)| shown).collect::<Vec<_>>(),
         "widths_ns": levels.threads.widths().collect::<Vec<_>>(),
     })
 }

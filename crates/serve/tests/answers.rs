@@ -119,9 +119,9 @@ fn levels_are_made_once_and_anew_when_the_trace_is_another() {
     assert!(prepare(&trace.path()));
     assert!(!prepare(&trace.path()));
     let levels = trace.path().join("levels");
-    assert_eq!(std::fs::read_dir(&levels).unwrap().count(), 2, "no part is left");
+    assert_eq!(std::fs::read_dir(&levels).unwrap().count(), 4, "no part is left");
     let other = Trace::drawn("cpu0 A B C D\ncpu1 . . . .");
-    for file in ["thread.levels", "cpu.levels"] {
+    for file in ["thread.levels", "cpu.levels", "concurrency.levels", "kinds.json"] {
         std::fs::create_dir_all(other.path().join("levels")).unwrap();
         std::fs::copy(levels.join(file), other.path().join("levels").join(file)).unwrap();
     }
@@ -130,5 +130,5 @@ fn levels_are_made_once_and_anew_when_the_trace_is_another() {
     // No process has this number: they end below 4,194,304.
     std::fs::write(levels.join("cpu.levels.part-4194305"), "left").unwrap();
     assert!(prepare(&trace.path()), "a damaged file is made anew");
-    assert_eq!(std::fs::read_dir(&levels).unwrap().count(), 2, "what an ended process left is gone");
+    assert_eq!(std::fs::read_dir(&levels).unwrap().count(), 4, "what an ended process left is gone");
 }

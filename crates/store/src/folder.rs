@@ -148,7 +148,8 @@ impl Folder {
     /// # Errors
     /// Where the folder is damaged.
     pub fn thread_stretches(&self, span: Option<Span>, mut each: impl FnMut(&[ThreadStretch])) -> Result<(), Error> {
-        self.stretches(&tables::THREAD_STATE, THREAD_STORES, span, thread_rows, |stretches| each(&stretches))
+        let columns = known(&tables::THREAD_STATE, THREAD_STORES);
+        self.stretches(&tables::THREAD_STATE, &columns, span, thread_rows, |stretches| each(&stretches))
     }
 
     /// [`Self::thread_stretches`] from the last to the first, until `each` breaks off.
@@ -175,7 +176,8 @@ impl Folder {
     /// # Errors
     /// Where the folder is damaged.
     pub fn cpu_stretches(&self, span: Option<Span>, mut each: impl FnMut(&[CpuStretch])) -> Result<(), Error> {
-        self.stretches(&tables::CPU_STATE, CPU_STORES, span, cpu_rows, |stretches| each(&stretches))
+        let columns = known(&tables::CPU_STATE, CPU_STORES);
+        self.stretches(&tables::CPU_STATE, &columns, span, cpu_rows, |stretches| each(&stretches))
     }
 
     /// The stretches as rows of their table (`thread_state` or `cpu_state`), a row group at a time.
@@ -189,7 +191,7 @@ impl Folder {
         mut each: impl FnMut(&[Vec<Value>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let stores = if def.name == tables::THREAD_STATE.name { THREAD_STORES } else { CPU_STORES };
-        let groups = self.groups(def, &all(def, stores), span)?;
+        let groups = self.groups(def, &all_of(def, stores), span)?;
         groups
             .parts()
             .try_for_each(|part| groups.read(part, |rows, cols| Some(in_cells(rows, cols, &[], &mut each)))?)
@@ -219,16 +221,16 @@ impl Folder {
 
     /// What `make` makes of each row group of stretches, cut to those rows that overlap the span. To decode one takes longer than
     /// most that is done with it, so several threads do so in turn.
-    fn stretches<T: Send>(
+    pub(crate) fn stretches<T: Send>(
         &self,
         def: &'static TableDef,
-        stores: &[Store],
+        columns: &[Column],
         span: Option<Span>,
         make: impl Fn(usize, &[Values]) -> Option<T> + Sync,
         mut each: impl FnMut(T),
     ) -> Result<(), Error> {
         let read = |first: usize, tell: &SyncSender<Result<T, Error>>| {
-            let groups = self.groups(def, &known(def, stores), span)?;
+            let groups = self.groups(def, columns, span)?;
             for part in groups.parts().skip(first).step_by(READERS) {
                 if tell.send(Ok(groups.read(part, &make)?)).is_err() {
                     break; // nobody listens any more: another thread failed
@@ -276,14 +278,9 @@ const UNKNOWN_WORD: &str = "a word that this corewise does not know";
 /// Threads that decode row groups.
 const READERS: usize = 2;
 
-/// All columns of a table.
-fn all(def: &TableDef, stores: &[Store]) -> Vec<Column> {
-    def.cols.iter().zip(stores).map(|(col, store)| Column { col: *col, store: *store }).collect()
-}
-
 /// Those that a stretch has; its core type is its CPU's.
 fn known(def: &TableDef, stores: &[Store]) -> Vec<Column> {
-    all(def, stores).into_iter().filter(|c| c.col.name != "core_type").collect()
+    all_of(def, stores).into_iter().filter(|c| c.col.name != "core_type").collect()
 }
 
 /// The row groups of a file of stretches that are wanted, and the rows that were open at their begin.
@@ -337,6 +334,11 @@ impl Groups {
         });
         each(rows, &cols).ok_or_else(|| reader.damaged(UNKNOWN_WORD))
     }
+}
+
+/// The columns of a table, as they are stored.
+pub(crate) fn all_of(def: &TableDef, stores: &[Store]) -> Vec<Column> {
+    def.cols.iter().zip(stores).map(|(c, s)| Column { col: *c, store: *s }).collect()
 }
 
 fn is_of_version(path: &Path, def: &TableDef) -> Result<bool, Error> {

@@ -14,6 +14,7 @@
 //! the Arrow schema's field metadata, and every table has the column `trace` first.
 
 mod beside;
+mod brief;
 mod chunk;
 mod encode;
 mod encoder;
@@ -36,6 +37,7 @@ mod words;
 mod writer;
 
 pub use beside::Migration;
+pub use brief::Brief;
 pub use error::Error;
 pub use event_tables::{EVENT_TABLES, STACKS};
 pub use folder::Folder;

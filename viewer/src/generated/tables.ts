@@ -57,6 +57,24 @@ export interface WakeChain {
   readonly ready_ns: number;
 }
 
+/** What is drawn of values: one, or short ones that follow one another, told together. */
+export interface Steps {
+  /** Whose. */
+  readonly track: number;
+  /** First instant. */
+  readonly start_ns: number;
+  /** First instant after it. */
+  readonly end_ns: number;
+  /** The least, in the unit of its kind. */
+  readonly least: number;
+  /** The most. */
+  readonly most: number;
+  /** The mean, each weighted by its time. */
+  readonly mean: number;
+  /** Of how many. */
+  readonly stretches: number;
+}
+
 /** What each life of each thread did: sums over the recording, which tile it from the life's begin to the end. */
 export interface Threads {
   /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */

@@ -1,6 +1,8 @@
-/** Which track stands where: CPUs by package, cluster and core, threads by process. */
+/** Which track stands where: CPUs by package, cluster and core, below them what is told of them and beside them, then threads by process. */
 
 import type { ThreadTracks } from "../generated/tables";
+import type { Beside } from "../tracks/kind";
+import { KINDS } from "../tracks/list";
 
 /** A CPU, as the server tells of it. */
 export interface Cpu {
@@ -15,18 +17,36 @@ export interface Cpu {
   readonly vendor_type: string | null;
 }
 
+/** A kind of track beside those of CPUs and threads, as the server tells of it. */
+export interface Shown {
+  readonly kind: string;
+  readonly title: string;
+  /** Of values; empty: counts. */
+  readonly unit: string;
+  /** Whether the tracks hold values. */
+  readonly values: boolean;
+  /** What states are called, by number. */
+  readonly states: readonly string[];
+  readonly lanes: readonly { readonly track: number; readonly label: string; readonly most: number }[];
+  /** What cannot be seen here, if anything. */
+  readonly note: string;
+}
+
 /** A line of the timeline. */
 export type Line =
   | { readonly kind: "group"; readonly label: string; readonly top: number; readonly height: number }
   | {
-      readonly kind: "cpu" | "thread";
-      /** A CPU's number, a thread's key. */
+      /** `cpu`, `thread`, or one of the kinds beside them. */
+      readonly kind: "cpu" | "thread" | Beside;
+      /** A CPU's number, a thread's key, the number of another track. */
       readonly id: number;
       /** The server's number of the track. */
       readonly track: number;
       readonly label: string;
       readonly top: number;
       readonly height: number;
+      /** The most that a track of values holds. */
+      readonly most?: number;
     };
 
 /** A line that has a track. */
@@ -49,6 +69,17 @@ function track(to: Growing, kind: "cpu" | "thread", id: number, at: number, labe
   to.top += height;
 }
 
+/** The tracks of a kind beside those of CPUs and threads. */
+function beside(to: Growing, shown: Shown): void {
+  const of = KINDS.get(shown.kind);
+  if (!of) return;
+  group(to, shown.note === "" ? shown.title : `${shown.title} (${shown.note})`);
+  for (const lane of shown.lanes) {
+    to.lines.push({ kind: of.kind, id: lane.track, track: lane.track, label: lane.label, top: to.top, height: of.height, most: lane.most });
+    to.top += of.height;
+  }
+}
+
 /** What a CPU shares with its neighbours, in words; what nobody told is left out. */
 export function placeOf(cpu: Cpu): string {
   const words = [
@@ -61,7 +92,7 @@ export function placeOf(cpu: Cpu): string {
 }
 
 /** All lines, from the top. A sibling of the CPU above stands under it with a sign. */
-export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[]): { lines: Line[]; height: number } {
+export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[], kinds: readonly Shown[] = []): { lines: Line[]; height: number } {
   const to: Growing = { lines: [], top: 0 };
   let place: string | null = null;
   let above: Cpu | null = null;
@@ -75,6 +106,7 @@ export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[]): 
     track(to, "cpu", cpu.cpu, cpu.cpu, `CPU ${cpu.cpu}${core}`);
     above = cpu;
   }
+  for (const shown of kinds) beside(to, shown);
   const leaders = new Map(threads.filter((t) => t.pid === t.tid).map((t) => [t.pid, t.name]));
   let process: number | null | undefined;
   for (const thread of threads) {

@@ -54,3 +54,9 @@ export function pixel(colour: string): number {
   const n = Number.parseInt(colour.slice(1), 16);
   return (0xff000000 | ((n & 0xff) << 16) | (n & 0xff00) | (n >> 16)) >>> 0;
 }
+
+/** Half way between a colour and the page's. */
+export function paler(colour: string, page: string): string {
+  const half = (at: number) => (Number.parseInt(colour.slice(at, at + 2), 16) + Number.parseInt(page.slice(at, at + 2), 16)) >> 1;
+  return `#${[1, 3, 5].map((at) => half(at).toString(16).padStart(2, "0")).join("")}`;
+}

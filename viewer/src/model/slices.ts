@@ -9,8 +9,17 @@ export interface Slices {
   readonly what: Float64Array;
   readonly whatNs: Float64Array;
   readonly stretches: Int32Array;
+  /** Of tracks that hold values instead of states. */
+  readonly values?: Values;
   /** Where the slices of the block's n-th track begin; one more than there are tracks. */
   readonly begins: Int32Array;
+}
+
+/** Values: the least, the most, and the mean weighted by time. */
+export interface Values {
+  readonly least: Float64Array;
+  readonly most: Float64Array;
+  readonly mean: Float64Array;
 }
 
 /** A slice, for a person who asks for one. */
@@ -22,6 +31,9 @@ export interface Slice {
   readonly what: number;
   readonly whatNs: number;
   readonly stretches: number;
+  readonly least?: number;
+  readonly most?: number;
+  readonly mean?: number;
 }
 
 /** The first of a track that ends behind a time; where none does, the place behind its last. */
@@ -48,5 +60,6 @@ export function at(s: Slices, track: number, time: number): Slice | null {
     what: s.what[i]!,
     whatNs: s.whatNs[i]!,
     stretches: s.stretches[i]!,
+    ...(s.values && { least: s.values.least[i]!, most: s.values.most[i]!, mean: s.values.mean[i]! }),
   };
 }

@@ -17,7 +17,8 @@ const AT_ONCE = 4;
 /** How much coarser a tile may be that stands in for another. */
 const COARSER = 24;
 
-export type Kind = "cpu" | "thread";
+/** `cpu`, `thread`, or one of the kinds beside them. */
+export type Kind = string;
 
 /** A tile's place. */
 export interface Place {

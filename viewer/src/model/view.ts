@@ -1,14 +1,16 @@
 /** Which part of the recording is on the screen. Pure: nothing here knows of a page. */
 
+import { KINDS } from "../tracks/list";
+
 /** A part of time, ns; the end is not in it. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** What is chosen: a place on the track of a CPU (by number) or a thread (by key). */
+/** What is chosen: a place on the track of a CPU (by number), of a thread (by key), or of another kind (by its number). */
 export interface Selected {
-  readonly kind: "cpu" | "thread";
+  readonly kind: string;
   readonly id: number;
   readonly at: number;
 }
@@ -52,9 +54,11 @@ export function ranged(a: number, b: number, whole: number): Span | null {
 export function fromHash(hash: string, whole: number): { span: Span | null; selected: Selected | null; range: Span | null } {
   const words = new Map(hash.replace(/^#/, "").split("&").map((word) => word.split("=", 2) as [string, string]));
   const [time, marked] = ["t", "range"].map((word) => /^(\d{1,16})\.\.(\d{1,16})$/.exec(words.get(word) ?? ""));
-  const sel = /^(cpu|thread):(\d{1,15})@(\d{1,16})$/.exec(words.get("sel") ?? "");
+  const sel = /^([a-z]{1,20}):(\d{1,15})@(\d{1,16})$/.exec(words.get("sel") ?? "");
+  const kind = sel?.[1] ?? "";
+  const known = kind === "cpu" || kind === "thread" || KINDS.has(kind);
   const span = time && Number(time[1]) < Number(time[2]) ? clamped({ from: Number(time[1]), to: Number(time[2]) }, whole) : null;
-  const selected = sel ? { kind: sel[1] as "cpu" | "thread", id: Number(sel[2]), at: Number(sel[3]) } : null;
+  const selected = sel && known ? { kind, id: Number(sel[2]), at: Number(sel[3]) } : null;
   const range = marked && Number(marked[1]) < Number(marked[2]) ? ranged(Number(marked[1]), Number(marked[2]), whole) : null;
   return { span, selected, range };
 }

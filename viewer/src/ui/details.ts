@@ -4,8 +4,11 @@ import * as api from "../api";
 import type { CpuState, ThreadState } from "../generated/tables";
 import type { Slice } from "../model/slices";
 import { length, point } from "../model/time";
+import type { Shown } from "../model/layout";
 import type { Selected, Span } from "../model/view";
 import { Chain } from "../panels/chains";
+import type { KindOfTrack } from "../tracks/kind";
+import { besideInWords } from "./beside";
 import { facts, heading, link, paragraph } from "./dom";
 
 /** Most rows of what ran meanwhile. */
@@ -93,6 +96,13 @@ export class Details {
     if (stretch.start_ns > 0) cells.push(jump("Before", stretch.start_ns - 1));
     cells.push(jump("After", stretch.end_ns));
     this.panel.replaceChildren(heading(`CPU ${cpu}: ${stretch.state}`), facts(cells));
+  }
+
+  /** Tells of a slice of another kind of track. */
+  beside(title: string, shown: Shown | undefined, kind: KindOfTrack, slice: Slice): void {
+    this.other();
+    const note = shown === undefined ? [] : [paragraph(shown.title)];
+    this.panel.replaceChildren(heading(title), ...note, facts(besideInWords(kind, shown, slice)));
   }
 
   /** Tells of short stretches that are drawn as one. */

@@ -1,12 +1,14 @@
 /** The timeline: lines of tracks under an axis of time, on one canvas. */
 
 import { firstBelow, lineAt, type Line, type Track } from "../model/layout";
-import { ofThread, pixel, type Palette } from "../model/palette";
-import { emptyRow, fill, middle, paint, type Row, type Scale } from "../model/raster";
+import { ofThread, paler, pixel, type Palette } from "../model/palette";
+import { emptyRow, fill, middle, paint, type Bar, type Row, type Scale } from "../model/raster";
 import { at, type Slice, type Slices } from "../model/slices";
 import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
 import { point, step } from "../model/time";
 import { copy, eachReady } from "../model/thieves";
+import { KINDS } from "../tracks/list";
+import { emptyHeights, fillHeights, paintHeights } from "../tracks/values";
 import type { Selected, Span } from "../model/view";
 import { drawOverlay, type Overlay } from "./overlay";
 
@@ -122,6 +124,8 @@ export class Timeline {
   /** The colour of a slice. */
   colourOf(scene: Scene, kind: Kind, state: number, what: number): string {
     if (kind === "thread") return scene.palette.thread[state] ?? scene.palette.dim;
+    const beside = KINDS.get(kind);
+    if (beside) return beside.colourOf(scene.palette, state);
     const ofState = scene.palette.cpu[state] ?? scene.palette.dim;
     return state === RUNS && scene.byThread ? ofThread(scene.palette, what) : ofState;
   }
@@ -211,6 +215,10 @@ export class Timeline {
         pixels.fill(pixel(scene.palette.group), Math.max(0, top) * width, Math.max(0, bottom - 1) * width);
         continue;
       }
+      if (line.most !== undefined && line.most > 0) {
+        this.paintValues(scene, line, pixels, width, left, { top, height: bottom - top - this.gap, tick: 0 });
+        continue;
+      }
       const row = this.row(scene, line, width - left);
       paint(pixels, width, left, row, { top, height: bottom - top - this.gap, tick: Math.round(4 * this.ratio) });
       if (line.kind !== "thread") continue;
@@ -237,11 +245,29 @@ export class Timeline {
 
   private row(scene: Scene, line: Pick<Track, "kind" | "track">, width: number): Row {
     const row = emptyRow(Math.max(0, width));
+    // Ticks tell of what ran; no other kind has such a state.
+    const runs = line.kind === "thread" || line.kind === "cpu" ? RUNS : -1;
+    const colours = this.pixelOf(scene, line.kind);
     const scale = this.scale(scene);
     this.eachTile(scene, line, row.colour.length, (slices, begin, end) => {
-      fill(row, slices, line.track % TRACKS, scale, begin, end, this.pixelOf(scene, line.kind), RUNS);
+      fill(row, slices, line.track % TRACKS, scale, begin, end, colours, runs);
     });
     return row;
+  }
+
+  /** A track of values; the whole height is its most, or what its line stands for where that is more. */
+  private paintValues(scene: Scene, line: Track, pixels: Uint32Array, width: number, left: number, bar: Bar): void {
+    const of = KINDS.get(line.kind);
+    if (!of) return;
+    const top = Math.max(line.most ?? 0, of.line === undefined ? 0 : of.line * 1.1);
+    const row = emptyHeights(Math.max(0, width - left));
+    const scale = this.scale(scene);
+    this.eachTile(scene, line, row.mean.length, (slices, begin, end) => {
+      fillHeights(row, slices, line.track % TRACKS, scale, begin, end, top);
+    });
+    const [colour, page] = [of.colourOf(scene.palette, line.track), scene.palette.page];
+    const colours = { mean: pixel(colour), most: pixel(paler(colour, page)), line: pixel(scene.palette.text) };
+    paintHeights(pixels, width, left, row, bar, colours, of.line === undefined ? null : of.line / top);
   }
 
   /** Where a thread was ready, what ran on the CPU of its queue; nothing where it nowhere was. */

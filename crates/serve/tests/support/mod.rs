@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// A folder with a trace in it.
 pub struct Trace {
-    dir: tempfile::TempDir,
+    pub dir: tempfile::TempDir,
 }
 
 impl Trace {

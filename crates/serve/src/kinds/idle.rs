@@ -1,0 +1,53 @@
+//! Which idle state each CPU is in, from when it was first told.
+
+use super::{Kind, Lane, Made, Shown};
+use crate::ServeError;
+use crate::feed::Feed;
+use crate::making::To;
+use engine::Session;
+use levels::States;
+use model::{Event, Power, PowerChange};
+use std::collections::BTreeMap;
+
+/// Deeper ones are told as this one.
+const DEEPEST: u32 = 31;
+
+struct Idle<'a> {
+    feed: Feed<'a, States>,
+    /// The deepest of each CPU.
+    deepest: BTreeMap<u32, u32>,
+}
+
+pub(crate) fn new<'a>(_: &Session, to: To<'a>, name: &'static str) -> Result<Made<'a>, ServeError> {
+    Ok(Box::new(Idle { feed: Feed::new(to, name), deepest: BTreeMap::new() }))
+}
+
+impl Kind for Idle<'_> {
+    fn event(&mut self, event: &Event, _: &[Box<str>]) {
+        let Some(change) = PowerChange::of(event) else { return };
+        // 0: awake; else the state's number and one.
+        let state = match change.to {
+            Power::Awake => 0,
+            Power::Idle(state) => state.min(DEEPEST) + 1,
+            _ => return,
+        };
+        let cpu = change.cpu.0;
+        if super::room(&self.deepest, cpu) {
+            let deepest = self.deepest.entry(cpu).or_default();
+            *deepest = state.max(*deepest);
+            self.feed.change(cpu, change.at.0, Some((state as u8, -1)));
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Result<Option<Shown>, ServeError> {
+        let deepest = self.deepest.values().max().copied().unwrap_or(0);
+        let state =
+            |state: u32| if state > DEEPEST { format!("{DEEPEST} or deeper") } else { format!("{}", state - 1) };
+        let states =
+            std::iter::once("awake".to_owned()).chain((1..=deepest).map(|s| format!("idle state {}", state(s))));
+        let lane = |cpu: &u32| Lane { track: *cpu, label: format!("CPU {cpu}"), most: 0.0 };
+        let lanes = self.deepest.keys().map(lane).collect();
+        let states = states.collect();
+        Ok(self.feed.finish()?.then(|| Shown { title: "Idle states".into(), ..Shown::of_states(lanes, states) }))
+    }
+}

@@ -1,0 +1,10 @@
+/** How many cores of each type, and second siblings, are busy at once. */
+
+import { plain, type KindOfTrack } from "./kind";
+
+export const CONCURRENCY: KindOfTrack = {
+  kind: "concurrency",
+  height: 30,
+  colourOf: (palette, band) => (band === 6 ? palette.cpu[2] : palette.threads[band % 5]) ?? palette.dim,
+  words: plain,
+};

@@ -1,0 +1,10 @@
+/** What programs or the kernel measure. */
+
+import { plain, type KindOfTrack } from "./kind";
+
+export const COUNTERS: KindOfTrack = {
+  kind: "counters",
+  height: 30,
+  colourOf: (palette, track) => palette.threads[track % palette.threads.length] ?? palette.dim,
+  words: plain,
+};

@@ -1,0 +1,10 @@
+/** What programs mark. */
+
+import { plain, type KindOfTrack } from "./kind";
+
+export const MARKS: KindOfTrack = {
+  kind: "marks",
+  height: 18,
+  colourOf: (palette, state) => (state === 1 ? palette.threads[3] : palette.group) ?? palette.dim,
+  words: plain,
+};

@@ -1,0 +1,72 @@
+/** The tracks beside those of CPUs and threads: what is drawn of them is what is stored. */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { opened, served, settled, skip } from "./support.mjs";
+
+/** Two CPUs, 5 ms: drawn in crates/serve/tests/kinds.rs. */
+const DRAWN = new URL("../../../crates/serve/tests/beside.txt", import.meta.url).pathname;
+
+let at;
+let folder;
+before(async () => {
+  if (skip) return;
+  folder = mkdtempSync(join(tmpdir(), "corewise-tracks-"));
+  const trace = join(folder, "beside.cw");
+  execFileSync(process.env.COREWISE, ["import", DRAWN, "-o", trace], { stdio: "ignore" });
+  at = await served(trace);
+});
+after(async () => {
+  await at?.end();
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+/** What is told of a place, and the lowest pixel of its track. */
+async function told(page, box, x, y) {
+  await page.mouse.move(box.x + x, box.y + y);
+  return page.evaluate((x) => {
+    const tip = document.getElementById("tip");
+    if (tip.hidden) return null;
+    const pixel = document.getElementById("timeline").getContext("2d").getImageData(x, Number(tip.dataset.base), 1, 1).data;
+    return { text: tip.textContent, ...tip.dataset, pixel: `#${[...pixel.slice(0, 3)].map((part) => part.toString(16).padStart(2, "0")).join("")}` };
+  }, x);
+}
+
+test("each kind of track shows its values and states at their times, in their colours", { skip }, async () => {
+  const { page, wrong } = await opened(at, { width: 1280 });
+  const box = await page.locator("#timeline").boundingBox();
+  const found = new Map();
+  // The middle of each of the 5 ms, down all tracks.
+  for (let ms = 0; ms < 5; ms++) {
+    const x = Math.round(190 + ((ms + 0.5) / 5) * (box.width - 190));
+    for (let y = 26; y < Math.min(box.height, 460); y += 8) {
+      const here = await told(page, box, x, y);
+      if (!here) continue;
+      assert.equal(here.pixel, here.colour, `${here.text} at ${x}, ${y}`);
+      found.set(`${here.kind} ${here.id} ${ms}`, here.text.split("\n")[1]);
+    }
+  }
+  const row = (kind, id) => [0, 1, 2, 3, 4].map((ms) => found.get(`${kind} ${id} ${ms}`) ?? "");
+  assert.deepEqual(row("concurrency", 4), ["value 1", "value 1", "value 2", "value 2", "value 1"]);
+  assert.deepEqual(row("frequency", 0), ["value 1 GHz", "value 3 GHz", "value 3 GHz", "value 3 GHz", "value 3 GHz"]);
+  assert.deepEqual(row("counters", 0), ["", "", "", "", "value 7"]);
+  assert.deepEqual(row("idle", 0), ["", "", "", "", "idle state 2, 1 ms"]);
+  assert.deepEqual(row("marks", 0), ["", "", "", "marked, 1 ms", "not marked, 1 ms"]);
+  assert.deepEqual(wrong, []);
+  await page.context().close();
+});
+
+test("a click tells of one with its units, and the address keeps it", { skip }, async () => {
+  const { page } = await opened(at, { hash: "#t=0..5000000&sel=frequency:0@500000" });
+  await settled(page);
+  assert.match(await page.textContent("#details"), /CPU 0.*Frequency.*value1 GHz.*Length1 ms/s);
+  assert.match(await page.evaluate(() => location.hash), /sel=frequency:0@500000/);
+  await page.keyboard.press("ArrowRight");
+  await settled(page);
+  assert.match(await page.textContent("#details"), /value3 GHz/);
+  await page.context().close();
+});

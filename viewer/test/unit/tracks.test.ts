@@ -1,0 +1,78 @@
+/** The kinds of track beside those of CPUs and threads. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { layout, type Shown } from "../../src/model/layout";
+import { LIGHT, paler } from "../../src/model/palette";
+import { at, type Slices } from "../../src/model/slices";
+import { KINDS } from "../../src/tracks/list";
+import { emptyHeights, fillHeights, paintHeights } from "../../src/tracks/values";
+import { besideInWords, valuesInWords } from "../../src/ui/beside";
+
+/** One track of values: begin, end, mean, most. */
+function values(...of: [number, number, number, number][]): Slices {
+  const none = new Float64Array(0);
+  return {
+    start: Float64Array.from(of, (s) => s[0]),
+    end: Float64Array.from(of, (s) => s[1]),
+    state: new Uint8Array(0),
+    stateNs: none,
+    what: none,
+    whatNs: none,
+    stretches: new Int32Array(of.length).fill(1),
+    values: { least: Float64Array.from(of, (s) => s[2]), mean: Float64Array.from(of, (s) => s[2]), most: Float64Array.from(of, (s) => s[3]) },
+    begins: Int32Array.from([0, of.length]),
+  };
+}
+
+test("a pixel of values shows the mean at its middle, and the most since the one before", () => {
+  // Pixels of 10 ns: the middles 5, 15, 25, 35. From 16 to 18 the value is 8, which no middle shows: the third pixel tells of it.
+  const row = emptyHeights(4);
+  fillHeights(row, values([0, 16, 2, 4], [16, 18, 8, 8], [18, 30, 4, 4]), 0, { from: 0, perPixel: 10 }, 0, 4, 8);
+  assert.deepEqual([...row.mean], [0.25, 0.25, 0.5, -1]);
+  assert.deepEqual([...row.most], [0.5, 0.5, 1, -1]);
+});
+
+test("values are bars up to the mean, paler up to the most; nothing is drawn where nothing is known", () => {
+  const row = emptyHeights(3);
+  row.mean.set([0.5, 0, -1]);
+  row.most.set([0.75, 0, -1]);
+  const image = new Uint32Array(3 * 4);
+  paintHeights(image, 3, 0, row, { top: 0, height: 4, tick: 0 }, { mean: 7, most: 8, line: 9 }, null);
+  const column = (x: number) => [0, 1, 2, 3].map((y) => image[y * 3 + x]);
+  assert.deepEqual([column(0), column(1), column(2)], [[0, 8, 7, 7], [0, 0, 0, 7], [0, 0, 0, 0]]);
+  // A line at half the height: of four lines the third, from the top.
+  paintHeights(image, 3, 0, row, { top: 0, height: 4, tick: 0 }, { mean: 7, most: 8, line: 9 }, 0.5);
+  assert.deepEqual(column(2), [0, 0, 9, 0]);
+});
+
+function shown(kind: string, over: Partial<Shown> = {}): Shown {
+  return { kind, title: kind, unit: "", values: true, states: [], lanes: [{ track: 3, label: "CPU 3", most: 5 }], note: "", ...over };
+}
+
+test("each kind stands in the order of the server, and only where the trace has its data", () => {
+  const { lines } = layout([], [], [shown("concurrency"), shown("frequency", { note: "some are left out" }), shown("weather")]);
+  assert.deepEqual(lines.map((line) => line.label), ["concurrency", "CPU 3", "frequency (some are left out)", "CPU 3"]);
+  for (const line of lines) if (line.kind !== "group") assert.deepEqual([line.track, line.most], [3, 5]);
+  assert.deepEqual(layout([], [], []).lines, []);
+});
+
+test("threads of which nobody tells the process are one group", () => {
+  const thread = (track: number, pid: number | null) => ({ track, thread: track + 1, tid: track + 10, pid, name: "x", running_ns: 0, ready_ns: null, begin_ns: 0 });
+  const { lines } = layout([], [thread(0, 5), thread(1, null), thread(2, null), thread(3, null)]);
+  assert.deepEqual(lines.filter((line) => line.kind === "group").map((line) => line.label), ["x · process 5", "process unknown"]);
+});
+
+test("every kind has a colour for what it holds, and its values have their units", () => {
+  for (const kind of KINDS.values()) assert.match(kind.colourOf(LIGHT, 1), /^#[0-9a-f]{6}$/, kind.kind);
+  const slice = at(values([10, 20, 2_500_000, 3_000_000]), 0, 12);
+  assert.ok(slice);
+  const frequency = KINDS.get("frequency")!;
+  assert.deepEqual(valuesInWords(frequency, "kHz", slice), [["value", "2.5 GHz"]]);
+  assert.deepEqual(valuesInWords(frequency, "kHz", { ...slice, stretches: 2 }).slice(0, 3), [["mean", "2.5 GHz"], ["least", "2.5 GHz"], ["most", "3 GHz"]]);
+  assert.deepEqual(valuesInWords(KINDS.get("frames")!, "ns", { ...slice, mean: 16_700_000 }), [["value", "16.7 ms"]]);
+  const idle = { start: 0, end: 10, state: 1, stateNs: 7, what: -1, whatNs: 7, stretches: 2 };
+  const told = besideInWords(KINDS.get("idle")!, shown("idle", { states: ["awake", "idle state 0"] }), idle);
+  assert.deepEqual(told[0], ["Most of it idle state 0", "7 ns"]);
+  assert.equal(paler("#000000", "#ffffff"), "#7f7f7f");
+});
