@@ -45,18 +45,6 @@ export interface Slices {
   readonly stretches: number;
 }
 
-/** The wakings that led to where a thread was, the last first. */
-export interface WakeChain {
-  /** Who was woken. */
-  readonly thread: number;
-  /** Who woke it; 0: an interrupt did. */
-  readonly waker: number;
-  /** When. */
-  readonly at_ns: number;
-  /** How long it was then ready. */
-  readonly ready_ns: number;
-}
-
 /** What is drawn of values: one, or short ones that follow one another, told together. */
 export interface Steps {
   /** Whose. */
@@ -73,6 +61,18 @@ export interface Steps {
   readonly mean: number;
   /** Of how many. */
   readonly stretches: number;
+}
+
+/** The wakings that led to where a thread was, the last first. */
+export interface WakeChain {
+  /** Who was woken. */
+  readonly thread: number;
+  /** Who woke it; 0: an interrupt did. */
+  readonly waker: number;
+  /** When. */
+  readonly at_ns: number;
+  /** How long it was then ready. */
+  readonly ready_ns: number;
 }
 
 /** What each life of each thread did: sums over the recording, which tile it from the life's begin to the end. */
