@@ -140,7 +140,7 @@ def measure(trace, args):
         held += [
             ("first picture", smooth["first_ms"], PICTURE_MS, "ms"),
             ("gap between frames, 95th percentile", smooth["gap_ms"], max(GAP_MS, GAP_BESIDE_EMPTY * beside), "ms"),
-            ("memory of the tab", smooth["tab_mb"], TAB_MB, "MB"),
+            ("memory of the tab", smooth["tab_mb"] or float("nan"), TAB_MB, "MB"),  # none found: not measured, so it does not hold
         ]
         print(f"in the browser: {smooth['frames']} frames, {smooth['pictures']} different pictures; gaps of an empty canvas "
               f"{smooth['empty_before_ms']:.1f} ms before, {smooth['empty_after_ms']:.1f} ms after")

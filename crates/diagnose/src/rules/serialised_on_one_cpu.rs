@@ -3,7 +3,7 @@
 use super::LEAST_SHARE;
 use crate::finding::Confidence;
 use crate::given::{Given, Shown, add, threads};
-use crate::rule::{Looked, Page, Rule};
+use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::words::ms;
 use model::{Change, CpuId};
@@ -18,12 +18,22 @@ pub(super) const RULE: Rule = Rule {
                   The scheduler does so for short whiles after a waking by the thread that runs there, where it takes the two for \
                   a pipeline; and for long whiles where load is not balanced (isolated CPUs, an ideal CPU that is not allowed).",
         sure: "What ran, what was idle and where threads are allowed is known. While nobody tells where a thread is allowed, it may be \
-               pinned there: such time is in the upper end only, and alone never makes a finding more than low.",
+               pinned there: such time is in the upper end only, and alone never makes a finding more than low. Of a thread that mostly \
+               waits for microseconds, long waits between are not seen.",
         mend: "Keep the two apart: masks that do not overlap, or a waking that does not say that the waker is about to wait.",
         example: "B is woken on CPU 0 behind A, and waits 2 ms while CPU 1 is idle.",
     },
     tables: &["ready_wait", "ready_by_thief", "thread_by_cpu", "cpus"],
-    thresholds: &[LEAST_SHARE],
+    thresholds: &[
+        LEAST_SHARE,
+        Threshold {
+            name: "least_wait_ns",
+            unit: Unit::Ns,
+            value: 500_000.0,
+            reason: "on average, each time it is ready: for less, Linux moves no thread (sched_migration_cost_ns), and wakings cost a healthy server as \
+                     much, some microseconds each, of which an idle CPU needs some to wake up",
+        },
+    ],
     look,
 };
 
@@ -32,13 +42,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was ready".to_owned()));
     }
     let (mut claims, mut shown, mut upper) = (Vec::new(), Shown::default(), 0);
-    let least = given.share("least_share").max(1);
+    let (least, least_wait) = (given.share("least_share").max(1), given.threshold("least_wait_ns"));
     given.each("ready_wait", |row| {
         let [thread, tid, free, untold] = row.sums(["thread", "tid", "free_same_type_ns", "permission_unknown_ns"]);
-        if free >= least {
+        if free >= least && free as f64 >= least_wait * row.sum("ready_count") as f64 {
             claims.push(given.claim(thread, tid, free.saturating_sub(untold).max(0)));
             upper = free.max(upper);
-            shown.push(free, row, &["free_same_type_ns", "permission_unknown_ns", "ready_ns"]);
+            shown.push(free, row, &["free_same_type_ns", "permission_unknown_ns", "ready_ns", "ready_count"]);
         }
     })?;
     let Some(most) = claims.iter().max_by_key(|c| c.recoverable_ns).cloned() else {
