@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::available_parallelism;
 
-/// More threads than this gain little: each share follows the CPUs and
-/// lives by itself, and one analysis (`ready_by_thief`) takes a quarter of all the time.
+/// More threads than this gain little: each share follows the CPUs and lives by itself, and one analysis (`ready_by_thief`) may take
+/// a quarter of all the time.
 const MOST: usize = 4;
 /// Parts that may wait for a thread.
 const AHEAD: usize = 4;
