@@ -7,9 +7,18 @@ use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
     let sources = PathBuf::from("src/bpf");
-    for file in
-        ["record.bpf.c", "unseen.h", "rare.h", "marks.h", "quota.h", "stacks.h", "interrupts.h", "kernel.h", "wire.h"]
-    {
+    for file in [
+        "record.bpf.c",
+        "affinity.h",
+        "unseen.h",
+        "rare.h",
+        "marks.h",
+        "quota.h",
+        "stacks.h",
+        "interrupts.h",
+        "kernel.h",
+        "wire.h",
+    ] {
         println!("cargo:rerun-if-changed=src/bpf/{file}");
     }
     println!("cargo:rerun-if-env-changed=CLANG");

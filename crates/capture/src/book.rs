@@ -8,15 +8,26 @@ use crate::processes::Gatherer;
 use crate::samples;
 use crate::spool::{Writer, frame};
 use crate::wire::{self, Bytes};
+use model::Ns;
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Priority, policy, nice value and [`wire::attr`] of a thread, and its mask.
-type Settings = ([i32; 4], Vec<u64>);
+/// What a thread is set to, as it was seen last.
+#[derive(Clone)]
+struct Settings {
+    /// Priority, policy, nice value and [`wire::attr`].
+    priority: [i32; 4],
+    mask: Vec<u64>,
+    /// When the mask was seen last.
+    seen: Ns,
+}
 
-fn settings(row: &wire::Row) -> Settings {
-    ([row.prio, row.policy, row.nice, row.attr.cast_signed()], row.mask.clone())
+impl Settings {
+    fn of(row: &wire::Row) -> Self {
+        let priority = [row.prio, row.policy, row.nice, row.attr.cast_signed()];
+        Self { priority, mask: row.mask.clone(), seen: row.at }
+    }
 }
 
 /// Writes records into the spool and follows what they say.
@@ -111,6 +122,12 @@ impl Book {
             return self.write(&[record]);
         }
         self.events += 1;
+        if head.of == wire::MASK_SEEN {
+            if let Some(told) = self.mask_seen(record) {
+                self.write(&[&told]);
+            }
+            return;
+        }
         match head.of {
             wire::EXEC => {
                 let pid = b.i32();
@@ -120,7 +137,11 @@ impl Book {
                 }
             }
             wire::FORK => {
-                b.take(32);
+                let parent = b.i32();
+                if let Some(inherited) = self.settings.get(&parent).cloned() {
+                    self.settings.insert(head.tid, Settings { seen: head.at, ..inherited });
+                }
+                b.take(28);
                 let id = b.u64();
                 if !self.cgroups.contains_key(&id) {
                     self.unknown_cgroups.insert(id);
@@ -196,7 +217,7 @@ impl Book {
             if row.tid == row.pid && self.focus.as_ref().is_none_or(|f| f.has(row.pid)) {
                 self.processes.see(row.pid, row.at.0.unsigned_abs(), false);
             }
-            self.settings.insert(row.tid, settings(&row));
+            self.settings.insert(row.tid, Settings::of(&row));
             match &mut self.focus {
                 Some(focus) => {
                     let mut copy = bytes.to_vec();
@@ -210,9 +231,12 @@ impl Book {
 
     /// Tells what has changed since the last rows, where no program tells it.
     pub fn changes(&mut self, rows: &[u8]) {
+        if self.settings.is_empty() {
+            return; // these are the first
+        }
         for bytes in rows.chunks_exact(wire::ROW) {
             let Some(row) = wire::row(bytes) else { continue };
-            let new = settings(&row);
+            let new = Settings::of(&row);
             let old = self.settings.get(&row.tid);
             let head = |of: u8| {
                 let mut record = vec![wire::KIND_RARE, of];
@@ -220,25 +244,43 @@ impl Book {
                 record
             };
             let mut told = Vec::new();
-            if old.is_none_or(|o| o.0 != new.0) {
+            if old.is_none_or(|o| o.priority != new.priority) {
                 let mut record = head(wire::PRIORITY);
-                for number in new.0 {
+                for number in new.priority {
                     record.extend_from_slice(&number.to_ne_bytes());
                 }
                 told.push(record);
             }
-            if old.is_none_or(|o| o.1 != new.1) {
-                let mut record = head(wire::AFFINITY);
+            if old.is_none_or(|o| o.mask != new.mask) {
+                let since = old.map_or(0, |o| o.seen.0);
+                let mut record = head(wire::MASK_SEEN);
                 record.extend_from_slice(&bytes[wire::ROW_COMM + 16..]);
+                record.extend_from_slice(&since.to_ne_bytes());
                 told.push(record);
             }
-            if !told.is_empty() {
-                self.settings.insert(row.tid, new);
-            }
+            self.settings.insert(row.tid, new);
             for record in told {
                 self.write(&[&record]);
             }
         }
+    }
+
+    /// A program saw another mask than before: the record, if it is news.
+    fn mask_seen(&mut self, record: &[u8]) -> Option<Vec<u8>> {
+        let mut b = Bytes::new(record);
+        let head = wire::rare_head(&mut b);
+        let mask = wire::mask(&mut b);
+        let since = b.ns();
+        let Some(known) = self.settings.get_mut(&head.tid) else { return Some(record.to_vec()) };
+        if known.mask == mask {
+            return None;
+        }
+        // The rows may have seen the old one later than the programs.
+        let since = if since > Ns::ZERO { since.max(known.seen) } else { since };
+        (known.mask, known.seen) = (mask, head.at);
+        let mut told = record[..record.len() - size_of::<Ns>()].to_vec();
+        told.extend_from_slice(&since.0.to_ne_bytes());
+        Some(told)
     }
 
     /// What is due now and then: programs of new processes, paths of new cgroups.

@@ -95,7 +95,8 @@ fn programs() -> Vec<Finding> {
                 !tracer.look_for_changes,
                 Verdict::Partial,
                 if tracer.look_for_changes {
-                    "this kernel lets no program attach to functions: looked for once a second"
+                    "this kernel lets no program attach to functions: affinity is told when a thread next switches, priority \
+                     once a second"
                 } else {
                     "told as they happen"
                 },

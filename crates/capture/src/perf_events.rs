@@ -29,6 +29,9 @@ const RECORD_EXIT: u32 = 4;
 const RECORD_FORK: u32 = 7;
 const RECORD_SAMPLE: u32 = 9;
 
+/// Bits of `common_flags` (`enum trace_flag_type` of the kernel): in a hardware interrupt, in one that cannot be masked.
+const IN_INTERRUPT: u64 = 0x08 | 0x40;
+
 /// Tracepoints: system, name, whether there is no recording without it, whether only with interrupts.
 const POINTS: [(&str, &str, bool, bool); 12] = [
     ("sched", "sched_switch", true, false),
@@ -136,7 +139,9 @@ impl PerfTracer {
         })?;
         let mut lacks = vec![
             "Recorded by perf events: the kernel's charges (exec_ns) are known from snapshots only.".to_owned(),
-            "Changes of priority, affinity and cgroup are seen once a second.".to_owned(),
+            "Changes of priority, affinity and cgroup are seen once a second; where a thread was allowed is unknown between \
+             the looks that saw the one mask and the other."
+                .to_owned(),
             "Threads that their cgroup's CPU quota holds are not told from others that are ready.".to_owned(),
             "Which CPUs go offline and come online is not told.".to_owned(),
         ];
@@ -408,7 +413,9 @@ fn sample(points: &HashMap<u16, Point>, raw: &[u8], tid: u32, at: u64, block: &m
             } else {
                 5
             };
-            block.push(at, kind, word("prio") as u8, cpu_of_event, &[word("pid"), tid], take);
+            // Whom an interrupt came upon woke nobody.
+            let by = if field("common_flags") & IN_INTERRUPT == 0 { tid } else { 0 };
+            block.push(at, kind, word("prio") as u8, cpu_of_event, &[word("pid"), by], take);
         }
         "sched_migrate_task" => {
             let from = (field("orig_cpu") & 0xffff) as u16;

@@ -157,6 +157,9 @@ impl Recorder {
     fn snapshot(&mut self, purpose: u8) -> Result<u64, CaptureError> {
         self.book.write(&[&[frame::SNAP_BEGIN, purpose]]);
         let rows = self.tracer.threads()?;
+        if self.tracer.look_for_changes() {
+            self.book.changes(&rows);
+        }
         self.book.rows(&rows);
         self.book.rows(&self.tracer.unlisted(&rows));
         self.tracer.tell_current();

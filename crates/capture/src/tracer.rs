@@ -33,19 +33,23 @@ const TRACEPOINTS: [(&str, &str); 12] = [
     ("sched_wakeup_new", "new threads"),
 ];
 
-/// Programs of interrupts at tracepoints, some of which only x86 has.
-const INTERRUPTS: [&str; 7] = [
+/// Programs that follow interrupts and timers: a kernel without one names whom it came upon as the waker.
+const INTERRUPTED: [&str; 6] = [
     "irq_handler_entry",
     "irq_handler_exit",
-    "softirq_entry",
-    "softirq_exit",
-    "reschedule_entry",
-    "call_function_entry",
-    "call_function_single_entry",
+    "hrtimer_expire_entry",
+    "hrtimer_expire_exit",
+    "timer_expire_entry",
+    "timer_expire_exit",
 ];
 
-/// Those of expiring timers: they have the kernel name its functions, which Linux does since 5.13.
-const TIMERS: [&str; 2] = ["hrtimer_expire_entry", "timer_expire_entry"];
+/// Programs that only tell of interrupts, at tracepoints some of which only x86 has.
+const INTERRUPTS: [&str; 5] =
+    ["softirq_entry", "softirq_exit", "reschedule_entry", "call_function_entry", "call_function_single_entry"];
+
+/// What those that follow interrupts tell of them (bpf/interrupts.h).
+const TELL_INTERRUPTS: u32 = 1;
+const TELL_TIMERS: u32 = 2;
 
 /// Programs at functions: program, function.
 const FUNCTIONS: [(&str, &str); 3] = [
@@ -90,7 +94,7 @@ pub struct Tracer {
     missed: u64,
     /// What this kernel cannot tell.
     pub lacks: Vec<String>,
-    /// Changes of priority and affinity must be looked for: no program tells them.
+    /// Settings of threads must be looked at: no program tells each change.
     pub look_for_changes: bool,
     tells_throttles: bool,
     tells_parking: bool,
@@ -128,24 +132,20 @@ impl Tracer {
         }
         let btf = Btf::from_vmlinux()
             .map_err(|e| CaptureError::Bpf(format!("this kernel has no BTF (/sys/kernel/btf/vmlinux): {e}")))?;
-        let mut lacks = Vec::new();
         let cpus = possible_cpus();
-        // Some kernels do not let programs attach to functions; everything else does not need it.
-        let mut has = Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty(), stacks };
-        let object = match open(&btf, cpus, ring_bytes, has, &mut lacks)?.load() {
-            Ok(object) => object,
-            Err(why_not) => {
-                if !has.functions {
-                    return Err(why("the kernel refused the BPF programs", &why_not));
-                }
-                has.functions = false;
-                lacks.clear();
-                open(&btf, cpus, ring_bytes, has, &mut lacks)?
-                    .load()
-                    .map_err(|e| why("the kernel refused the BPF programs", &e))?
-            }
+        let attempt = |has: Wanted| {
+            let mut lacks = Vec::new();
+            let object = open(&btf, cpus, ring_bytes, has, &mut lacks)?
+                .load()
+                .map_err(|e| why("the kernel refused the BPF programs", &e))?;
+            Self::attach(object, cpus, ring_bytes, has, marks, lacks)
         };
-        let mut tracer = Self::attach(object, cpus, ring_bytes, has, marks, lacks)?;
+        // Some kernels do not let programs attach to functions; everything else does not need it.
+        let has = Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty(), stacks };
+        let mut tracer = match attempt(has) {
+            Err(_) if has.functions => attempt(Wanted { functions: false, ..has }),
+            done => done,
+        }?;
         tracer.tells_throttles = holds_threads(&btf);
         Ok(tracer)
     }
@@ -160,7 +160,7 @@ impl Tracer {
     ) -> Result<Self, CaptureError> {
         let (mut links, mut programs, mut threads) = (Vec::new(), Vec::new(), None);
         let (mut hand_over, mut who) = (-1, -1);
-        let mut look_for_changes = !has.functions;
+        let look_for_changes = !has.functions;
         let mut tells_parking = false;
         for program in object.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
@@ -178,8 +178,11 @@ impl Tracer {
                         links.push(link);
                         programs.push(fd);
                     }
-                    Err(_) if FUNCTIONS.iter().any(|(p, _)| *p == name) => look_for_changes = true,
-                    Err(e) if NEEDED.contains(&name.trim_end_matches("_old")) || OWN.contains(&name.as_str()) => {
+                    Err(e)
+                        if NEEDED.contains(&name.trim_end_matches("_old"))
+                            || OWN.contains(&name.as_str())
+                            || FUNCTIONS.iter().any(|(p, _)| *p == name) =>
+                    {
                         return Err(why(&format!("attaching {name}"), &e));
                     }
                     Err(e) => lacks.push(format!("{name} could not be attached ({e}).")),
@@ -198,8 +201,9 @@ impl Tracer {
         let mapped = |e| CaptureError::Bpf(format!("mapping the ring buffer: {e}"));
         if look_for_changes {
             lacks.push(
-                "Changes of priority and affinity are seen once a second: this kernel lets no program attach to \
-                 functions."
+                "This kernel lets no program attach to functions. A change of a thread's affinity is told when the \
+                 thread next switches, is woken or has run for a second, and where it was allowed is unknown between \
+                 this and when the mask before it was seen last; changes of priority are seen once a second."
                     .into(),
             );
         }
@@ -399,10 +403,10 @@ fn open(
         let name = name.as_str();
         let load = if let Some((_, function)) = FUNCTIONS.iter().find(|(p, _)| *p == name) {
             wanted.functions && btf.type_by_name::<types::Func<'_>>(function).is_some()
+        } else if INTERRUPTED.contains(&name) {
+            has_point(name)
         } else if INTERRUPTS.contains(&name) {
             wanted.irq && has_point(name)
-        } else if TIMERS.contains(&name) {
-            wanted.irq && has_point(name) && btf.type_by_name::<types::Func<'_>>("bpf_snprintf").is_some()
         } else if let Some((_, what)) = TRACEPOINTS.iter().find(|(p, _)| *p == name) {
             let there = has_point(name);
             if !there {
@@ -420,6 +424,16 @@ fn open(
         };
         program.set_autoload(load);
     }
+    // The kernel names timers' functions since 5.13.
+    let names_functions = btf.type_by_name::<types::Func<'_>>("bpf_snprintf").is_some();
+    let tell = [(wanted.irq, TELL_INTERRUPTS), (wanted.irq && names_functions, TELL_TIMERS)];
+    // What is set before loading: the last part of its section's name, value.
+    let set = [
+        (".rodata", cpus.div_ceil(64).min(16)),
+        (".stacks", u32::from(wanted.stacks)),
+        (".masks", u32::from(!wanted.functions)),
+        (".interrupts", tell.iter().filter(|(wanted, _)| *wanted).map(|(_, bit)| bit).sum()),
+    ];
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         let done = match name.as_str() {
@@ -429,20 +443,14 @@ fn open(
             "chains" => map.set_max_entries(cpus),
             "functions" => map.set_autocreate(wanted.irq),
             "kernel_stacks" | "user_stacks" => map.set_autocreate(wanted.stacks),
-            name if name.ends_with(".rodata.stacks") => {
-                if let Some(value) = map.initial_value_mut().and_then(|v| v.get_mut(..4)) {
-                    value.copy_from_slice(&u32::from(wanted.stacks).to_ne_bytes());
+            name => {
+                if let Some((_, set)) = set.iter().find(|(section, _)| name.ends_with(section))
+                    && let Some(value) = map.initial_value_mut().and_then(|v| v.get_mut(..4))
+                {
+                    value.copy_from_slice(&set.to_ne_bytes());
                 }
                 Ok(())
             }
-            name if name.ends_with(".rodata") => {
-                let words = cpus.div_ceil(64).min(16);
-                if let Some(value) = map.initial_value_mut().and_then(|v| v.get_mut(..4)) {
-                    value.copy_from_slice(&words.to_ne_bytes());
-                }
-                Ok(())
-            }
-            _ => Ok(()),
         };
         done.map_err(|e| why("sizing the BPF maps", &e))?;
     }

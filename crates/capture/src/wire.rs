@@ -35,6 +35,7 @@ pub const LET_GO: u8 = 21;
 pub const PARKED: u8 = 22;
 pub const UNPARKED: u8 = 23;
 pub const FUNCTION: u8 = 24;
+pub const MASK_SEEN: u8 = 25;
 
 /// Reads numbers one after another; zero behind the end, and `whole` then says so.
 pub struct Bytes<'a> {

@@ -1,65 +1,14 @@
 //! Records this machine. Without the rights each test says `skipped: why`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
-use capture::{CaptureError, Ended, RecordOptions, Recorded, Target, open_spool, processes, record};
-use ingest::{Facts, Reach, Troubles};
-use model::{Batch, Event, NameId, Ns, SeenState, SwitchOut, Tid, WakeKind, What};
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod support;
+
+use capture::{CaptureError, Ended, RecordOptions, Recorded, Target, processes, record};
+use model::{Event, NameId, Ns, SeenState, SwitchOut, Tid, WakeKind, What};
+use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Write};
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// Signals and sub-reaping belong to the process: one recording at a time.
-static ONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn recorded(options: &RecordOptions) -> Option<Recorded> {
-    recorded_while(options, &mut || ())
-}
-
-/// `begun` is called when everything is attached: how long that takes, nobody can say.
-fn recorded_while(options: &RecordOptions, begun: &mut (dyn FnMut() + Send)) -> Option<Recorded> {
-    // In a thread of its own: the rights that it gives up are the thread's.
-    let done = std::thread::scope(|s| s.spawn(|| record(options, &mut |_| begun())).join().unwrap());
-    match done {
-        Ok(done) => Some(done),
-        Err(why @ (CaptureError::Rights | CaptureError::Bpf(_))) => {
-            eprintln!("skipped: {why}");
-            None
-        }
-        Err(other) => panic!("{other}"),
-    }
-}
-
-struct Told {
-    facts: Facts,
-    events: Vec<Event>,
-    names: Vec<Box<str>>,
-    bad: Troubles,
-}
-
-fn read(dir: &Path) -> Told {
-    let mut opened = open_spool(dir).unwrap();
-    let (mut events, mut names, mut bad, mut batch) = (Vec::new(), Vec::new(), Troubles::default(), Batch::default());
-    for stream in &mut opened.streams {
-        loop {
-            batch.clear();
-            let reach = stream.next(&mut batch, &mut bad).unwrap();
-            events.append(&mut batch.events);
-            names.append(&mut batch.names);
-            if reach == Reach::End {
-                break;
-            }
-        }
-    }
-    // Across CPUs a stream is in no order between its marks, and what is noticed late lies before them; that is ingest's work.
-    events.sort_by_key(|e| e.at);
-    Told { facts: opened.facts, events, names, bad }
-}
+use support::{Told, alone, gettid, read, recorded, recorded_while};
 
 /// Threads of process 1 on some machines are never told of while they run (shared/ACCOUNTING.md, chains).
 fn hidden() -> HashSet<i32> {
@@ -103,11 +52,6 @@ fn losses(told: &Told) -> i64 {
 fn schedstat(tid: i32) -> i64 {
     let text = std::fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).unwrap();
     text.split(' ').next().unwrap().parse().unwrap()
-}
-
-fn gettid() -> i32 {
-    // SAFETY: no memory is involved.
-    unsafe { libc::gettid() }
 }
 
 /// A machine may hide what a few of its tasks do ([`hidden`]), a wakeup of one of the test's threads among it: what is told
@@ -407,48 +351,4 @@ fn kill_the_recorder() {
         assert!(told.facts.about.iter().any(|(k, _)| k == "ended"));
         assert!(told.events.iter().any(|e| matches!(e.what, What::Switch(_))));
     }
-}
-
-#[test]
-fn settings_are_told() {
-    let _alone = alone();
-    let folder = tempfile::tempdir().unwrap();
-    let mut options = RecordOptions::new(folder.path().join("run.cw"));
-    options.duration = Some(Duration::from_millis(2500));
-    let (attached, begin) = std::sync::mpsc::channel::<()>();
-    let worker = std::thread::spawn(move || {
-        let _ = begin.recv();
-        // SAFETY: a valid mask of one CPU, of this thread.
-        unsafe {
-            libc::setpriority(libc::PRIO_PROCESS, 0, 7);
-            let mut one: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(0, &mut one);
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one);
-        }
-        let _ = begin.iter().count(); // lives until the recording has ended
-        gettid()
-    });
-    let done = recorded_while(&options, &mut || {
-        let _ = attached.send(());
-    });
-    drop(attached);
-    let tid = Tid(worker.join().unwrap());
-    if done.is_none() {
-        return;
-    }
-    let told = read(&options.dir);
-    let mut nice: HashMap<Tid, Vec<i8>> = HashMap::new();
-    let mut cpus: Vec<String> = Vec::new();
-    for e in &told.events {
-        match e.what {
-            What::Priority { tid, nice: n, .. } => nice.entry(tid).or_default().push(n),
-            What::Affinity { tid: t, cpus: c } if t == tid => cpus.push(told.names[c.0 as usize - 1].to_string()),
-            _ => {}
-        }
-    }
-    // SAFETY: no memory is involved.
-    let ours = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-    assert_eq!(nice[&tid].first().map(|n| i32::from(*n)), Some(ours));
-    assert_eq!(nice[&tid].last(), Some(&7));
-    assert_eq!(cpus.last().map(String::as_str), Some("0"));
 }

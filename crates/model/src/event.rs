@@ -99,7 +99,7 @@ pub enum What {
     Affinity {
         /// The thread.
         tid: Tid,
-        /// As a kernel CPU list ("0-3,8").
+        /// As a kernel CPU list ("0-3,8"); none: not known until it is told again.
         cpus: NameId,
     },
     /// A thread is in this cgroup from now on.

@@ -111,7 +111,7 @@ event_tables! {
     ];
     Affinity, AFFINITY, "affinity", "The CPUs a thread may use from now on.", [
         TID => Store::Int,
-        text("cpus", "As a kernel CPU list (0-3,8).").or_null() => Store::Text,
+        text("cpus", "As a kernel CPU list (0-3,8); null: not known until it is told again.").or_null() => Store::Text,
     ];
     Cgroup, CGROUP, "cgroup", "A thread is in this cgroup from now on.", [
         TID => Store::Int,

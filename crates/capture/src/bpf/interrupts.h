@@ -1,6 +1,12 @@
-/* Interrupts, recorded where that is asked for (`--irq`). Part of record.bpf.c. */
+/* Interrupts and timers: followed always, for whom one comes upon does not wake whom it wakes; told where that is asked for
+ * (`--irq`). Part of record.bpf.c. */
 #ifndef COREWISE_INTERRUPTS_H
 #define COREWISE_INTERRUPTS_H
+
+/* Set before loading. */
+const volatile u32 tell_what SEC(".rodata.interrupts") = 0;
+#define TELL_INTERRUPTS 1
+#define TELL_TIMERS 2
 
 /* Functions of timers that are named; of more than these, the others have no name. */
 #define FUNCTIONS 1024
@@ -26,16 +32,35 @@ INLINE int on_numbered(u32 type, u32 number)
 	return 0;
 }
 
+/* No softirq: most run in the name of who raised them. */
+INLINE void begin_interrupt(void)
+{
+	struct block *own = lowest(this_cpu());
+	if (own)
+		own->interrupts++;
+}
+
+/* One that had begun before the recording has no beginning. */
+INLINE int end_interrupt(void)
+{
+	struct block *own = lowest(this_cpu());
+	if (own && own->interrupts)
+		own->interrupts--;
+	return 0;
+}
+
 SEC("tp_btf/irq_handler_entry")
 int irq_handler_entry(u64 *ctx)
 {
-	return on_numbered(HARD_IN, ctx[0]);
+	begin_interrupt();
+	return tell_what & TELL_INTERRUPTS ? on_numbered(HARD_IN, ctx[0]) : 0;
 }
 
 SEC("tp_btf/irq_handler_exit")
 int irq_handler_exit(u64 *ctx)
 {
-	return on_numbered(HARD_OUT, ctx[0]);
+	end_interrupt();
+	return tell_what & TELL_INTERRUPTS ? on_numbered(HARD_OUT, ctx[0]) : 0;
 }
 
 INLINE int on_short(u32 type, u32 which)
@@ -93,7 +118,14 @@ int hrtimer_expire_entry(u64 *ctx)
 {
 	struct hrtimer *timer = (void *)ctx[0];
 	u64 function = 0;
-	return READ(function, timer->function) ? 0 : on_timer(function);
+	begin_interrupt();
+	return !(tell_what & TELL_TIMERS) || READ(function, timer->function) ? 0 : on_timer(function);
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int hrtimer_expire_exit(u64 *ctx)
+{
+	return end_interrupt();
 }
 
 SEC("tp_btf/timer_expire_entry")
@@ -101,7 +133,14 @@ int timer_expire_entry(u64 *ctx)
 {
 	struct timer_list *timer = (void *)ctx[0];
 	u64 function = 0;
-	return READ(function, timer->function) ? 0 : on_timer(function);
+	begin_interrupt();
+	return !(tell_what & TELL_TIMERS) || READ(function, timer->function) ? 0 : on_timer(function);
+}
+
+SEC("tp_btf/timer_expire_exit")
+int timer_expire_exit(u64 *ctx)
+{
+	return end_interrupt();
 }
 
 SEC("tp_btf/reschedule_entry")

@@ -102,6 +102,10 @@ struct uclamp_se {
 	unsigned int value;
 } RELOCATED;
 
+struct cpumask {
+	u64 bits[1];
+} RELOCATED;
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -117,7 +121,7 @@ struct task_struct {
 	struct list_head thread_node;
 	bool throttled;
 	unsigned int policy;
-	const void *cpus_ptr;
+	struct cpumask cpus_mask;
 	int exit_state;
 	int pid;
 	int tgid;

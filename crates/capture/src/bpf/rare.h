@@ -3,19 +3,15 @@
 #ifndef COREWISE_RARE_H
 #define COREWISE_RARE_H
 
-#define BEGIN(record, what, task)                                                                                         \
-	record.head.kind = KIND_RARE;                                                                                         \
-	record.head.type = what;                                                                                              \
-	record.head.cpu = this_cpu();                                                                                         \
-	record.head.tid = (task)->pid;                                                                                        \
-	record.head.at = ktime()
-
 SEC("tp_btf/sched_process_fork")
 int sched_process_fork(u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	struct rare_fork r = {};
+	/* It inherits what its parent has now. */
+	look_at_mask(parent, ktime(), 0);
 	BEGIN(r, FORK, child);
+	note_mask(child, r.head.at);
 	r.parent = parent->pid;
 	r.pid = child->tgid;
 	r.inner_tid = inner_of(child, &r.level);
@@ -110,15 +106,6 @@ int sched_setscheduler(u64 *ctx)
 {
 	struct task_struct *p = (void *)ctx[0];
 	return on_priority(p, p->prio);
-}
-
-INLINE void read_mask(struct task_struct *p, u32 *words, u64 *mask)
-{
-	u32 n = mask_words;
-	if (n > MASK_WORDS)
-		n = MASK_WORDS;
-	*words = n;
-	probe_read(mask, n * 8, p->cpus_ptr);
 }
 
 SEC("fexit/__set_cpus_allowed_ptr")

@@ -43,6 +43,10 @@ struct seen {
 	u64 early; /* when it was WOKEN_EARLY */
 	u64 books; /* books_of it, at its last switch-out to wait */
 	u64 exec; /* what it had been charged when it was last accounted for (note_charges, came_unseen) */
+	/* Where masks are looked at (affinity.h). */
+	u32 of; /* whose */
+	u64 mask; /* its sum */
+	u64 looked; /* when */
 };
 
 struct {
@@ -105,6 +109,13 @@ INLINE int send(void *record, u32 size)
 		count_lost(this_cpu());
 	return 0;
 }
+
+#define BEGIN(record, what, task)                                                                                         \
+	record.head.kind = KIND_RARE;                                                                                         \
+	record.head.type = what;                                                                                              \
+	record.head.cpu = this_cpu();                                                                                         \
+	record.head.tid = (task)->pid;                                                                                        \
+	record.head.at = ktime()
 
 INLINE struct block *lowest(u32 cpu)
 {
@@ -379,6 +390,7 @@ NOINLINE int left_unseen(u32 cpu, u64 task, u64 exec)
 }
 
 #include "quota.h"
+#include "affinity.h"
 
 /* When `next` was queued after a waking, and its target, as the reader wants it; 0: not woken since it last ran. */
 INLINE u64 wakeup_of(struct block *own, u32 cpu, u32 tid, u64 now, struct task_struct *next)
@@ -428,6 +440,7 @@ INLINE void came_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at, u64 
 	own->exec = exec;
 	own->task = task;
 	own->left = 0;
+	own->interrupts = 0;
 }
 
 #include "unseen.h"
@@ -453,6 +466,8 @@ INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct t
 	u64 now = ktime();
 	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
 	look_who_runs(own, prev, now, 1);
+	look_at_mask(prev, now, 0);
+	look_at_mask(next, now, 0);
 	struct readings r = readings_of(next);
 	read_clock(own, r.clock, now);
 	came_in(own, (u64)next, next->pid, next->se.sum_exec_runtime, now, r.behind, r.switches);
@@ -505,15 +520,27 @@ int sched_switch_old(u64 *ctx)
 	return on_switch(ctx, ctx[0], prev, (void *)ctx[2], state);
 }
 
+/* Whether it has a turn: a thread whose leaving was put off has none. */
+INLINE bool is_queued(struct task_struct *p)
+{
+	if (FIELD_EXISTS(p->se.sched_delayed) && p->se.sched_delayed)
+		return 0;
+	return p->on_rq || p->on_cpu;
+}
+
 INLINE int on_wake(struct task_struct *p, u32 type)
 {
-	struct block *b = claim(this_cpu());
-	if (!b)
+	u32 cpu = this_cpu();
+	struct block *own = lowest(cpu);
+	struct block *b = claim_from(own, cpu);
+	if (!b || !own)
 		return 0;
 	u64 now = ktime();
+	look_at_mask(p, now, !is_queued(p));
 	u32 *at = room(b, now, word(type, p->prio, cpu_of(p)));
 	at[2] = p->pid;
-	at[3] = current_task()->pid;
+	/* Whom an interrupt came upon woke nobody. */
+	at[3] = own->interrupts ? 0 : current_task()->pid;
 	release(b, 16);
 	return 0;
 }
@@ -675,6 +702,7 @@ int all_threads(struct bpf_iter__task *ctx)
 		s->books = books_of(p);
 		s->wait = p->pid | BLOCKED;
 	}
+	note_mask(p, r.head.at);
 	look_at_held(p, r.head.cpu, r.head.at);
 	seq_write(ctx->meta->seq, &r, sizeof(r));
 	return 0;

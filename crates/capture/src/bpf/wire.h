@@ -95,6 +95,7 @@ enum rare_type {
 	PARKED,
 	UNPARKED,
 	FUNCTION,
+	MASK_SEEN,
 };
 
 struct block_head {
@@ -125,6 +126,8 @@ struct block {
 	u64 switches; /* how many this CPU had made by then */
 	u64 task; /* where it stands: to compare, and for probe_read */
 	u64 came; /* the one that runs instead, while that is looked into */
+	u32 interrupts; /* how deep it is in interrupts and timers */
+	u32 pad;
 	struct block_head head;
 	u8 data[BLOCK_DATA + RECORD_MAX];
 };
@@ -214,6 +217,15 @@ struct rare_affinity {
 	struct rare head;
 	u32 words, pad;
 	u64 mask[MASK_WORDS];
+};
+
+/* A mask that is not the one that was seen before, at `since`: between the two it is not known. 0: the thread neither ran nor was
+ * ready between. */
+struct rare_mask_seen {
+	struct rare head;
+	u32 words, pad;
+	u64 mask[MASK_WORDS];
+	u64 since;
 };
 
 struct rare_cgroup {

@@ -116,7 +116,8 @@ impl Telling {
         let mut b = Bytes::new(bytes);
         let head = wire::rare_head(&mut b);
         let (at, cpu, tid) = (head.at, CpuId(u32::from(head.cpu)), Tid(head.tid));
-        let mut tell = |what| out(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
+        let mut tell_at = |at, what| out(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
+        let mut tell = |what| tell_at(at, what);
         match head.of {
             wire::FORK => {
                 let (parent, pid, inner_tid, inner_pid) = (b.i32(), b.i32(), b.i32(), b.i32());
@@ -161,12 +162,17 @@ impl Telling {
                     tell(set);
                 }
             }
-            wire::AFFINITY => {
+            wire::AFFINITY | wire::MASK_SEEN => {
                 let cpus = self.names.id(&wire::cpu_list(&wire::mask(&mut b)));
+                let since = if head.of == wire::MASK_SEEN { b.ns() } else { Ns::ZERO };
+                // Between the two looks nobody knows it.
+                if since > Ns::ZERO && b.whole {
+                    tell_at(since, What::Affinity { tid, cpus: NameId::NONE });
+                }
                 if let Some(known) = self.threads.get_mut(&head.tid) {
                     known.mask = cpus;
                 }
-                tell(What::Affinity { tid, cpus });
+                tell_at(at, What::Affinity { tid, cpus });
             }
             wire::CGROUP => {
                 let (pid, whole, id) = (b.i32(), b.u32() != 0, b.u64());

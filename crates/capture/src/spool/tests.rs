@@ -187,6 +187,35 @@ fn marks_are_told_with_their_thread_and_process() {
     assert_eq!(bad.0.len(), 1, "{bad:?}");
 }
 
+/// Thread 7 was last seen with another mask at 200, and thread 8 has waited since; thread 9's change was told as it came.
+#[test]
+fn a_mask_is_unknown_between_two_looks() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut w = begin(dir.path());
+    w.begin_segment(0).unwrap();
+    w.frame(&[&mark(frame::SNAP_DONE, 100)]).unwrap();
+    let mut words = vec![0; 16 * 8];
+    words[0] = 0b10;
+    let seen = |since: u64| [&1u32.to_ne_bytes()[..], &[0; 4], &words, &since.to_ne_bytes()].concat();
+    w.frame(&[&rare(wire::MASK_SEEN, 7, 500, &seen(200))]).unwrap();
+    w.frame(&[&rare(wire::MASK_SEEN, 8, 600, &seen(0))]).unwrap();
+    w.frame(&[&rare(wire::AFFINITY, 9, 700, &seen(200)[..8 + 16 * 8])]).unwrap();
+    w.frame(&[&mark(frame::END, 1000)]).unwrap();
+    w.flush().unwrap();
+    let (events, names, bad) = read(dir.path());
+    let told: Vec<_> = events
+        .iter()
+        .filter_map(|e| match e.what {
+            What::Affinity { tid, cpus } => {
+                Some((e.at.0, tid.0, (cpus.0 as usize).checked_sub(1).map(|at| &*names[at])))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [(200, 7, None), (500, 7, Some("1")), (600, 8, Some("1")), (700, 9, Some("1"))]);
+    assert!(bad.0.is_empty(), "{bad:?}");
+}
+
 /// What is parked at the begin is told once, and once more after a gap; changes are told as they come.
 #[test]
 fn parking_is_told() {

@@ -1,0 +1,67 @@
+//! Recordings of this machine for tests. Without the rights each test says `skipped: why`.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+// Not every test uses all of it.
+#![allow(dead_code)]
+
+use capture::{CaptureError, RecordOptions, Recorded, open_spool, record};
+use ingest::{Facts, Reach, Troubles};
+use model::{Batch, Event};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Signals and sub-reaping belong to the process: one recording at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+pub fn alone() -> MutexGuard<'static, ()> {
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub fn recorded(options: &RecordOptions) -> Option<Recorded> {
+    recorded_while(options, &mut || ())
+}
+
+/// `begun` is called when everything is attached: how long that takes, nobody can say.
+pub fn recorded_while(options: &RecordOptions, begun: &mut (dyn FnMut() + Send)) -> Option<Recorded> {
+    // In a thread of its own: the rights that it gives up are the thread's.
+    let done = std::thread::scope(|s| s.spawn(|| record(options, &mut |_| begun())).join().unwrap());
+    match done {
+        Ok(done) => Some(done),
+        Err(why @ (CaptureError::Rights | CaptureError::Bpf(_) | CaptureError::Perf(_))) => {
+            eprintln!("skipped: {why}");
+            None
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// What a spool tells.
+pub struct Told {
+    pub facts: Facts,
+    pub events: Vec<Event>,
+    pub names: Vec<Box<str>>,
+    pub bad: Troubles,
+}
+
+pub fn read(dir: &Path) -> Told {
+    let mut opened = open_spool(dir).unwrap();
+    let (mut events, mut names, mut bad, mut batch) = (Vec::new(), Vec::new(), Troubles::default(), Batch::default());
+    for stream in &mut opened.streams {
+        loop {
+            batch.clear();
+            let reach = stream.next(&mut batch, &mut bad).unwrap();
+            events.append(&mut batch.events);
+            names.append(&mut batch.names);
+            if reach == Reach::End {
+                break;
+            }
+        }
+    }
+    // Across CPUs a stream is in no order between its marks, and what is noticed late lies before them; that is ingest's work.
+    events.sort_by_key(|e| e.at);
+    Told { facts: opened.facts, events, names, bad }
+}
+
+pub fn gettid() -> i32 {
+    // SAFETY: no memory is involved.
+    unsafe { libc::gettid() }
+}
