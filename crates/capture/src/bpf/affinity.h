@@ -33,36 +33,65 @@ INLINE u64 mask_sum(struct task_struct *p)
 }
 
 /* What is seen of a mask from here on is told if it is another one. */
-INLINE void note_mask(struct task_struct *p, u64 now)
+INLINE void note_mask(struct task_struct *p)
 {
 	struct seen *s = look_at_masks ? seen_of(p->pid) : 0;
 	if (!s)
 		return;
 	s->of = p->pid;
 	s->mask = mask_sum(p);
-	s->looked = now;
 }
 
-NOINLINE int tell_mask(struct task_struct *p, u64 now, u64 since)
+/* What a thread that is looked at has done since it was last. */
+enum look {
+	RAN,
+	WAITED, /* for a CPU */
+	SLEPT, /* where it was allowed did not matter */
+};
+
+/* Whether it has a turn: a thread whose leaving was put off has none. */
+INLINE bool is_queued(struct task_struct *p)
 {
+	if (FIELD_EXISTS(p->se.sched_delayed) && p->se.sched_delayed)
+		return 0;
+	return p->on_rq || p->on_cpu;
+}
+
+/* A mask is not the one that was noted, or none was. */
+NOINLINE int other_mask(struct task_struct *p, u64 now, enum look since)
+{
+	u32 tid = p->pid;
+	struct seen *s = seen_of(tid);
+	struct block *own = lowest(this_cpu());
+	if (!s || !own)
+		return 0;
+	bool noted = s->of == tid;
+	note_mask(p);
+	if (!noted)
+		return 0;
 	struct rare_mask_seen r = {};
 	BEGIN(r, MASK_SEEN, p);
 	r.head.at = now;
-	r.since = since;
 	read_mask(p, &r.words, r.mask);
+	/* Where nothing else is known, the recorder knows when it looked at all threads. */
+	r.since = 1;
+	if (since == SLEPT && !is_queued(p))
+		r.since = 0;
+	else if (since == RAN && own->tid == tid && own->in)
+		r.since = own->in;
+	else if (since == WAITED && QUEUE_TIME(p) && p->sched_info.last_queued)
+		r.since = p->sched_info.last_queued + own->skew;
 	return send(&r, sizeof(r));
 }
 
-/* `idle`: it has neither run nor been ready since it was looked at last. */
-INLINE void look_at_mask(struct task_struct *p, u64 now, bool idle)
+INLINE void look_at_mask(struct task_struct *p, u64 now, enum look since)
 {
-	u32 tid = p->pid;
-	struct seen *s = look_at_masks && tid ? seen_of(tid) : 0;
-	if (!s)
+	if (!look_at_masks)
 		return;
-	if (unlikely(s->of == tid && s->mask != mask_sum(p)))
-		tell_mask(p, now, idle ? 0 : s->looked);
-	note_mask(p, now);
+	u32 tid = p->pid;
+	struct seen *s = seen_of(tid);
+	if (tid && s && unlikely(s->of != tid || s->mask != mask_sum(p)))
+		other_mask(p, now, since);
 }
 
 #endif

@@ -9,9 +9,9 @@ int sched_process_fork(u64 *ctx)
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	struct rare_fork r = {};
 	/* It inherits what its parent has now. */
-	look_at_mask(parent, ktime(), 0);
+	look_at_mask(parent, ktime(), RAN);
 	BEGIN(r, FORK, child);
-	note_mask(child, r.head.at);
+	note_mask(child);
 	r.parent = parent->pid;
 	r.pid = child->tgid;
 	r.inner_tid = inner_of(child, &r.level);

@@ -46,7 +46,6 @@ struct seen {
 	/* Where masks are looked at (affinity.h). */
 	u32 of; /* whose */
 	u64 mask; /* its sum */
-	u64 looked; /* when */
 };
 
 struct {
@@ -466,8 +465,8 @@ INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct t
 	u64 now = ktime();
 	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
 	look_who_runs(own, prev, now, 1);
-	look_at_mask(prev, now, 0);
-	look_at_mask(next, now, 0);
+	look_at_mask(prev, now, RAN);
+	look_at_mask(next, now, WAITED);
 	struct readings r = readings_of(next);
 	read_clock(own, r.clock, now);
 	came_in(own, (u64)next, next->pid, next->se.sum_exec_runtime, now, r.behind, r.switches);
@@ -520,14 +519,6 @@ int sched_switch_old(u64 *ctx)
 	return on_switch(ctx, ctx[0], prev, (void *)ctx[2], state);
 }
 
-/* Whether it has a turn: a thread whose leaving was put off has none. */
-INLINE bool is_queued(struct task_struct *p)
-{
-	if (FIELD_EXISTS(p->se.sched_delayed) && p->se.sched_delayed)
-		return 0;
-	return p->on_rq || p->on_cpu;
-}
-
 INLINE int on_wake(struct task_struct *p, u32 type)
 {
 	u32 cpu = this_cpu();
@@ -536,7 +527,7 @@ INLINE int on_wake(struct task_struct *p, u32 type)
 	if (!b || !own)
 		return 0;
 	u64 now = ktime();
-	look_at_mask(p, now, !is_queued(p));
+	look_at_mask(p, now, SLEPT);
 	u32 *at = room(b, now, word(type, p->prio, cpu_of(p)));
 	at[2] = p->pid;
 	/* Whom an interrupt came upon woke nobody. */
@@ -702,7 +693,7 @@ int all_threads(struct bpf_iter__task *ctx)
 		s->books = books_of(p);
 		s->wait = p->pid | BLOCKED;
 	}
-	note_mask(p, r.head.at);
+	note_mask(p);
 	look_at_held(p, r.head.cpu, r.head.at);
 	seq_write(ctx->meta->seq, &r, sizeof(r));
 	return 0;

@@ -11,25 +11,32 @@ use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     id: "critical-thread-same-priority-as-workers",
-    about: "the thread on the critical path was ready behind workers of its own priority",
+    about: "the thread that the others wait for was ready behind workers of its own priority",
     page: Page {
-        finds: "A thread that makes up most of the critical path, and was ready there while threads of a pool of its process ran that have the \
-                same priority.",
+        finds: "A thread that makes up most of the critical path, or whose marked frames fill the time, and that was ready while threads of a \
+                pool of its process ran that have the same priority.",
         matters: "The whole takes as long as its critical path. The scheduler gives each thread an equal share: as long as nobody says which one \
                   the others wait for, it waits its turn behind work that has time.",
-        sure: "The path ends with the thread that ran last in the time looked at, of the program that was recorded where it is known: is that not what matters, choose a part (--range). Who ran \
+        sure: "A name that one thread of a program alone marks, again and again, is taken to be that of its frames, and the thread to be what the \
+               program's speed depends on. Elsewhere the critical path tells: it ends with the thread that ran last in the time looked at, of the program that was recorded where it is known: is that not what matters, choose a part (--range). Who ran \
                instead, and at which priority, is known; of a thread that had several the one at which it waited longest counts. While nobody tells processes, it is low. Had it run sooner, something else may have become critical: the \
                lower end is nothing.",
         mend: "Raise its priority above that of the workers, or lower theirs, which needs no privilege; or start fewer workers.",
         example: "M prepares the next frame and waits for 2 ms behind W1 and W2 of its own priority.",
     },
-    tables: &["critical_by_thread", "ready_by_thief", "priority_residency", "ready_wait"],
+    tables: &["critical_by_thread", "ready_by_thief", "priority_residency", "ready_wait", "marks"],
     thresholds: &[
         Threshold {
             name: "least_path",
             unit: Unit::Ratio,
             value: 0.5,
-            reason: "of the critical path, that is the thread's own: with less there is no one thread to prefer",
+            reason: "of the critical path, or of the time in marked frames, that is the thread's own: with less there is no one thread to prefer",
+        },
+        Threshold {
+            name: "least_frames",
+            unit: Unit::Count,
+            value: 10.0,
+            reason: "stretches of the one name: fewer are phases of a program",
         },
         Threshold {
             name: "least_workers",
@@ -53,6 +60,68 @@ const NICE: i8 = 10;
 const LEFT: i64 = 110;
 const OF: i64 = 1024;
 
+/// The thread that the others wait for.
+struct Critical {
+    thread: i64,
+    tid: i64,
+    /// Of the time, what is its own: of the critical path, or in its frames.
+    ns: i64,
+    ready: i64,
+    /// How many frames of which name it marked, in words.
+    frames: Option<String>,
+}
+
+/// The thread whose frames fill the most of the time.
+fn frames(given: &Given<'_>, shown: &mut Shown) -> Result<Option<Critical>, EngineError> {
+    let mut by_name = BTreeMap::<(i64, String), Vec<(i64, i64, i64)>>::new();
+    given.each("marks", |row| {
+        let [thread, pid, count, ns] = row.sums(["thread", "pid", "count", "duration_ns"]);
+        by_name.entry((pid, row.text("name").to_owned())).or_default().push((ns, thread, count));
+    })?;
+    let fills = |ns: i64, count: i64| {
+        ns as f64 >= given.threshold("least_path") * given.span().len().0 as f64
+            && count as f64 >= given.threshold("least_frames")
+    };
+    let alone = by_name.into_iter().filter_map(|((_, name), by)| match by[..] {
+        [(ns, thread, count)] if fills(ns, count) => Some((ns, thread, count, name)),
+        _ => None,
+    });
+    let Some((ns, thread, count, name)) = alone.max() else { return Ok(None) };
+    let frames = Some(format!("{count} stretches that it marked {name}"));
+    given.each("marks", |row| {
+        if (row.sum("thread"), row.text("name")) == (thread, &*name) {
+            shown.push(ns, row, &["count", "duration_ns"]);
+        }
+    })?;
+    let mut critical = None;
+    given.each("ready_wait", |row| {
+        if row.sum("thread") == thread {
+            let [tid, ready] = row.sums(["tid", "ready_ns"]);
+            shown.push(ready, row, &["ready_ns"]);
+            critical = Some(Critical { thread, tid, ns, ready, frames: frames.clone() });
+        }
+    })?;
+    Ok(critical)
+}
+
+/// The thread that makes up most of the critical path, and for how long each thread is on it.
+fn on_critical_path(
+    given: &Given<'_>,
+    on_path: &mut BTreeMap<i64, i64>,
+    shown: &mut Shown,
+) -> Result<Option<Critical>, EngineError> {
+    let mut critical = None;
+    given.each("critical_by_thread", |row| {
+        let [thread, ns, ready] = row.sums(["thread", "path_ns", "ready_ns"]);
+        add(on_path, thread, ns);
+        if ns as f64 >= given.threshold("least_path") * given.span().len().0 as f64 {
+            critical = Some(Critical { thread, tid: row.sum("tid"), ns, ready, frames: None });
+            shown.push(ready, row, &["path_ns", "ready_ns"]);
+        }
+    })?;
+    Ok(critical)
+}
+
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if !given.summary().ready_known {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows who waited for whom".to_owned()));
@@ -68,16 +137,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if prio.is_empty() {
         return Ok(Looked::Lacks("the source tells no priorities".to_owned()));
     }
-    let (mut critical, mut on_path, mut shown) = (None, BTreeMap::new(), Shown::default());
-    given.each("critical_by_thread", |row| {
-        let [thread, path, ready] = row.sums(["thread", "path_ns", "ready_ns"]);
-        add(&mut on_path, thread, path);
-        if path as f64 >= given.threshold("least_path") * given.span().len().0 as f64 {
-            critical = Some((thread, row.sum("tid"), path, ready));
-            shown.push(ready, row, &["path_ns", "ready_ns"]);
-        }
-    })?;
-    let Some((thread, tid, path, ready)) = critical else { return Ok(Looked::At(Vec::new())) };
+    let (mut shown, mut on_path) = (Shown::default(), BTreeMap::new());
+    let framed = frames(given, &mut shown)?;
+    let critical = match framed {
+        Some(framed) => Some(framed),
+        None => on_critical_path(given, &mut on_path, &mut shown)?,
+    };
+    let Some(Critical { thread, tid, ns: path, ready, frames }) = critical else { return Ok(Looked::At(Vec::new())) };
     let processes = Processes::new(given)?;
     let (mut pools, mut members) = (BTreeMap::<Pool, BTreeMap<(i64, i64), i64>>::new(), BTreeMap::new());
     given.each("ready_wait", |row| add(&mut members, processes.pool(given, row.sum("thread")), 1))?;
@@ -116,8 +182,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     );
     Ok(Looked::At(vec![Finding {
         title: format!(
-            "{own}, {} of the critical path, was ready for {} ms behind {} called {name} of its own priority",
+            "{own}, {} of the {}, was ready for {} ms behind {} called {name} of its own priority",
             percent(path, given.span().len().0),
+            frames.as_ref().map_or("critical path".to_owned(), |frames| format!("time in {frames}")),
             ms(behind),
             plural(workers.len() as u64, "thread")
         ),
@@ -130,7 +197,10 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
                 "at a nice value {NICE} above {own}'s, {name} has {LEFT}/{OF} of its weight, and it waits for so much of what it does now; \
                  the upper end: it never waits for {name}"
             ),
-            "the critical path ends with the thread that ran last in this time".to_owned(),
+            match frames {
+                Some(_) => format!("the program is as fast as {own} gets through what it marks"),
+                None => "the critical path ends with the thread that ran last in this time".to_owned(),
+            },
         ],
         ..finding
     }]))
