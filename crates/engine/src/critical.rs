@@ -9,9 +9,7 @@ use crate::{EngineError, Session};
 use account::{Collector, Sink as _, Stretches};
 use analysis::critical::{Beside, End, LastRan, Piece, Pieces, Sums, Walk};
 use analysis::{Begins, Context};
-use model::{
-    CpuId, CpuStretch, Move, Ns, Rows, Span, TableDef, ThreadKey, ThreadState, ThreadStretch, Tid, Value, tables,
-};
+use model::{CpuId, CpuStretch, Move, Ns, Rows, Span, TableDef, ThreadKey, ThreadState, ThreadStretch, Tid, tables};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use store::{Folder, Migration};
@@ -152,18 +150,7 @@ impl Last {
     fn new(session: &Session, span: Span) -> Result<Self, EngineError> {
         let mut focus = HashSet::new();
         if let Some(pid) = session.facts().focus.map(i64::from) {
-            let def = &tables::THREADS;
-            let cols = ["thread", "tid", "pid"].map(|col| def.col(col).unwrap_or(usize::MAX));
-            session.rows_of(def.name, None, &mut |rows| {
-                for row in rows {
-                    let [thread, tid, of] = cols.map(|at| match row.get(at) {
-                        Some(Value::Int(v)) => Some(*v),
-                        _ => None,
-                    });
-                    focus.extend(thread.filter(|_| [of, tid].contains(&Some(pid))).map(ThreadKey));
-                }
-                Ok(())
-            })?;
+            session.each_thread(&mut |t| focus.extend(t.is_of(pid).then_some(ThreadKey(t.thread))))?;
         }
         Ok(Self { focus, of_focus: LastRan::new(span), of_all: LastRan::new(span) })
     }

@@ -12,7 +12,7 @@ use account::{Collector, Sink as _, Stretches};
 use analysis::critical::{Beside, Causes, End, LastRan, Piece, Pieces, Walk, Window};
 use analysis::frames::Marked;
 use analysis::{Begins, Context};
-use model::{CpuId, CpuStretch, Move, Pid, Span, ThreadKey, ThreadState, ThreadStretch, Value, tables};
+use model::{CpuId, CpuStretch, Move, Pid, Span, ThreadKey, ThreadState, ThreadStretch, tables};
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use store::Folder;
@@ -199,18 +199,9 @@ impl Session {
         if last.windows.is_empty() {
             return Ok(last);
         }
-        let def = &tables::THREADS;
-        let cols = ["thread", "tid", "pid"].map(|col| def.col(col).unwrap_or(usize::MAX));
-        self.rows_of(def.name, None, &mut |rows| {
-            for row in rows {
-                let [thread, tid, pid] = cols.map(|at| match row.get(at) {
-                    Some(Value::Int(v)) => Some(*v),
-                    _ => None,
-                });
-                let of = last.windows.iter().map(|w| w.2).find(|p| [pid, tid].contains(&Some(i64::from(p.0))));
-                last.threads.extend(thread.map(ThreadKey).zip(of));
-            }
-            Ok(())
+        self.each_thread(&mut |t| {
+            let of = last.windows.iter().map(|w| w.2).find(|pid| t.is_of(i64::from(pid.0)));
+            last.threads.extend(of.map(|pid| (ThreadKey(t.thread), pid)));
         })?;
         Ok(last)
     }

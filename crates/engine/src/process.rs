@@ -1,7 +1,7 @@
 //! Which rows of a table are of a process.
 
 use crate::{EngineError, Session};
-use model::{TableDef, Value, tables};
+use model::{Row, TableDef, Value, tables};
 use std::collections::HashSet;
 
 /// The rows of a table that are of a process.
@@ -72,15 +72,16 @@ impl Session {
         Ok(OfProcess { threads, pids, name: asked.to_owned(), cols })
     }
 
-    fn each_thread(&self, each: &mut dyn FnMut(&Thread<'_>)) -> Result<(), EngineError> {
+    /// Each row of the table of threads.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub(crate) fn each_thread(&self, each: &mut dyn FnMut(&Thread<'_>)) -> Result<(), EngineError> {
         let def = &tables::THREADS;
-        let cols = ["thread", "tid", "pid", "name"].map(|col| def.col(col).unwrap_or(usize::MAX));
         self.rows_of(def.name, None, &mut |rows| {
-            for row in rows {
-                let cells = cols.map(|at| row.get(at));
-                let [thread, tid, pid, _] = cells.map(|c| if let Some(Value::Int(v)) = c { Some(*v) } else { None });
-                let name = if let Some(Value::Text(name)) = cells[3] { name } else { "" };
-                each(&Thread { thread: thread.unwrap_or(0), tid: tid.unwrap_or(0), pid, name });
+            for row in rows.iter().map(|row| Row::new(def, row)) {
+                let [thread, tid] = row.sums(["thread", "tid"]);
+                each(&Thread { thread, tid, pid: row.int("pid"), name: row.text("name") });
             }
             Ok(())
         })
@@ -88,9 +89,18 @@ impl Session {
 }
 
 /// A row of the table of threads.
-struct Thread<'a> {
-    thread: i64,
-    tid: i64,
-    pid: Option<i64>,
+pub(crate) struct Thread<'a> {
+    /// Its key.
+    pub(crate) thread: i64,
+    pub(crate) tid: i64,
+    /// `None`: nobody told of its process.
+    pub(crate) pid: Option<i64>,
     name: &'a str,
+}
+
+impl Thread<'_> {
+    /// Whether it is of a process, or is the thread of that number.
+    pub(crate) fn is_of(&self, pid: i64) -> bool {
+        [self.pid, Some(self.tid)].contains(&Some(pid))
+    }
 }
