@@ -220,10 +220,16 @@ impl Accountant {
 
     // ---- who is who
 
+    #[inline]
     fn processor(&mut self, cpu: CpuId, sink: &mut impl Sink) -> usize {
-        if let Some(at) = self.near.get(cpu.0 as usize).filter(|at| **at != usize::MAX) {
-            return *at;
+        match self.place_of(cpu) {
+            Some(at) => at,
+            None => self.begin_processor(cpu, sink),
         }
+    }
+
+    #[cold]
+    fn begin_processor(&mut self, cpu: CpuId, sink: &mut impl Sink) -> usize {
         let number = if cpu.0 < MOST_CPUS { cpu } else { CpuId(MOST_CPUS) };
         let next = self.processors.len();
         let at = *self.cpus.entry(number).or_insert(next);
@@ -247,6 +253,7 @@ impl Accountant {
     }
 
     /// Where a CPU's place is, if it has one.
+    #[inline]
     pub(crate) fn place_of(&self, cpu: CpuId) -> Option<usize> {
         self.near.get(cpu.0 as usize).copied().filter(|at| *at != usize::MAX)
     }

@@ -15,6 +15,9 @@ use rustc_hash::FxHashMap;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
+/// Twice as many numbers as Linux gives out where nobody raised `kernel.pid_max`; larger ones are looked up in a map.
+const NEAR: usize = 1 << 16;
+
 /// Where the present life of a number is.
 #[derive(Clone, Copy)]
 enum Where {
@@ -31,6 +34,8 @@ pub(crate) struct Lives {
     /// Places in `here` that a new life may take.
     free: Vec<u32>,
     by_tid: FxHashMap<Tid, Where>,
+    /// Of small numbers, the place of a life that is here, plus 1: every event asks for it, some several times.
+    near: Vec<u32>,
     threads: Threads,
     /// Sums are kept of a part of the recording only: not of lives that were over before it, or begin after it.
     of_part: bool,
@@ -59,6 +64,9 @@ impl Lives {
     /// The place of a number's present life, which is taken back into memory if it rests.
     #[inline]
     pub(crate) fn of(&mut self, tid: Tid) -> Option<usize> {
+        if let Some(at) = self.near(tid) {
+            return Some(at);
+        }
         match self.by_tid.get(&tid)? {
             Where::Here(at) => Some(*at as usize),
             Where::Resting(key) => Some(self.wake(*key)),
@@ -76,6 +84,9 @@ impl Lives {
     /// The key of a number's present life.
     #[inline]
     pub(crate) fn key(&self, tid: Tid) -> Option<ThreadKey> {
+        if let Some(at) = self.near(tid) {
+            return Some(self.here[at].totals.thread);
+        }
         match self.by_tid.get(&tid)? {
             Where::Here(at) => Some(self.here[*at as usize].totals.thread),
             Where::Resting(key) => Some(ThreadKey(i64::from(*key))),
@@ -111,7 +122,7 @@ impl Lives {
         let life = &self.here[at];
         let (tid, key) = (life.totals.tid, life.totals.thread);
         self.threads.rest(life);
-        self.by_tid.insert(tid, Where::Resting(key.0 as u32));
+        self.put(tid, Where::Resting(key.0 as u32));
         self.leave(at);
     }
 
@@ -152,8 +163,28 @@ impl Lives {
                 self.here.len() as u32 - 1
             }
         };
-        self.by_tid.insert(tid, Where::Here(at));
+        self.put(tid, Where::Here(at));
         at as usize
+    }
+
+    #[inline]
+    fn near(&self, tid: Tid) -> Option<usize> {
+        self.near.get(tid.0 as usize).and_then(|at| at.checked_sub(1)).map(|at| at as usize)
+    }
+
+    fn put(&mut self, tid: Tid, place: Where) {
+        self.by_tid.insert(tid, place);
+        let number = tid.0 as usize;
+        if number >= NEAR {
+            return;
+        }
+        if self.near.len() <= number {
+            self.near.resize((number + 1).next_power_of_two(), 0);
+        }
+        self.near[number] = match place {
+            Where::Here(at) => at + 1,
+            Where::Resting(_) => 0,
+        };
     }
 
     fn leave(&mut self, at: usize) {

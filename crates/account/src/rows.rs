@@ -116,8 +116,8 @@ impl<T: Row> Rows<T> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        out.clear();
         if cursor.first < self.first.len() {
+            out.clear();
             let rest = &self.first[cursor.first..];
             out.extend_from_slice(&rest[..rest.len().min(BATCH)]);
             cursor.first += out.len();
@@ -125,12 +125,14 @@ impl<T: Row> Rows<T> {
         }
         let in_file = self.left.saturating_sub(cursor.at).min(BATCH as u64) as usize;
         if let Some(file) = self.file.as_ref().filter(|_| in_file > 0) {
+            // What is there need not be cleared to be overwritten.
             out.resize(in_file, T::zeroed());
             file.read_exact_at(bytemuck::cast_slice_mut(out), cursor.at * size_of::<T>() as u64)?;
             cursor.at += in_file as u64;
         } else {
             let from = cursor.at.saturating_sub(self.left) as usize;
             let rest = self.inside(from);
+            out.clear();
             if rest.is_empty() {
                 return Ok(false);
             }

@@ -343,8 +343,9 @@ type More<'a, S> = Box<dyn FnMut(&mut Vec<S>) -> Result<bool> + 'a>;
 /// One kind of rows, read as they are asked for.
 pub(crate) struct Steps<'a, S> {
     more: More<'a, S>,
-    /// Read and not handed on.
-    waiting: Vec<S>,
+    /// Read, of which so many were handed on.
+    read: Vec<S>,
+    done: usize,
     ended: bool,
 }
 
@@ -383,28 +384,40 @@ impl<'a, S: Timed + 'a> Steps<'a, S> {
     }
 
     fn new(more: More<'a, S>) -> Self {
-        Self { more, waiting: Vec::new(), ended: false }
+        Self { more, read: Vec::new(), done: 0, ended: false }
+    }
+
+    /// Those that wait.
+    fn waiting(&self) -> &[S] {
+        &self.read[self.done..]
+    }
+
+    /// Reads on.
+    fn read_on(&mut self) -> Result<()> {
+        self.read.drain(..std::mem::take(&mut self.done));
+        self.ended = !(self.more)(&mut self.read)?;
+        Ok(())
     }
 
     /// Has something waiting, if there is any left; up to when all is read: later ones may begin there.
     fn reach(&mut self) -> Result<Ns> {
-        while self.waiting.is_empty() && !self.ended {
-            self.ended = !(self.more)(&mut self.waiting)?;
+        while self.waiting().is_empty() && !self.ended {
+            self.read_on()?;
         }
-        Ok(if self.ended { Ns::MAX } else { self.waiting.last().map_or(Ns::MAX, Timed::begin) })
+        Ok(if self.ended { Ns::MAX } else { self.waiting().last().map_or(Ns::MAX, Timed::begin) })
     }
 
     /// How many of those that wait begin by then.
     fn until(&self, time: Ns) -> usize {
-        self.waiting.partition_point(|s| s.begin() <= time)
+        self.waiting().partition_point(|s| s.begin() <= time)
     }
 
     /// How many begin before then, all of which are read for it. At the end of time, all.
     fn before(&mut self, time: Ns) -> Result<usize> {
-        while !self.ended && self.waiting.last().is_none_or(|s| s.begin() < time) {
-            self.ended = !(self.more)(&mut self.waiting)?;
+        while !self.ended && self.waiting().last().is_none_or(|s| s.begin() < time) {
+            self.read_on()?;
         }
-        Ok(self.waiting.partition_point(|s| s.begin() < time || time == Ns::MAX))
+        Ok(self.waiting().partition_point(|s| s.begin() < time || time == Ns::MAX))
     }
 }
 
@@ -441,25 +454,25 @@ impl Kinds<'_> {
             let [threads, cpus, moves, marks, power, allowed, throttles, blocked, settings] = counts;
             if counts != [0; 9] {
                 each(&Together {
-                    threads: &self.threads.waiting[..threads],
-                    cpus: &self.cpus.waiting[..cpus],
-                    moves: &self.moves.waiting[..moves],
-                    marks: &self.marks.waiting[..marks],
-                    power: &self.power.waiting[..power],
-                    allowed: &self.allowed.waiting[..allowed],
-                    throttles: &self.throttles.waiting[..throttles],
-                    blocked: &self.blocked.waiting[..blocked],
-                    settings: &self.settings.waiting[..settings],
+                    threads: &self.threads.waiting()[..threads],
+                    cpus: &self.cpus.waiting()[..cpus],
+                    moves: &self.moves.waiting()[..moves],
+                    marks: &self.marks.waiting()[..marks],
+                    power: &self.power.waiting()[..power],
+                    allowed: &self.allowed.waiting()[..allowed],
+                    throttles: &self.throttles.waiting()[..throttles],
+                    blocked: &self.blocked.waiting()[..blocked],
+                    settings: &self.settings.waiting()[..settings],
                 });
-                self.threads.waiting.drain(..threads);
-                self.cpus.waiting.drain(..cpus);
-                self.moves.waiting.drain(..moves);
-                self.marks.waiting.drain(..marks);
-                self.power.waiting.drain(..power);
-                self.allowed.waiting.drain(..allowed);
-                self.throttles.waiting.drain(..throttles);
-                self.blocked.waiting.drain(..blocked);
-                self.settings.waiting.drain(..settings);
+                self.threads.done += threads;
+                self.cpus.done += cpus;
+                self.moves.done += moves;
+                self.marks.done += marks;
+                self.power.done += power;
+                self.allowed.done += allowed;
+                self.throttles.done += throttles;
+                self.blocked.done += blocked;
+                self.settings.done += settings;
             }
             if until == Ns::MAX {
                 return Ok(());

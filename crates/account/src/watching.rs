@@ -78,11 +78,14 @@ impl Accountant {
                 _ => {}
             }
         }
+        if known {
+            if let Some(watch) = &mut self.watch {
+                watch.cpu_known(here);
+            }
+            return;
+        }
         let ending = prev.filter(|tid| tid.0 >= 0).map(|tid| Ending { tid, turn: self.turn(tid), at: now, first });
         let Some(watch) = &mut self.watch else { return };
-        if known {
-            return watch.cpu_known(here);
-        }
         watch.cpu_unknown((here, cpu), ending, unbroken(self.rules.losses.as_ref(), cpu));
         if let Some(life) = ending.and_then(|e| self.lives.of(e.tid)) {
             self.lives[life].watched = true;

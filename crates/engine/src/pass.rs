@@ -125,7 +125,8 @@ struct Wakes {
 fn first_wakes(source: &dyn Source) -> Result<Wakes, ingest::Fatal> {
     let mut ordered = Ordered::new(source.open()?, false, Limits::default());
     let (mut batch, mut seen, mut left) = (Batch::default(), Wakes::default(), FIRST_WAKES);
-    while left > 0 && ordered.next(&mut batch) {
+    // More can tell nothing once both were seen.
+    while left > 0 && !(seen.waking && seen.wakeup) && ordered.next(&mut batch) {
         let kinds = batch.events.iter().filter_map(|e| match &e.what {
             What::Wake(wake) => Some(wake.kind),
             _ => None,

@@ -84,7 +84,12 @@ struct Queue {
 type Head = (Ns, bool, CpuId, usize);
 
 fn head(queue: &Queue, at: usize) -> Option<Head> {
-    queue.events.front().map(|e| (e.at, matches!(e.what, What::Switch(_)), queue.cpu, at))
+    queue.events.front().map(|e| head_of(e, queue.cpu, at))
+}
+
+#[inline]
+fn head_of(event: &Event, cpu: CpuId, at: usize) -> Head {
+    (event.at, matches!(event.what, What::Switch(_)), cpu, at)
 }
 
 /// Numbers texts (or callchains) across streams; with one stream its own numbers are used as they are.
@@ -332,25 +337,41 @@ impl<'a> Ordered<'a> {
                 break;
             }
             self.heads.pop();
-            // As long as this queue stays ahead of all others, no other needs to be looked at.
             let next = self.heads.peek().map(|Reverse(h)| *h);
-            while let Some(event) = self.queues[at].events.pop_front() {
-                self.left = event.at;
-                self.deliver(event, &mut out.events);
-                self.pending -= 1;
-                match head(&self.queues[at], at) {
-                    None => break,
-                    Some(h) => {
-                        let stop = next.is_some_and(|n| n < h) || h.0 >= self.horizon && self.horizon < Ns::MAX;
-                        if stop || out.events.len() >= self.limits.batch {
-                            break;
-                        }
-                    }
-                }
-            }
+            self.emit_run(at, next, out);
             let queue = &mut self.queues[at];
             queue.in_heads = !queue.events.is_empty();
             self.heads.extend(head(queue, at).map(Reverse));
+        }
+    }
+
+    /// Moves the events with which this queue is ahead of all others, of which `next` is the first, as far as they lie
+    /// together: its first event at least.
+    fn emit_run(&mut self, at: usize, next: Option<Head>, out: &mut Batch) {
+        let horizon = self.horizon;
+        let queue = &mut self.queues[at];
+        let cpu = queue.cpu;
+        let is_ahead = |e: &Event| {
+            let final_now = e.at < horizon || horizon == Ns::MAX;
+            final_now && next.is_none_or(|n| e.at < n.0 || head_of(e, cpu, at) <= n)
+        };
+        let (run, _) = queue.events.as_slices();
+        let room = self.limits.batch.saturating_sub(out.events.len());
+        let others = run.iter().skip(1).take(room.saturating_sub(1));
+        let count = others.take_while(|e| is_ahead(e)).count() + 1;
+        let run = run.get(..count).unwrap_or_default();
+        self.left = run.last().map_or(self.left, |e| e.at);
+        let from = out.events.len();
+        out.events.extend_from_slice(run);
+        queue.events.drain(..count.min(queue.events.len()));
+        self.pending = self.pending.saturating_sub(count);
+        match self.origin {
+            Some(origin) => out.events[from..].iter_mut().for_each(|e| rebase(e, origin)),
+            None => {
+                if let Some(first) = out.events[from..].iter().find(|e| e.is_sample()).map(|e| e.at) {
+                    self.begin_at(first, &mut out.events);
+                }
+            }
         }
     }
 

@@ -194,10 +194,7 @@ impl Chunker {
             let length = (self.page.len() - at) as u32;
             self.page[at - 4..at].copy_from_slice(&length.to_le_bytes());
         }
-        self.dict.extend_from_slice(&value.to_le_bytes());
-        self.page.push(1);
-        run(0, rows, 1, &mut self.page);
-        Page { dict: Some(1), encoding: Encoding::RLE_DICTIONARY, stats: None, patched: true }
+        Page { patched: true, ..self.alike(&value.to_le_bytes(), rows) }
     }
 
     fn long(&mut self, values: &[i64], nullable: bool, few: bool) -> Page {
@@ -210,12 +207,15 @@ impl Chunker {
         let values = if there == values.len() {
             values
         } else {
-            longs.extend(values.iter().copied().filter(|v| *v != i64::MIN));
+            if there > 0 {
+                longs.extend(values.iter().copied().filter(|v| *v != i64::MIN));
+            }
             &longs
         };
         let stats = range.map(|(least, most)| Statistics::int64(Some(least), Some(most), None, None, false));
         let found = if few { distinct(values, range, &mut self.index) } else { None };
         let page = match found {
+            Some(found) if found.len() == 1 => self.alike(&found[0].to_le_bytes(), there),
             Some(found) => {
                 found.iter().for_each(|v| self.dict.extend_from_slice(&v.to_le_bytes()));
                 self.indices(found.len())
@@ -239,11 +239,14 @@ impl Chunker {
         let values = if there == values.len() {
             values
         } else {
-            ints.extend(values.iter().copied().filter(|v| *v != i32::MIN));
+            if there > 0 {
+                ints.extend(values.iter().copied().filter(|v| *v != i32::MIN));
+            }
             &ints
         };
         let stats = range.map(|(least, most)| Statistics::int32(Some(least), Some(most), None, None, false));
         let page = match distinct(values, range, &mut self.index) {
+            Some(found) if found.len() == 1 => self.alike(&(found[0] as i32).to_le_bytes(), there),
             Some(found) => {
                 found.iter().for_each(|v| self.dict.extend_from_slice(&(*v as i32).to_le_bytes()));
                 self.indices(found.len())
@@ -255,6 +258,14 @@ impl Chunker {
         };
         self.ints = ints;
         Page { stats, ..page }
+    }
+
+    /// So many rows that all have the same value.
+    fn alike(&mut self, value: &[u8], rows: usize) -> Page {
+        self.dict.extend_from_slice(value);
+        self.page.push(1);
+        run(0, rows, 1, &mut self.page);
+        Page { dict: Some(1), encoding: Encoding::RLE_DICTIONARY, stats: None, patched: false }
     }
 
     /// Writes `index` behind the levels, for a dictionary of so many entries.
@@ -323,7 +334,7 @@ impl Chunker {
 
     /// Compresses the pages and puts headers before them.
     fn finish(&mut self, descr: ColumnDescPtr, page: Page, rows: usize, zstd: bool) -> Result<Chunk> {
-        // A page that zstd does not shrink is not worth unpacking; the codec is the whole chunk's.
+        // A page that zstd does not shrink by a fourth is not worth packing and unpacking; the codec is the whole chunk's.
         let data = std::mem::take(&mut self.page);
         let mut packed = std::mem::take(&mut self.packed);
         let mut length = data.len();
@@ -331,7 +342,7 @@ impl Chunker {
             packed.resize(zstd::zstd_safe::compress_bound(data.len()), 0);
             length = self.zstd.compress_to_buffer(&data, packed.as_mut_slice())?;
         }
-        let shrinks = length < data.len() - data.len() / 16;
+        let shrinks = length < data.len() - data.len() / 4;
         let mut out = Vec::with_capacity(self.dict.len() + data.len().min(length) + 128);
         let mut uncompressed = 0;
         if let Some(entries) = page.dict {

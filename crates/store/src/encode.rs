@@ -246,11 +246,16 @@ pub(crate) fn bounds<T: Number>(values: &[T], nullable: bool) -> Bounds<T> {
     Bounds { there, range: (there > 0).then(|| (before.after(), most)) }
 }
 
-/// Distinct values and, for each row, which of them; `None` where a dictionary would not pay. `range`: the least and the largest of them.
+/// Distinct values and, where they are several, which of them each row has; `None` where a dictionary would not pay. `range`: the least
+/// and the largest of them.
 pub(crate) fn distinct<T: Number>(values: &[T], range: Option<(T, T)>, index: &mut Vec<u32>) -> Option<Vec<i64>> {
     index.clear();
     let mut found = Vec::new();
     let Some((least, most)) = range.map(|(least, most)| (least.into(), most.into())) else { return Some(found) };
+    if least == most {
+        // Nobody needs to be told which of them.
+        return Some(vec![least]);
+    }
     let limit = (values.len() / 8).clamp(16, 1 << 15);
     let range = most.wrapping_sub(least) as u64;
     if range < 1 << 16 {

@@ -27,6 +27,32 @@ struct Last {
     exec: i64,
 }
 
+/// That of all thread numbers.
+#[derive(Default)]
+struct Lasts {
+    /// By place, for numbers below [`NEAR`]: nearly every event asks.
+    near: Vec<Last>,
+    far: FxHashMap<i32, Last>,
+}
+
+/// Numbers that Linux gives out where nobody raised `kernel.pid_max`, and twice as many.
+const NEAR: usize = 1 << 16;
+
+impl Lasts {
+    #[inline]
+    fn of(&mut self, tid: Tid) -> &mut Last {
+        const NOTHING: Last = Last { name: NameId::NONE, exec: i64::MIN };
+        let at = tid.0 as usize;
+        if at >= NEAR {
+            return self.far.entry(tid.0).or_insert(NOTHING);
+        }
+        if self.near.len() <= at {
+            self.near.resize((at + 1).next_power_of_two(), NOTHING);
+        }
+        &mut self.near[at]
+    }
+}
+
 /// A row of `thread`.
 #[derive(Clone, Copy)]
 struct Note {
@@ -70,9 +96,12 @@ pub(crate) struct EventSheets {
     /// Places in the batch of the events of each kind.
     picks: Vec<Vec<u32>>,
     notes: Vec<Note>,
-    /// `prev_exec_ns` and `prev_ran_ns` of the batch's switches.
+    /// The batch's switches, and their `prev_exec_ns` and `prev_ran_ns`.
+    switches: Vec<Switch>,
     execs: Vec<(i64, i64)>,
-    last: FxHashMap<i32, Last>,
+    /// The batch's wakings, with their times.
+    wakes: Vec<(Ns, Wake)>,
+    last: Lasts,
     /// All texts told so far.
     names: Vec<Box<str>>,
     stacks: Option<Sheet<File>>,
@@ -88,8 +117,10 @@ impl EventSheets {
             sheets: TABLES.iter().map(|_| None).collect(),
             picks: TABLES.iter().map(|_| Vec::new()).collect(),
             notes: Vec::new(),
+            switches: Vec::new(),
             execs: Vec::new(),
-            last: FxHashMap::default(),
+            wakes: Vec::new(),
+            last: Lasts::default(),
             names: Vec::new(),
             stacks: None,
             next_stack: 1,
@@ -135,7 +166,9 @@ impl EventSheets {
     fn take_some(&mut self, events: &[Event], with: &mut Encoder) -> Result<(), Error> {
         self.picks.iter_mut().for_each(Vec::clear);
         self.notes.clear();
+        self.switches.clear();
         self.execs.clear();
+        self.wakes.clear();
         for (i, e) in (0u32..).zip(events) {
             let kind = self.pick(i, e);
             if kind != EventKind::Thread
@@ -144,18 +177,16 @@ impl EventSheets {
                 pick.push(i);
             }
         }
-        let notes = std::mem::take(&mut self.notes);
         if let Some(pick) = self.picks.get_mut(EventKind::Thread as usize) {
-            pick.extend(notes.iter().map(|n| n.event));
+            pick.extend(self.notes.iter().map(|n| n.event));
         }
         for kind in 0..TABLES.len() {
             let picks = std::mem::take(&mut self.picks[kind]);
             if !picks.is_empty() {
-                self.kind(kind, events, &picks, &notes, with)?;
+                self.kind(kind, events, &picks, with)?;
             }
             self.picks[kind] = picks;
         }
-        self.notes = notes;
         self.next += events.len() as i64;
         Ok(())
     }
@@ -170,10 +201,12 @@ impl EventSheets {
                 self.called(i, s.next, s.next_name);
                 let exec = self.ran(s.prev, s.prev_exec);
                 self.execs.push(exec);
+                self.switches.push(s);
                 return EventKind::Switch;
             }
             What::Wake(wake) => {
                 self.called(i, wake.tid, wake.name);
+                self.wakes.push((e.at, wake));
                 return EventKind::Wake;
             }
             What::Migrate { .. } => return EventKind::Migrate,
@@ -231,14 +264,10 @@ impl EventSheets {
         EventKind::Thread
     }
 
-    fn last(&mut self, tid: Tid) -> &mut Last {
-        self.last.entry(tid.0).or_insert(Last { name: NameId::NONE, exec: i64::MIN })
-    }
-
     /// A row that tells a name of its own.
     fn named(&mut self, tid: Tid, name: NameId) {
         if name != NameId::NONE {
-            self.last(tid).name = name;
+            self.last.of(tid).name = name;
         }
     }
 
@@ -248,7 +277,7 @@ impl EventSheets {
         if tid.0 <= 0 || name == NameId::NONE {
             return;
         }
-        let last = self.last(tid);
+        let last = self.last.of(tid);
         if last.name == name {
             return;
         }
@@ -266,7 +295,7 @@ impl EventSheets {
         if exec == Ns::MIN {
             return (i64::MIN, i64::MIN);
         }
-        let last = &mut self.last(tid).exec;
+        let last = &mut self.last.of(tid).exec;
         match std::mem::replace(last, exec.0) {
             i64::MIN => (exec.0, i64::MIN),
             before => (i64::MIN, exec.0.wrapping_sub(before)),
@@ -274,14 +303,7 @@ impl EventSheets {
     }
 
     /// Adds the picked events to their kind's file.
-    fn kind(
-        &mut self,
-        kind: usize,
-        events: &[Event],
-        picks: &[u32],
-        notes: &[Note],
-        with: &mut Encoder,
-    ) -> Result<(), Error> {
+    fn kind(&mut self, kind: usize, events: &[Event], picks: &[u32], with: &mut Encoder) -> Result<(), Error> {
         let table = &TABLES[kind];
         let mut sheet = match self.sheets[kind].take() {
             Some(sheet) => sheet,
@@ -293,20 +315,20 @@ impl EventSheets {
             }
         };
         let to = &mut sheet;
-        let own: Vec<&Event> = picks.iter().filter_map(|i| events.get(*i as usize)).collect();
+        let own = picks.iter().map(|i| &events[*i as usize]);
         to.longs(0, picks.iter().map(|i| self.next + i64::from(*i)));
-        to.longs(1, own.iter().map(|e| e.at.0));
-        to.ints(2, own.iter().map(|e| e.cpu.0 as i32));
+        to.longs(1, own.clone().map(|e| e.at.0));
+        to.ints(2, own.clone().map(|e| e.cpu.0 as i32));
         match kind {
-            k if k == EventKind::Switch as usize => switches(to, &own, &self.execs),
-            k if k == EventKind::Wake as usize => wakes(to, &own),
-            k if k == EventKind::Thread as usize => note_rows(to, notes),
-            _ => own.iter().for_each(|e| rare(to, e)),
+            k if k == EventKind::Switch as usize => switches(to, &self.switches, &self.execs),
+            k if k == EventKind::Wake as usize => wakes(to, &self.wakes),
+            k if k == EventKind::Thread as usize => note_rows(to, &self.notes),
+            _ => own.clone().for_each(|e| rare(to, e)),
         }
         if self.sources > 0 {
             let place = (1u64 << PART_SHIFT) - 1;
-            to.ints(table.stores.len(), own.iter().map(|e| (e.offset >> PART_SHIFT) as i32));
-            to.longs(table.stores.len() + 1, own.iter().map(|e| (e.offset & place) as i64));
+            to.ints(table.stores.len(), own.clone().map(|e| (e.offset >> PART_SHIFT) as i32));
+            to.longs(table.stores.len() + 1, own.map(|e| (e.offset & place) as i64));
         }
         let span = match to.col(1) {
             Values::Long(at) => at.last().zip(at.first()).map_or(0, |(l, f)| l.saturating_sub(*f)),
@@ -327,12 +349,7 @@ impl EventSheets {
     }
 }
 
-fn switches(to: &mut Sheet<File>, own: &[&Event], execs: &[(i64, i64)]) {
-    let of = |e: &&'_ Event| match &e.what {
-        What::Switch(s) => Some(*s),
-        _ => None,
-    };
-    let all: Vec<Switch> = own.iter().filter_map(of).collect();
+fn switches(to: &mut Sheet<File>, all: &[Switch], execs: &[(i64, i64)]) {
     to.ints(3, all.iter().map(|s| s.prev.0));
     to.ints(4, all.iter().map(|s| s.next.0));
     to.ints(5, all.iter().map(|s| s.prev_state as i32));
@@ -345,12 +362,7 @@ fn switches(to: &mut Sheet<File>, own: &[&Event], execs: &[(i64, i64)]) {
     to.ints(12, all.iter().map(|s| if s.stack == StackId::NONE { NONE } else { s.stack.0 as i32 }));
 }
 
-fn wakes(to: &mut Sheet<File>, own: &[&Event]) {
-    let of = |e: &&'_ Event| match &e.what {
-        What::Wake(w) => Some((e.at, *w)),
-        _ => None,
-    };
-    let all: Vec<(Ns, Wake)> = own.iter().filter_map(of).collect();
+fn wakes(to: &mut Sheet<File>, all: &[(Ns, Wake)]) {
     to.ints(3, all.iter().map(|(_, w)| w.tid.0));
     to.words(4, all.iter().map(|(_, v)| w::wake_kind_code(v.kind)));
     to.ints(5, all.iter().map(|(_, w)| w.target.map_or(NONE, |c| c.0 as i32)));

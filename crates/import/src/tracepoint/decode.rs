@@ -162,14 +162,14 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(format: &EventFormat) -> Option<Self> {
-        let f = |name| format.field(name);
+    fn of(name: &str, field: &dyn Fn(&str) -> Option<Field>) -> Option<Self> {
+        let f = field;
         let wake = |kind| {
             let (comm, tid, prio) = (f("comm")?, f("pid")?, f("prio")?);
             let target = f("target_cpu").or_else(|| f("cpu"));
             Some(Self::Wake { kind, comm, tid, prio, target, flags: f("common_flags") })
         };
-        match format.name.as_str() {
+        match name {
             "sched_switch" => Some(Self::Switch {
                 prev_comm: f("prev_comm")?,
                 prev: f("prev_pid")?,
@@ -207,6 +207,11 @@ impl Kind {
             },
         }
     }
+}
+
+/// Whether a record of this tracepoint tells anything beyond its time.
+pub(crate) fn tells(name: &str) -> bool {
+    Kind::of(name, &|_| Some(Field::default())).is_some()
 }
 
 /// What has neither an interrupt number nor a softirq vector.
@@ -273,7 +278,8 @@ impl Decoder {
             self.states = States::from_print(&format.print);
         }
         // `common_type` is 16 bits wide; a larger number can never be met.
-        if let (Some(kind), Ok(id)) = (Kind::of(format), u16::try_from(format.id)) {
+        let kind = Kind::of(&format.name, &|name| format.field(name));
+        if let (Some(kind), Ok(id)) = (kind, u16::try_from(format.id)) {
             let id = usize::from(id);
             if self.kinds.len() <= id {
                 self.kinds.resize_with(id + 1, || None);

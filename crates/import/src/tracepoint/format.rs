@@ -16,10 +16,17 @@ impl Field {
     /// The field as a number; `None` where the record is too short.
     #[inline]
     pub(crate) fn int(self, raw: &[u8], order: ByteOrder) -> Option<i64> {
+        // Most are of 32 bits.
+        if self.size == 4 {
+            let word = order.u32(*raw.get(self.offset..)?.first_chunk()?);
+            return Some(if self.signed { i64::from(word as i32) } else { i64::from(word) });
+        }
+        self.other_int(raw, order)
+    }
+
+    fn other_int(self, raw: &[u8], order: ByteOrder) -> Option<i64> {
         let bytes = raw.get(self.offset..)?;
         Some(match (self.size, self.signed) {
-            (4, true) => i64::from(order.u32(*bytes.first_chunk()?) as i32),
-            (4, false) => i64::from(order.u32(*bytes.first_chunk()?)),
             (8, _) => order.u64(*bytes.first_chunk()?) as i64,
             (2, true) => i64::from(order.u16(*bytes.first_chunk()?) as i16),
             (2, false) => i64::from(order.u16(*bytes.first_chunk()?)),
@@ -78,6 +85,13 @@ impl EventFormat {
         Ok(format)
     }
 
+    /// The name of what a description describes, without reading all of it: the kernel writes it first. `None` where it does
+    /// not stand there.
+    pub(crate) fn name_of(text: &[u8]) -> Option<&str> {
+        let line = text.strip_prefix(b"name:")?.split(|b| *b == b'\n').next()?;
+        std::str::from_utf8(line).ok().map(str::trim)
+    }
+
     pub(crate) fn field(&self, name: &str) -> Option<Field> {
         self.fields.iter().find(|(n, _)| n == name).map(|(_, f)| *f)
     }
@@ -117,6 +131,8 @@ mod tests {
         assert_eq!(format.field("prev_state"), Some(Field { offset: 32, size: 8, signed: true, elsewhere: false }));
         assert!(format.field("name").unwrap().elsewhere);
         assert_eq!(format.print, "\"x=%d\", REC->x");
+        assert_eq!(EventFormat::name_of(text.as_bytes()), Some("sched_switch"));
+        assert_eq!(EventFormat::name_of(b"ID: 316\nname: sched_switch\n"), None);
         assert!(EventFormat::parse("name: x").is_err());
     }
 

@@ -7,7 +7,7 @@ mod parking;
 mod states;
 mod text;
 
-pub(crate) use decode::{Decoder, Names, Place, waker};
+pub(crate) use decode::{Decoder, Names, Place, tells, waker};
 pub(crate) use format::{EventFormat, Field};
 pub(crate) use ftrace::{BadPage, ByteOrder, Mark, PageLayout, marker};
 pub(crate) use parking::Point as ParkingPoint;

@@ -217,8 +217,7 @@ impl<'b> Compiler<'b> {
     fn int(&mut self, path: &str, name: &str, align: u32, int: &Int, labels: Option<Rc<[Label]>>) -> Outcome {
         self.align(align)?;
         let (field, at) = (self.new_field(), self.bits);
-        let bytes = self.known.min(1 << at.trailing_zeros().min(16)) >= 8;
-        let how = how(int, bytes, self.order);
+        let how = how(int, self.order);
         self.gets.push(Get { at, how, slot: field });
         if self.clock.is_none() {
             self.clock.clone_from(&int.clock);
@@ -368,18 +367,8 @@ fn is_value(t: &Type) -> bool {
     }
 }
 
-fn how(int: &Int, at_byte: bool, native: ByteOrder) -> How {
-    let order = int.order.unwrap_or(native);
-    match (at_byte, int.bits, int.signed) {
-        (true, 8, false) => How::U8,
-        (true, 8, true) => How::I8,
-        (true, 16, false) => How::U16(order),
-        (true, 16, true) => How::I16(order),
-        (true, 32, false) => How::U32(order),
-        (true, 32, true) => How::I32(order),
-        (true, 64, _) => How::U64(order),
-        (_, bits, signed) => How::Bits { bits: bits as usize, signed, order },
-    }
+fn how(int: &Int, native: ByteOrder) -> How {
+    How::Int { bits: int.bits as usize, signed: int.signed, order: int.order.unwrap_or(native) }
 }
 
 /// Gives fields their slots, and forgets those that have none.

@@ -50,8 +50,6 @@ pub(super) struct Frames<'a> {
     left: Option<u64>,
     unpacked: Buffer,
     unpack: Option<Decoder<'static>>,
-    /// Room to unpack into.
-    part: Vec<u8>,
     /// Packed bytes that wait for room.
     packed: Vec<u8>,
     /// Size of the record that was peeked, and whether it was unpacked.
@@ -65,18 +63,29 @@ pub(super) struct Frames<'a> {
 struct Buffer {
     bytes: Vec<u8>,
     used: usize,
+    /// Behind it stands only room for more.
+    end: usize,
     /// File offset of `bytes[0]`; for unpacked bytes, of the compressed record they came from last.
     offset: u64,
 }
 
 impl Buffer {
     fn rest(&self) -> &[u8] {
-        self.bytes.get(self.used..).unwrap_or_default()
+        self.bytes.get(self.used..self.end).unwrap_or_default()
     }
 
     fn compact(&mut self) {
-        self.bytes.drain(..self.used);
-        self.used = 0;
+        self.bytes.copy_within(self.used..self.end, 0);
+        (self.used, self.end) = (0, self.end - self.used);
+    }
+
+    /// Room for so many more; what it holds from before need not be cleared to be overwritten.
+    fn room(&mut self, size: usize) -> &mut [u8] {
+        let end = self.end + size;
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        &mut self.bytes[self.end..end]
     }
 }
 
@@ -90,7 +99,6 @@ impl<'a> Frames<'a> {
             left: end.map(|e| e.saturating_sub(at)),
             unpacked: Buffer::default(),
             unpack: None,
-            part: Vec::new(),
             packed: Vec::new(),
             peeked: None,
             gaps: Vec::new(),
@@ -177,7 +185,7 @@ impl<'a> Frames<'a> {
     fn unpack_more(&mut self) -> Result<(), Fatal> {
         let offset = self.unpacked.offset;
         self.unpacked.compact();
-        if self.unpacked.bytes.len() >= UNPACKED {
+        if self.unpacked.end >= UNPACKED {
             // More than a record's largest size and still no record: what was unpacked is no record.
             self.skip_unpacked(offset, "unpacked bytes that are no record");
             return Ok(());
@@ -186,10 +194,9 @@ impl<'a> Frames<'a> {
             Some(decoder) => decoder,
             none => none.insert(Decoder::new().map_err(|e| failed("cannot unpack zstd", &e, offset))?),
         };
-        self.part.resize(PART, 0);
-        match decoder.run_on_buffers(&self.packed, &mut self.part) {
+        match decoder.run_on_buffers(&self.packed, self.unpacked.room(PART)) {
             Ok(status) => {
-                self.unpacked.bytes.extend_from_slice(&self.part[..status.bytes_written]);
+                self.unpacked.end += status.bytes_written;
                 self.packed.drain(..status.bytes_read);
                 if status.bytes_read == 0 && status.bytes_written == 0 {
                     self.packed.clear();
@@ -205,8 +212,7 @@ impl<'a> Frames<'a> {
 
     fn skip_unpacked(&mut self, offset: u64, what: &'static str) {
         self.gaps.push(Gap { offset, what });
-        self.unpacked.bytes.clear();
-        self.unpacked.used = 0;
+        (self.unpacked.used, self.unpacked.end) = (0, 0);
         self.packed.clear();
     }
 
@@ -223,7 +229,7 @@ impl<'a> Frames<'a> {
         if cut > 0 {
             let offset = self.buffer.offset + self.buffer.used as u64;
             self.gaps.push(Gap { offset, what: "a record cut off by the end of the file" });
-            self.buffer.used = self.buffer.bytes.len();
+            self.buffer.used = self.buffer.end;
         }
         Ok(false)
     }
@@ -232,23 +238,23 @@ impl<'a> Frames<'a> {
     fn read_on(&mut self) -> Result<bool, Fatal> {
         self.buffer.offset += self.buffer.used as u64;
         self.buffer.compact();
-        let from = self.buffer.bytes.len();
+        let at = self.buffer.offset + self.buffer.end as u64;
         let most = self.left.map_or(CHUNK, |left| usize::try_from(left).unwrap_or(CHUNK).min(CHUNK));
-        self.buffer.bytes.resize(from + most, 0);
-        let at = self.buffer.offset + from as u64;
+        let mut room = self.buffer.room(most);
         let mut got = 0;
-        while got < most {
-            match self.input.read(&mut self.buffer.bytes[from + got..]) {
-                Ok(0) => break,
-                Ok(n) => got += n,
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => {
-                    self.buffer.bytes.truncate(from + got);
-                    return Err(failed("cannot read on", &e, at));
+        let read = loop {
+            match self.input.read(room) {
+                Ok(0) => break Ok(()),
+                Ok(n) => {
+                    got += n;
+                    room = &mut room[n..];
                 }
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => break Err(failed("cannot read on", &e, at)),
             }
-        }
-        self.buffer.bytes.truncate(from + got);
+        };
+        self.buffer.end += got;
+        read?;
         if let Some(left) = &mut self.left {
             *left -= got as u64;
         }
@@ -268,7 +274,7 @@ impl<'a> Frames<'a> {
                 return Ok(true);
             }
             if !more {
-                self.buffer.used = self.buffer.bytes.len();
+                self.buffer.used = self.buffer.end;
                 return Ok(false);
             }
             // Three records may begin in what is at hand and end in what is not.
@@ -331,9 +337,8 @@ impl<'a> Frames<'a> {
             self.buffer.compact();
             self.buffer.offset = at;
             let most = self.left.map_or(CHUNK, |left| usize::try_from(left).unwrap_or(CHUNK).min(CHUNK));
-            self.buffer.bytes.resize(most, 0);
-            let got = self.input.read(&mut self.buffer.bytes).map_err(|e| failed("cannot read on", &e, at))?;
-            self.buffer.bytes.truncate(got);
+            let got = self.input.read(self.buffer.room(most)).map_err(|e| failed("cannot read on", &e, at))?;
+            self.buffer.end += got;
             if let Some(left) = &mut self.left {
                 *left -= got as u64;
             }

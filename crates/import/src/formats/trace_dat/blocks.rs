@@ -80,16 +80,18 @@ impl<'a> Blocks<'a> {
 
     /// Reads the next pages of a region.
     pub(super) fn load(&mut self, region: &mut Region) -> Result<Got, Fatal> {
-        self.pages.clear();
         self.place = region.at;
         let left = region.end.saturating_sub(region.at);
         if left == 0 || region.chunks == Some(0) {
+            self.pages.clear();
             return Ok(ended(region));
         }
         if !self.is_plain() {
+            self.pages.clear();
             return self.chunk(region, left);
         }
         let size = left.min(self.block);
+        // The last block's bytes need not be cleared to be overwritten.
         self.pages.resize(size as usize, 0);
         read_at(&mut *self.file, region.at, &mut self.pages)?;
         region.at += size;

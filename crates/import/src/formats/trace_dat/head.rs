@@ -3,6 +3,7 @@
 use super::options::{self, Buffer, CpuData, Options};
 use super::packed::Codec;
 use super::reader::{Reader, unreadable};
+use super::stream::Records;
 use crate::tracepoint::{BadPage, ByteOrder, EventFormat, PageLayout};
 use ingest::{Fatal, ReadSeek};
 use model::CpuId;
@@ -98,7 +99,7 @@ pub(super) fn start(file: &mut dyn ReadSeek) -> Result<Start, Fatal> {
     Ok(Start { version, order, page_size, long, at: r.place(), length })
 }
 
-/// Reads the rest of the head; `learn` gets the description of every event.
+/// Reads the rest of the head; `learn` gets the description of every event whose records are read.
 pub(super) fn read(file: &mut dyn ReadSeek, start: Start, learn: &mut dyn FnMut(EventFormat)) -> Result<Head, Fatal> {
     let mut r = Reader::of_file(&mut *file, start.at, start.length, start.order)?;
     if start.version == 6 {
@@ -296,6 +297,10 @@ fn header_info<R: Read + Seek>(r: &mut Reader<R>) -> Result<PageLayout, Fatal> {
 fn format<R: Read + Seek>(r: &mut Reader<R>, learn: &mut dyn FnMut(EventFormat)) -> Result<(), Fatal> {
     let size = r.u64()?;
     let text = r.take(size, LARGEST_FORMAT)?;
+    // A kernel has thousands of events, of which a few tell anything: to read all would take longer than a small recording.
+    if EventFormat::name_of(&text).is_some_and(|name| !Records::reads(name)) {
+        return Ok(());
+    }
     // One that cannot be read is one event less; its records count as plain samples.
     EventFormat::parse(&String::from_utf8_lossy(&text)).into_iter().for_each(learn);
     Ok(())

@@ -6,7 +6,7 @@
 use super::blocks::{Blocks, Got, Region};
 use super::kernel_stack::{KernelStacks, StackFormat};
 use super::options::Stats;
-use crate::tracepoint::{BadPage, ByteOrder, Decoder, EventFormat, Mark, Names, PageLayout, Place, marker};
+use crate::tracepoint::{BadPage, ByteOrder, Decoder, EventFormat, Mark, Names, PageLayout, Place, marker, tells};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, StackId, Tid, What};
 use rustc_hash::FxHashMap;
@@ -54,6 +54,11 @@ pub(super) struct Records {
 impl Records {
     pub(super) fn new(order: ByteOrder, long: usize) -> Self {
         Self { order, decoder: Decoder::new(order), print: None, current: 4, stack: None, long }
+    }
+
+    /// Whether anything is read of an event's records but their time and who was current.
+    pub(super) fn reads(name: &str) -> bool {
+        matches!(name, "print" | "kernel_stack") || tells(name)
     }
 
     /// Learns an event.
@@ -115,8 +120,11 @@ impl Buffer {
     /// The next event, behind the one that was held; a switch waits for what follows.
     #[inline]
     fn push(&mut self, event: Event, holds: bool, out: &mut Batch) {
+        if !holds {
+            return out.events.push(event);
+        }
         out.events.extend(self.held.take());
-        if holds && matches!(event.what, What::Switch(_)) {
+        if matches!(event.what, What::Switch(_)) {
             self.held = Some(event);
         } else {
             out.events.push(event);
