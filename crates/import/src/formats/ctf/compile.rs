@@ -157,7 +157,15 @@ impl<'b> Compiler<'b> {
     fn flush(&mut self) {
         if self.bits > 0 || !self.gets.is_empty() {
             let (bits, gets) = (std::mem::take(&mut self.bits), std::mem::take(&mut self.gets));
-            self.steps.push(Step::Block { bits, gets });
+            // To align is part of what follows: a step for itself takes as long as to read a field.
+            let align = match self.steps.pop() {
+                Some(Step::Align(to)) => to,
+                other => {
+                    self.steps.extend(other);
+                    1
+                }
+            };
+            self.steps.push(Step::Block { align, bits, gets });
             self.known = self.known.min(1 << bits.trailing_zeros().min(16));
         }
     }

@@ -26,8 +26,8 @@ pub(super) struct Program {
 pub(super) enum Step {
     /// Go on at the next multiple of so many bits.
     Align(usize),
-    /// Fields at fixed places, and the bits of them all.
-    Block { bits: usize, gets: Vec<Get> },
+    /// Fields at fixed places from the next multiple of so many bits on, and the bits of them all.
+    Block { align: usize, bits: usize, gets: Vec<Get> },
     /// A text up to its NUL.
     Text { slot: Option<Slot> },
     /// As many elements of a fixed size as a slot says.
@@ -112,7 +112,8 @@ impl Step {
     fn run(&self, bytes: &[u8], at: usize, end: usize, values: &mut [u64]) -> Result<usize, Short> {
         match self {
             Self::Align(to) => Ok(aligned(at, *to)),
-            Self::Block { bits, gets } => {
+            Self::Block { align, bits, gets } => {
+                let at = aligned(at, *align);
                 let behind = at + bits;
                 if behind > end {
                     return Err(Short);
