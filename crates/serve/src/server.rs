@@ -138,7 +138,7 @@ fn app(trace: Trace, two: bool) -> std::io::Result<App> {
 }
 
 /// What the page must know first; `two`: of two traces it is one.
-fn about(session: &Session, tracks: &Tracks, levels: &Prepared, two: bool) -> Json {
+pub(crate) fn about(session: &Session, tracks: &Tracks, levels: &Prepared, two: bool) -> Json {
     let summary = session.summary();
     let name = session.path().canonicalize().ok();
     let name = name.as_deref().unwrap_or(session.path()).file_name().map(|n| n.to_string_lossy().into_owned());

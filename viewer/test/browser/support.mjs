@@ -4,6 +4,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { createInterface } from "node:readline";
 import { tableFromIPC } from "apache-arrow";
 import { chromium } from "playwright-core";
@@ -55,6 +56,13 @@ async function serving(folder, paths) {
   return {
     address,
     browser,
+    trace: paths[0],
+    /** A trace as one page, in a file. */
+    file: (name, ...options) => {
+      const file = join(folder, name);
+      const said = execFileSync(binary, ["view", paths[0], "--html", file, ...options], { encoding: "utf8" });
+      return { file, said };
+    },
     end: async () => {
       await browser.close();
       server.kill();
@@ -64,14 +72,25 @@ async function serving(folder, paths) {
 }
 
 /** A page that shows the trace; whatever it complains of, and whatever it asks of others, is kept. */
-export async function opened(at, { width = 1280, height = 800, theme = "light", hash = "" } = {}) {
-  const context = await at.browser.newContext({ viewport: { width, height }, colorScheme: theme });
+export function opened(at, how = {}) {
+  const { origin } = new URL(at.address);
+  return openedAt(at, at.address, (url) => url.startsWith(origin), how);
+}
+
+/** The same of a page of one file, with the network off: it may ask for nothing. */
+export function openedFile(at, file, how = {}) {
+  const url = pathToFileURL(file).href;
+  return openedAt(at, url, (asked) => asked.split("#")[0] === url, { ...how, offline: true });
+}
+
+async function openedAt(at, url, may, { width = 1280, height = 800, theme = "light", hash = "", offline = false, touch = false }) {
+  const context = await at.browser.newContext({ viewport: { width, height }, colorScheme: theme, offline, hasTouch: touch });
   const page = await context.newPage();
   const wrong = [];
   page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
   page.on("pageerror", (error) => wrong.push(error.message));
-  page.on("request", (request) => request.url().startsWith(new URL(at.address).origin) || wrong.push(request.url()));
-  await page.goto(at.address + hash);
+  page.on("request", (request) => may(request.url()) || wrong.push(request.url()));
+  await page.goto(url + hash);
   await settled(page);
   return { page, wrong };
 }

@@ -52,7 +52,7 @@ impl Trace {
         client(Server::bind_two(self.prepared(), other.prepared(), &ANYWHERE).unwrap())
     }
 
-    fn prepared(&self) -> serve::Trace {
+    pub fn prepared(&self) -> serve::Trace {
         let session = self.session();
         let tracks = Tracks::of(&session).unwrap();
         let levels = serve::prepare(&session, &tracks, &mut |_| ()).unwrap();
