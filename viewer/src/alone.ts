@@ -65,7 +65,7 @@ export function alone(): Source | null {
 /** What the page has not, in words; nothing where it has all. */
 export function lacking(held: Held | undefined): string {
   if (!held || held.rows) return "";
-  if (held.finest_ns > 0) return `finest detail here: ${length(held.finest_ns)}; for all of it, ${SERVED}`;
+  if (held.finest_ns > 0) return `finest detail of every track here: ${length(held.finest_ns)}; for all of it, ${SERVED}`;
   return `all stretches are here; for who woke whom and why they waited, ${SERVED}`;
 }
 
@@ -96,7 +96,7 @@ class Alone implements Source {
   }
 
   async slices(place: Place): Promise<Slices> {
-    const level = Math.min(this.held.coarsest, Math.max(this.held.finest, place.level));
+    const level = Math.min(this.held.coarsest, Math.max(this.held.finest[place.kind] ?? 0, place.level));
     return this.drawn(place.kind, place.block, level);
   }
 

@@ -27,10 +27,10 @@ export interface About {
 
 /** What a page holds that needs no server. */
 export interface Held {
-  /** Levels of detail: a pixel is 2 to these ns. */
+  /** Levels of detail: a pixel is 2 to these ns; the finest of each kind of track. */
   readonly coarsest: number;
-  readonly finest: number;
-  /** Stretches shorter than this are drawn together, ns; 0: none is. */
+  readonly finest: Readonly<Record<string, number>>;
+  /** On some tracks stretches shorter than this are drawn together, ns; 0: on none. */
   readonly finest_ns: number;
   /** Whether the rows of every stretch are there. */
   readonly rows: boolean;

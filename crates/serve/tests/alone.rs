@@ -96,7 +96,8 @@ fn each_level_has_what_the_coarser_one_has_not_and_together_they_are_the_servers
     let Some((page, blocks)) = blocks(&trace.prepared(), 1_000_000) else { return };
     assert!(page.finest_ns == 0 && page.has_rows);
     let held: serde_json::Value = serde_json::from_slice(&blocks["held"]).unwrap();
-    let [coarsest, finest] = ["coarsest", "finest"].map(|name| held[name].as_u64().unwrap());
+    let (coarsest, finest) = (held["coarsest"].as_u64().unwrap(), held["finest"]["thread"].as_u64().unwrap());
+    assert_eq!(held["finest"]["cpu"], finest);
     // 10 ms over 64 pixels are 156,250 ns: 2 to 17 is the power below. At 2 to 14 ns the stretches of 20,000 ns are long, and those
     // of 10,000 stand alone between them; at 2 to 15 ns both are short.
     assert_eq!((coarsest, finest), (17, 14));

@@ -9,8 +9,8 @@
 //!      held                                        which of these there are, and the finest level
 //! ```
 //!
-//! What is told of a moment is found in these by the page. The limit counts their characters; from the coarsest level on, all
-//! kinds of track have a level, or none has.
+//! What is told of a moment is found in these by the page. The limit counts their characters: of each kind of track, levels are put in
+//! from the coarsest on as far as they fit.
 
 mod blocks;
 mod detail;
@@ -21,10 +21,12 @@ use crate::prepare::Levels;
 use crate::server::about;
 use crate::{ServeError, Trace, pages, part, tracks};
 use blocks::Blocks;
-use detail::{Finer, Of};
+use detail::{Finer, Of, Written};
 use engine::Session;
+use levels::{Detail, Reader};
 use model::{TableDef, tables};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// The tables of all of the recording that stand in the page, and the column that orders them: those that people look at first.
 const TABLES: [(&str, Option<&str>); 9] = [
@@ -51,7 +53,7 @@ const LEAST_SLICE: usize = 4;
 pub struct Page {
     /// The page.
     pub html: String,
-    /// Stretches shorter than this are drawn together, ns; 0: none, every stretch is in the page.
+    /// On some tracks stretches shorter than this are drawn together, ns; 0: on none, every stretch is in the page.
     pub finest_ns: i64,
     /// Whether the rows of every stretch are in it: who woke whom, and why a thread waited.
     pub has_rows: bool,
@@ -73,8 +75,8 @@ pub fn page(trace: &Trace, limit: usize) -> Result<Page, ServeError> {
     let told = whole_tables(session, &mut blocks)?;
     blocks.must("tables", part::list(&told).to_string().as_bytes())?;
     let drawn = drawn(trace, &mut blocks)?;
-    let has_rows = drawn.whole && rows(session, &mut blocks)?;
-    let finest_ns = if drawn.whole { 0 } else { 1 << drawn.finest };
+    let has_rows = drawn.all.is_none() && rows(session, &mut blocks)?;
+    let finest_ns = drawn.all.map_or(0, |level| 1 << level);
     let held = json!({"coarsest": drawn.coarsest, "finest": drawn.finest, "finest_ns": finest_ns, "rows": has_rows});
     Ok(Page { html: blocks.within(page, &held.to_string())?, finest_ns, has_rows })
 }
@@ -100,61 +102,65 @@ fn whole_tables(session: &Session, blocks: &mut Blocks) -> Result<Vec<&'static T
     Ok(there)
 }
 
-/// Which levels are in the page: of 2 to these ns; and whether the finest has every stretch.
+/// Which levels are in the page: a pixel is 2 to these ns.
 struct Drawn {
     coarsest: u32,
-    finest: u32,
-    whole: bool,
+    /// Of each kind.
+    finest: BTreeMap<String, u32>,
+    /// The finest that all kinds have that have not every stretch for itself; nothing: all have.
+    all: Option<u32>,
 }
 
-/// Puts levels in, from the coarsest on, as long as that of all kinds fits.
+/// A kind of track whose levels are put in.
+struct Going<'a> {
+    kind: &'a str,
+    levels: Box<dyn Finer + 'a>,
+}
+
+/// Puts levels in, from the coarsest on: of each kind as far as they fit, and no further than to one that has every stretch for itself.
 fn drawn(trace: &Trace, blocks: &mut Blocks) -> Result<Drawn, ServeError> {
     let span = trace.session.summary().span_ns;
-    let mut kinds: Vec<(&str, Box<dyn Finer + '_>)> = vec![
-        ("cpu", Box::new(Of::new(&trace.levels.cpus, answer::slices))),
-        ("thread", Box::new(Of::new(&trace.levels.threads, answer::slices))),
+    let beside = trace.levels.kinds.iter().map(|(shown, levels)| match levels {
+        Levels::States(states) => Going::new(&shown.kind, states, answer::slices),
+        Levels::Values(values) => Going::new(&shown.kind, values, answer::steps),
+    });
+    let mut going = vec![
+        Going::new("cpu", &trace.levels.cpus, answer::slices),
+        Going::new("thread", &trace.levels.threads, answer::slices),
     ];
-    for (shown, levels) in &trace.levels.kinds {
-        kinds.push((
-            &shown.kind,
-            match levels {
-                Levels::States(states) => Box::new(Of::new(states, answer::slices)),
-                Levels::Values(values) => Box::new(Of::new(values, answer::steps)),
-            },
-        ));
-    }
+    going.extend(beside);
     let coarsest = (span / LEAST_PIXELS).max(1).ilog2();
-    let mut drawn = Drawn { coarsest, finest: coarsest, whole: false };
+    let mut drawn = Drawn { coarsest, finest: BTreeMap::new(), all: None };
     for level in (0..=coarsest).rev() {
-        let mut packed = Vec::new();
-        let mut left = blocks.left();
-        drawn.whole = true;
-        for (kind, of) in &mut kinds {
-            let finer = of
-                .finer(0..span, 1 << level, left / LEAST_SLICE)?
-                .map(|told| blocks::packed(&told.ipc).map(|p| (told, p)));
-            let Some((told, characters)) = finer.transpose().map_err(unwritten)?.filter(|(_, c)| c.len() <= left)
-            else {
-                if level == coarsest {
-                    return Err(blocks.too_small());
-                }
-                drawn.whole = false;
-                return Ok(drawn);
+        let mut next = Vec::new();
+        for mut of in going {
+            let told = of.levels.finer(0..span, 1 << level, blocks.left() / LEAST_SLICE)?;
+            let name = format!("slices-{}-{level}", of.kind);
+            let fits = match &told {
+                Some(told) if told.slices > 0 => blocks.offer(&name, &told.ipc, blocks.left())?,
+                told => told.is_some(),
             };
-            drawn.whole &= told.whole;
-            left -= characters.len();
-            if told.slices > 0 {
-                packed.push((format!("slices-{kind}-{level}"), characters));
+            if fits {
+                drawn.finest.insert(of.kind.to_owned(), level);
+                // All finer ones of it are the same.
+                if told.is_some_and(|told| !told.whole) {
+                    next.push(of);
+                }
+            } else if level == coarsest {
+                return Err(blocks.too_small());
+            } else {
+                drawn.all = Some(drawn.all.unwrap_or(0).max(level + 1));
             }
         }
-        packed.into_iter().for_each(|(name, characters)| blocks.add(&name, &characters));
-        drawn.finest = level;
-        // All finer ones have the same.
-        if drawn.whole {
-            break;
-        }
+        going = next;
     }
     Ok(drawn)
+}
+
+impl<'a> Going<'a> {
+    fn new<D: Detail<Drawn: PartialEq>>(kind: &'a str, reader: &'a Reader<D>, written: Written<D>) -> Self {
+        Self { kind, levels: Box::new(Of::new(reader, written)) }
+    }
 }
 
 /// Puts in the rows of all stretches, if they fit.
