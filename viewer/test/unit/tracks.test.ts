@@ -47,7 +47,7 @@ test("values are bars up to the mean, paler up to the most; nothing is drawn whe
 });
 
 function shown(kind: string, over: Partial<Shown> = {}): Shown {
-  return { kind, title: kind, unit: "", values: true, states: [], lanes: [{ track: 3, label: "CPU 3", most: 5 }], note: "", ...over };
+  return { kind, title: kind, unit: "", values: true, states: [], lanes: [{ track: 3, label: "CPU 3", most: 5 }], note: "", line: null, ...over };
 }
 
 test("each kind stands in the order of the server, and only where the trace has its data", () => {

@@ -1,9 +1,11 @@
 //! `corewise view`: a trace on one timeline, in the browser.
 
-use crate::args::Global;
+use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
 use crate::output::{self, print, say};
 use crate::progress::{Line, of_levels};
+use engine::Slow;
+use model::Ns;
 use serve::{Options, Server, Trace, Tracks};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -43,6 +45,9 @@ pub struct Args {
     /// Listen on this address of the machine instead of loopback: others can then read along what is answered
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), hide_default_value = true)]
     listen: IpAddr,
+    /// What a frame may take, as 16.7ms: the line across the tracks of frames [default: the median of their times]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    budget: Option<Duration>,
     /// As one page with the trace in it, into this new file (- is standard output), instead of serving: no network, no server
     #[arg(long, value_name = "FILE", conflicts_with_all = ["beside", "port", "no_open", "idle", "listen"])]
     html: Option<PathBuf>,
@@ -68,8 +73,8 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     if let Some(path) = &args.html {
         return write_page(path, args, global);
     }
-    let first = prepared(&args.trace, global)?;
-    let beside = args.beside.as_deref().map(|path| prepared(path, global)).transpose()?;
+    let first = prepared(&args.trace, args, global)?;
+    let beside = args.beside.as_deref().map(|path| prepared(path, args, global)).transpose()?;
     if !args.listen.is_loopback() {
         say(&format!(
             "warning: on {} other machines can reach it, and what is answered, with the token, can be read on the way: \
@@ -106,7 +111,7 @@ fn write_page(path: &Path, args: &Args, global: &Global) -> Result<u8, Failure> 
         // Before minutes of work, not after them.
         return Err(Failure::at(path)(std::io::ErrorKind::AlreadyExists.into()));
     }
-    let mut trace = prepared(&args.trace, global)?;
+    let mut trace = prepared(&args.trace, args, global)?;
     if args.redact {
         trace.session.redact();
     }
@@ -119,7 +124,7 @@ fn write_page(path: &Path, args: &Args, global: &Global) -> Result<u8, Failure> 
                 .to_owned()
         }
         (ns, _) => format!(
-            "; finest detail shown: {} us: `corewise view` shows all, a larger --html-limit more",
+            "; finest detail of every track: {} us: `corewise view` shows all, a larger --html-limit more",
             ns as f64 / 1e3
         ),
     };
@@ -136,14 +141,15 @@ fn write_page(path: &Path, args: &Args, global: &Global) -> Result<u8, Failure> 
 }
 
 /// A trace, prepared for all zooms.
-fn prepared(path: &Path, global: &Global) -> Result<Trace, Failure> {
+fn prepared(path: &Path, args: &Args, global: &Global) -> Result<Trace, Failure> {
     let shown = path.display();
     if path.is_file() {
         return Err(Failure::usage(format!(
             "{shown} is no trace folder: run `corewise import {shown} -o run.cw` first"
         )));
     }
-    let session = global.open(path)?;
+    let budget = args.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
+    let session = global.open(path)?.slow(Slow { budget, ..Slow::default() });
     let tracks = Tracks::of(&session)?;
     let (mut line, began) = (Line::new(), Instant::now());
     let levels = serve::prepare(&session, &tracks, &mut |read| of_levels(&mut line, read))?;

@@ -47,6 +47,12 @@ impl Trace {
         client(Server::bind(session, tracks, levels, &ANYWHERE).unwrap())
     }
 
+    /// A server of it, asked through another session than it is opened with.
+    pub fn served_as(&self, change: impl FnOnce(Session) -> Session) -> Client {
+        let serve::Trace { session, tracks, levels } = self.prepared();
+        client(Server::bind(change(session), tracks, levels, &ANYWHERE).unwrap())
+    }
+
     /// A server of it and another.
     pub fn served_with(&self, other: &Self) -> Client {
         client(Server::bind_two(self.prepared(), other.prepared(), &ANYWHERE).unwrap())
