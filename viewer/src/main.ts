@@ -380,6 +380,8 @@ class Page {
     if (asked.span) this.show(asked.span);
     if (asked.selected) this.select(asked.selected, true);
     if (asked.range) this.mark(asked.range);
+    // What made no sense leaves the address.
+    this.changed();
   }
 }
 

@@ -1,7 +1,7 @@
 /** The timeline: lines of tracks under an axis of time, on one canvas. */
 
 import { firstBelow, lineAt, type Line, type Track } from "../model/layout";
-import { ofThread, paler, pixel, type Palette } from "../model/palette";
+import { ink, ofThread, paler, pixel, type Palette } from "../model/palette";
 import { emptyRow, fill, middle, paint, type Bar, type Row, type Scale } from "../model/raster";
 import { at, type Slice, type Slices } from "../model/slices";
 import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
@@ -307,7 +307,6 @@ export class Timeline {
   private writeNames(scene: Scene, lines: readonly Line[]): void {
     const { pen } = this;
     const perPixel = (scene.span.to - scene.span.from) / this.width;
-    pen.fillStyle = scene.palette.page;
     for (const line of lines) {
       if (line.kind !== "cpu") continue;
       for (let x = 0; x < this.width; ) {
@@ -316,6 +315,7 @@ export class Timeline {
         if (slice && slice.state === RUNS && slice.stretches === 1 && end - x >= NAMED) {
           const letters = Math.floor((end - x - 6) / 7);
           const y = AXIS + line.top - scene.scroll + line.height / 2 - 1;
+          pen.fillStyle = ink(this.colourOf(scene, "cpu", slice.state, slice.what));
           pen.fillText(scene.nameOf(slice.what).slice(0, letters), LABELS + x + 3, y);
         }
         x = Math.max(x + NAMED / 4, end + 0.5);

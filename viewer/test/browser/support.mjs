@@ -23,11 +23,36 @@ export const skip =
 
 if (skip) console.log(skip);
 
-/** A trace that is served; the browser is shared. `trace` is a folder, or nothing for the fixture. */
+/** A trace that is served. `trace` is a folder, or nothing for the fixture, whose server all tests of a process share. */
 export async function served(trace) {
-  const folder = mkdtempSync(join(tmpdir(), "corewise-viewer-"));
-  return serving(folder, [trace ?? imported(folder, "fixture", FIXTURE)]);
+  const made = () => {
+    const folder = mkdtempSync(join(tmpdir(), "corewise-viewer-"));
+    return serving(folder, [trace ?? imported(folder, "fixture", FIXTURE)]);
+  };
+  const at = await (trace === undefined ? fixture.get(made) : made());
+  return trace === undefined ? { ...at, end: () => fixture.leave(({ end }) => end()) } : at;
 }
+
+/** Something that many use: made for the first of them, ended by the last. */
+class Shared {
+  users = 0;
+  made = null;
+
+  get(make) {
+    this.users++;
+    return (this.made ??= make());
+  }
+
+  async leave(end) {
+    if (--this.users > 0) return;
+    const made = this.made;
+    this.made = null;
+    await end(await made);
+  }
+}
+
+const fixture = new Shared();
+const browsers = new Shared();
 
 /** Two traces that are served beside each other, by their names, of what ftrace would print. */
 export async function servedBoth(texts) {
@@ -47,12 +72,12 @@ function imported(folder, name, file) {
 }
 
 async function serving(folder, paths) {
-  const server = spawn(binary, ["view", ...paths, "--no-open", "--idle", "120"], { stdio: ["ignore", "pipe", "inherit"] });
+  const server = spawn(binary, ["view", ...paths, "--no-open", "--idle", "600"], { stdio: ["ignore", "pipe", "inherit"] });
   const address = await new Promise((found, failed) => {
     createInterface(server.stdout).once("line", found);
     server.once("exit", (code) => failed(new Error(`corewise view ended with ${code}`)));
   });
-  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+  const browser = await browsers.get(() => chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] }));
   return {
     address,
     browser,
@@ -64,7 +89,7 @@ async function serving(folder, paths) {
       return { file, said };
     },
     end: async () => {
-      await browser.close();
+      await browsers.leave((browser) => browser.close());
       server.kill();
       rmSync(folder, { recursive: true, force: true });
     },
