@@ -3,10 +3,9 @@
 import { tableFromIPC, type Table } from "apache-arrow";
 import type { Slices as SliceColumns, Steps, ThreadState, ThreadTracks, WakeChain } from "./generated/tables";
 import type { Cpu, Shown } from "./model/layout";
-import type { Slices } from "./model/slices";
+import { ofTracks, type Columns, type Slices } from "./model/slices";
 import { PIXELS, spanOf, TRACKS, type Place } from "./model/tiles";
 import type { Span } from "./model/view";
-import type { Piece } from "./ui/overlay";
 
 /** What the server says of the recording. */
 export interface About {
@@ -22,6 +21,19 @@ export interface About {
   readonly model_name: string | null;
   readonly cpus: readonly Cpu[];
   readonly kinds: readonly Shown[];
+  /** What the page holds, where it needs no server. */
+  readonly alone?: Held;
+}
+
+/** What a page holds that needs no server. */
+export interface Held {
+  /** Levels of detail: a pixel is 2 to these ns; the finest of each kind of track. */
+  readonly coarsest: number;
+  readonly finest: Readonly<Record<string, number>>;
+  /** On some tracks stretches shorter than this are drawn together, ns; 0: on none. */
+  readonly finest_ns: number;
+  /** Whether the rows of every stretch are there. */
+  readonly rows: boolean;
 }
 
 /** Where too much is asked at once, it is asked again. */
@@ -97,7 +109,11 @@ export async function part(name: string, span: Span, how: { column?: string; dow
   const query = new URLSearchParams({ from: String(Math.floor(span.from)), to: String(Math.ceil(span.to)), most: String(how.most) });
   if (how.column !== undefined) query.set("by", how.column);
   if (how.down !== undefined) query.set("down", String(how.down));
-  const got = await table(`/api/part/${name}?${query.toString()}`, how.signal ?? null);
+  return partOf(await table(`/api/part/${name}?${query.toString()}`, how.signal ?? null));
+}
+
+/** The first rows of a table, of an answer. */
+export function partOf(got: Table): Part {
   const columns = got.schema.fields.map((field) => ({
     name: field.name,
     unit: field.metadata.get("unit") ?? "",
@@ -107,32 +123,6 @@ export async function part(name: string, span: Span, how: { column?: string; dow
   const cell = (value: unknown) => (typeof value === "bigint" ? Number(value) : ((value ?? null) as Cell));
   const rows = got.toArray().map((row) => [...(row as Iterable<[string, unknown]>)].map(([, value]) => cell(value)));
   return { columns, rows, all: Number(got.schema.metadata.get("rows") ?? rows.length) };
-}
-
-/** Pieces of the critical path of a time, at most so many. */
-const PIECES = 10_000;
-
-/** When the first stretch of each name was marked, as far as the first so many tell. */
-export async function firstMarks(whole: number): Promise<Map<string, number>> {
-  const { columns, rows } = await part("mark_stretches", { from: 0, to: whole }, { column: "start_ns", down: false, most: PIECES });
-  const [name, start] = ["name", "start_ns"].map((of) => columns.findIndex((column) => column.name === of));
-  const first = new Map<string, number>();
-  for (const row of rows) {
-    const of = String(row[name!]);
-    if (!first.has(of)) first.set(of, Number(row[start!]));
-  }
-  return first;
-}
-
-/** The critical path to the end of a time, the pieces in order, and how many there are. */
-export async function criticalPath(of: Span): Promise<{ path: Piece[]; all: number }> {
-  const { columns, rows, all } = await part("critical_path", of, { most: PIECES });
-  const cells = ["thread", "start_ns", "end_ns"].map((name) => columns.findIndex((column) => column.name === name));
-  const path = rows.map((row) => {
-    const [thread, from, to] = cells.map((at) => Number(row[at]));
-    return { thread: thread!, from: from!, to: to! };
-  });
-  return { path, all };
 }
 
 /** How a thread came to be where it was at a time: the wakings, the last first. */
@@ -148,7 +138,7 @@ export async function hits(query: Readonly<Record<string, string>>, from: number
 }
 
 /** Rows as objects: for tables that people read, not for slices. */
-function rowsOf<T>(from: Table): T[] {
+export function rowsOf<T>(from: Table): T[] {
   return from.toArray().map((row) => {
     const plain: Record<string, unknown> = {};
     for (const [name, value] of row as Iterable<[string, unknown]>) plain[name] = typeof value === "bigint" ? Number(value) : value;
@@ -161,35 +151,35 @@ export async function slices(place: Place): Promise<Slices> {
   const { from, to } = spanOf(place);
   const first = place.block * TRACKS;
   const query = `kind=${place.kind}&first=${first}&last=${first + TRACKS - 1}&from=${from}&to=${to}&width=${(to - from) / PIXELS}`;
-  const got = await table(`/api/slices?${query}`);
+  return ofTracks(columnsOf(await table(`/api/slices?${query}`)), first, TRACKS);
+}
+
+/** Slices of an answer, in columns. */
+export function columnsOf(got: Table): Columns {
   const column = (name: keyof SliceColumns | keyof Steps) => got.getChild(name)?.toArray() as ArrayLike<number | bigint>;
   const numbers = (name: keyof SliceColumns | keyof Steps) => Float64Array.from(column(name) as ArrayLike<number>, Number);
-  const track = column("track") as Int32Array;
-  const begins = new Int32Array(TRACKS + 1);
-  for (const t of track) begins[t - first + 1]!++;
-  for (let t = 0; t < TRACKS; t++) begins[t + 1]! += begins[t]!;
+  const placed = {
+    track: column("track") as Int32Array,
+    start: numbers("start_ns"),
+    end: numbers("end_ns"),
+    stretches: Int32Array.from(column("stretches") as Int32Array),
+  };
   if (got.getChild("mean")) {
     const none = new Float64Array(0);
     return {
-      start: numbers("start_ns"),
-      end: numbers("end_ns"),
+      ...placed,
       state: new Uint8Array(0),
       stateNs: none,
       what: none,
       whatNs: none,
-      stretches: Int32Array.from(column("stretches") as Int32Array),
       values: { least: numbers("least"), most: numbers("most"), mean: numbers("mean") },
-      begins,
     };
   }
   return {
-    start: numbers("start_ns"),
-    end: numbers("end_ns"),
+    ...placed,
     state: Uint8Array.from(column("state") as Uint8Array),
     stateNs: numbers("state_ns"),
     what: numbers("what"),
     whatNs: numbers("what_ns"),
-    stretches: Int32Array.from(column("stretches") as Int32Array),
-    begins,
   };
 }

@@ -1,6 +1,7 @@
 /** The page: what is shown, and what keys and mouse do to it. */
 
-import * as api from "./api";
+import { lacking } from "./alone";
+import { OF, type About } from "./api";
 import { CPU_STATES, THREAD_STATES, type ThreadTracks } from "./generated/tables";
 import { layout, type Shown, type Track } from "./model/layout";
 import { DARK, LIGHT } from "./model/palette";
@@ -14,6 +15,7 @@ import { Linked, showBoth } from "./panels/linked";
 import { Range } from "./panels/range";
 import { Search } from "./panels/search";
 import { Tabs } from "./panels/tabs";
+import { criticalPath, firstMarks, source } from "./source";
 import { KINDS } from "./tracks/list";
 import { Details } from "./ui/details";
 import { valuesInWords } from "./ui/beside";
@@ -33,7 +35,7 @@ const tip = element("tip");
 const said = element("said");
 
 class Page {
-  private readonly about: api.About;
+  private readonly about: About;
   private readonly names: Map<number, string>;
   private readonly threads: ReadonlyMap<number, ThreadTracks>;
   private readonly tiles: Tiles;
@@ -52,12 +54,12 @@ class Page {
   /** Chosen before what is drawn there had arrived. */
   private pending: Selected | null = null;
 
-  constructor(about: api.About, threads: ThreadTracks[]) {
+  constructor(about: About, threads: ThreadTracks[]) {
     this.about = about;
     this.threads = new Map(threads.map((t) => [t.thread, t]));
     this.names = new Map(threads.map((t) => [t.thread, t.name ?? `thread ${t.tid}`]));
     this.names.set(0, "idle");
-    this.tiles = new Tiles(api.slices, () => this.changed());
+    this.tiles = new Tiles((place) => source.slices(place), () => this.changed());
     this.timeline = new Timeline(canvas, this.tiles);
     this.details = new Details(element("details"), {
       nameOf: (key) => this.nameOf(key),
@@ -105,8 +107,8 @@ class Page {
     // After the first picture: rules read all of the recording.
     requestAnimationFrame(() => void new Findings(element("findings"), element("tab-findings"), about.span_ns).load());
     // A trace without marks is aligned on its beginning.
-    if (api.OF === "first") this.other?.seen(this.scene.span);
-    if (this.other) api.firstMarks(about.span_ns).then((marks) => this.other?.marks(marks), () => this.other?.marks(new Map()));
+    if (OF === "first") this.other?.seen(this.scene.span);
+    if (this.other) firstMarks(about.span_ns).then((marks) => this.other?.marks(marks), () => this.other?.marks(new Map()));
   }
 
   readonly actions: Actions = {
@@ -230,7 +232,7 @@ class Page {
     canvas.dataset["path"] = "0";
     if (!of) return;
     try {
-      const { path, all } = await api.criticalPath(of);
+      const { path, all } = await criticalPath(of);
       if (turn !== this.paths) return;
       this.scene.overlay.path = path;
       canvas.dataset["path"] = String(path.length);
@@ -280,8 +282,11 @@ class Page {
     } else if (slice && slice.stretches > 1) {
       const [state, what] = this.parts(line, slice);
       this.details.together(line.label, slice, state, what);
-    } else if (line.kind === "cpu") void this.details.cpu(line.id, Math.floor(to.at));
-    else void this.details.thread(line.id, Math.floor(to.at));
+    } else {
+      if (slice) this.details.drawn(line.label, slice, this.parts(line, slice));
+      if (line.kind === "cpu") void this.details.cpu(line.id, Math.floor(to.at));
+      else void this.details.thread(line.id, Math.floor(to.at));
+    }
     this.changed();
   }
 
@@ -375,18 +380,21 @@ class Page {
     if (asked.span) this.show(asked.span);
     if (asked.selected) this.select(asked.selected, true);
     if (asked.range) this.mark(asked.range);
+    // What made no sense leaves the address.
+    this.changed();
   }
 }
 
 async function start(): Promise<void> {
-  const about = await api.about();
-  if (about.two && api.OF === null) return showBoth(document.body);
-  const threads = await api.threads();
+  const about = await source.about();
+  if (about.two && OF === null) return showBoth(document.body);
+  const threads = await source.threads();
   document.title = `${about.name ?? "trace"} · corewise`;
   element("name").textContent = about.name ?? "corewise";
   const shown = threads.length < about.threads ? ` (the busiest ${threads.length} are shown)` : "";
   const lost = about.lost_events > 0 ? `, ${about.lost_events} events lost` : "";
   element("summary").textContent = `${length(about.span_ns)}, ${about.cpus.length} CPUs, ${about.threads} threads${shown}, ${about.switches} switches${lost}`;
+  element("lacking").textContent = lacking(about.alone);
   const page = new Page(about, threads);
   const help = element<HTMLDialogElement>("help");
   fillHelp(help);

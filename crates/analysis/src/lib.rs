@@ -29,6 +29,7 @@ pub use allowed::SetId;
 pub use blocked_by::ReasonId;
 pub use core_times::capacity_used;
 pub use shares::shares;
+pub use tables::concurrency_bands::BandSteps;
 pub use world::{CoreNow, CpuNow, World};
 
 use blocked_by::Reasons;

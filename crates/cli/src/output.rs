@@ -92,6 +92,23 @@ pub fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
     Ok(BufWriter::with_capacity(1 << 16, file))
 }
 
+/// Writes a page into a new file and says what it is, or prints it.
+///
+/// # Errors
+/// Where the file is there, or cannot be written.
+pub fn write_page(path: &Path, page: &str, what: &str) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return print(page);
+    }
+    let mut out = create(path)?;
+    if let Err(why) = out.write_all(page.as_bytes()).and_then(|()| out.flush()) {
+        // Half a page is of no use, and the file is ours.
+        let _ = std::fs::remove_file(path);
+        return Err(Failure::at(path)(why));
+    }
+    print(&format!("{}: {what}\n", path.display()))
+}
+
 /// Columns of the terminal; 100 where there is none, or as COLUMNS says.
 pub fn width() -> usize {
     let told = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());

@@ -35,3 +35,33 @@ fn a_file_that_is_no_folder_is_to_be_imported_first() {
     assert_ne!(ran.code, Some(0));
     assert!(ran.err.contains("corewise import") || ran.err.contains("run `make`"), "{}", ran.err);
 }
+
+#[test]
+fn one_page_has_the_trace_in_it_and_is_written_only_where_nothing_is() {
+    let folder = Folder::new();
+    let (trace, page) = (folder.name("run.cw"), folder.name("run.html"));
+    good(["import", &fixture("chains.data"), "-o", &trace]);
+    let ran = run(["view", &trace, "--html", &page]);
+    if ran.err.contains("without the viewer's pages") {
+        println!("skipped: the viewer was not built");
+        return;
+    }
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.starts_with(&format!("{page}: the trace as one page of ")), "{}", ran.out);
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.starts_with("<!doctype html>") && text.contains("id=\"data-slices-cpu-"), "the levels are in it");
+    let again = run(["view", &trace, "--html", &page]);
+    assert!(again.code != Some(0) && again.err.contains("nothing is overwritten"), "{}", again.err);
+    // On standard output it is the same page, and nothing else.
+    assert_eq!(run(["view", &trace, "--html", "-"]).out, text);
+    for (words, why) in [
+        (&["--html-limit", "0"][..], "megabytes"),
+        (&["--port", "80"], "cannot be used with"),
+        (&["--html-limit", "0.01"], "too few for the coarsest picture"),
+    ] {
+        let other = folder.name("other.html");
+        let refused = run([&["view", &trace, "--html", &other][..], words].concat());
+        assert!(refused.code != Some(0) && refused.err.contains(why), "{words:?}: {}", refused.err);
+        assert!(!std::path::Path::new(&other).exists(), "{words:?}");
+    }
+}

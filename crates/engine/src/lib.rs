@@ -26,6 +26,7 @@ mod states;
 mod steps;
 mod summary;
 
+pub use analysis::BandSteps;
 pub use asked::Asked;
 pub use error::EngineError;
 pub use import::{Progress, Target, import};

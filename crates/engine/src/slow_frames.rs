@@ -68,6 +68,19 @@ impl Session {
         self.slow.budget
     }
 
+    /// The median of the times of a frame log's frames, which is their budget where none was said; `None`: there are none.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn median_frame(&self) -> Result<Option<Ns>, EngineError> {
+        if self.whole().frames == 0 {
+            return Ok(None);
+        }
+        let mut picking = Picking::new(None, 0);
+        self.each_frame(Span::new(Ns(i64::MIN), Ns(i64::MAX)), &mut |frame| picking.push(frame))?;
+        Ok(picking.finish().map(|picked| picked.budget))
+    }
+
     /// Whether a table can have rows here: of a frame log alone those of threads are empty, without frames those of
     /// frames, and where it is known that nothing is marked, those of what is.
     #[must_use]

@@ -1,8 +1,10 @@
 //! The stretches of a trace folder as they are stored, for who draws them.
 
 use crate::session::Kind;
+use crate::steps::followed_of;
 use crate::{EngineError, Session};
-use model::{CpuStretch, Event, ThreadStretch};
+use analysis::{BandSteps, Context};
+use model::{CpuStretch, Event, Ns, Span, ThreadStretch, tables};
 use store::Brief;
 
 impl Session {
@@ -36,6 +38,17 @@ impl Session {
     /// As [`Self::thread_stretches`].
     pub fn cpu_stretches(&self, each: impl FnMut(&[CpuStretch])) -> Result<(), EngineError> {
         Ok(self.stored()?.cpu_stretches(None, each)?)
+    }
+
+    /// What the table `concurrency_bands` counts, from step to step: told of the stretches of [`Self::cpu_stretches`].
+    ///
+    /// # Errors
+    /// As [`Self::thread_stretches`].
+    pub fn band_steps(&self) -> Result<BandSteps, EngineError> {
+        let followed = followed_of(&self.table_of_whole(&tables::CPUS)?);
+        let span = Span::new(Ns::ZERO, Ns(self.stored()?.manifest().end_ns));
+        let ready_known = self.summary().ready_known;
+        Ok(BandSteps::new(&Context { machine: self.machine(), span, followed: &followed, ready_known }))
     }
 
     /// What tells these stretches from any others: the trace, and the checksums of their files.

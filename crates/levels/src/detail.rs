@@ -19,6 +19,8 @@ pub trait Detail: Sized {
     fn drawn(&self, place: Place, stretches: u32) -> Self::Drawn;
     /// Where it stands.
     fn place(drawn: &Self::Drawn) -> Place;
+    /// Of how many stretches it is.
+    fn stretches(drawn: &Self::Drawn) -> u32;
     /// The stretch that one drawn alone was.
     fn again(drawn: &Self::Drawn) -> Self::Told;
     /// All but its place, as small numbers.

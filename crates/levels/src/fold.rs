@@ -9,6 +9,8 @@ use std::collections::hash_map::Entry;
 #[derive(Debug)]
 pub struct Fold<D: Detail> {
     width: i64,
+    /// Nothing is put together over multiples of this, ns.
+    part: i64,
     open: FxHashMap<u32, Piece<D>>,
 }
 
@@ -25,7 +27,14 @@ impl<D: Detail> Fold<D> {
     /// At a width, ns; up to 1, every stretch stays what it is.
     #[must_use]
     pub fn new(width: i64) -> Self {
-        Self { width, open: FxHashMap::default() }
+        Self { width, part: i64::MAX, open: FxHashMap::default() }
+    }
+
+    /// At a width, in parts of so many widths each: what reaches over the end of a part stays what it is, and nothing is put
+    /// together over it, so that a part looks the same whichever others are asked for with it.
+    #[must_use]
+    pub fn in_parts(width: i64, widths: i64) -> Self {
+        Self { part: width.saturating_mul(widths).max(1), ..Self::new(width) }
     }
 
     /// Takes a stretch, those of a track in order of start. One without length is not drawn and left out.
@@ -46,7 +55,8 @@ impl<D: Detail> Fold<D> {
         if self.width <= 1 {
             return out(track, piece);
         }
-        let long = piece.len() >= self.width;
+        let part = |at: i64| at.div_euclid(self.part);
+        let long = piece.len() >= self.width || part(piece.start) != part(piece.end.saturating_sub(1));
         match self.open.entry(track) {
             Entry::Vacant(_) if long => out(track, piece),
             Entry::Vacant(place) => {
@@ -56,7 +66,11 @@ impl<D: Detail> Fold<D> {
                 out(track, open.remove());
                 out(track, piece);
             }
-            Entry::Occupied(mut open) if open.get().end != piece.start => out(track, open.insert(piece)),
+            Entry::Occupied(mut open)
+                if open.get().end != piece.start || part(open.get().start) != part(piece.start) =>
+            {
+                out(track, open.insert(piece));
+            }
             Entry::Occupied(mut open) => {
                 open.get_mut().add(piece);
                 if open.get().len() >= self.width {
@@ -148,6 +162,22 @@ mod tests {
         let all = track(&[(3, 0, 11), (4, 1, 0), (3, 0, 10)]);
         let one = folded(10, &all)[0];
         assert_eq!((one.state, one.state_ns, one.what, one.what_ns, one.stretches), (0, 6, 10, 3, 3));
+    }
+
+    #[test]
+    fn a_part_looks_the_same_with_and_without_the_one_before_it() {
+        // Parts of 2 widths of 10: 6 + 6 = 12 are one; 6 and the 6 that reach over 20 stay; in the next part 6 + 6 are one again.
+        let all = track(&[(6, 0, 1), (6, 1, 1), (6, 0, 1), (6, 1, 1), (6, 0, 1), (6, 1, 1)]);
+        let spans = |stretches: &[Stretch]| {
+            let (mut fold, mut out) = (Fold::<States>::in_parts(10, 2), Vec::new());
+            stretches.iter().for_each(|s| fold.push(s, &mut |slice| out.push((slice.start, slice.end))));
+            fold.finish(&mut |slice| out.push((slice.start, slice.end)));
+            out.sort_unstable();
+            out
+        };
+        assert_eq!(spans(&all), [(0, 12), (12, 18), (18, 24), (24, 36)]);
+        // From 20 on the first that overlaps is the one that reaches over it.
+        assert_eq!(spans(&all[3..]), [(18, 24), (24, 36)]);
     }
 
     #[test]

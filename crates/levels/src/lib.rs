@@ -32,7 +32,7 @@ mod write;
 pub use detail::Detail;
 pub use error::Error;
 pub use fold::Fold;
-pub use read::Reader;
+pub use read::{PART, Reader};
 pub use states::{Slice, States, Stretch};
 pub use values::{Held, Step, Values};
 pub use write::Writer;

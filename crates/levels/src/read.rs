@@ -8,6 +8,9 @@ use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+/// Widths of a part, within which stretches are put together as they are read: the pixels of the viewer's tiles.
+pub const PART: i64 = 1024;
+
 /// The levels of a trace's threads, or of its CPUs. Only the index is held.
 pub struct Reader<D> {
     path: PathBuf,
@@ -64,7 +67,8 @@ impl<D: Detail> Reader<D> {
 
     /// What overlaps a time, stretches shorter than `width` told together; slices of a track in order of time, of tracks in
     /// order of their numbers. Between two widths that are kept, the finer is handed out; below the first, stretches are put
-    /// together as they are read, from the first that overlaps the time.
+    /// together as they are read, in parts of [`PART`] widths from the recording's start: a time that is whole parts looks the
+    /// same whatever else is asked for with it.
     ///
     /// # Errors
     /// The file cannot be read, is damaged, or there are more than `most` slices.
@@ -78,7 +82,7 @@ impl<D: Detail> Reader<D> {
         let finer = |l: &&crate::index::Level| l.width == 0 || l.width <= width;
         let Some(level) = self.index.levels.iter().rev().find(finer) else { return Ok(Vec::new()) };
         let mut out = Vec::new();
-        let mut fold = Fold::<D>::new(if level.width == 0 { width } else { 0 });
+        let mut fold = Fold::<D>::in_parts(if level.width == 0 { width } else { 0 }, PART);
         let mut too_many = false;
         let mut take = |slice: D::Drawn| {
             too_many |= out.len() >= most;

@@ -95,6 +95,10 @@ impl Detail for States {
         (s.track, s.start, s.end)
     }
 
+    fn stretches(s: &Slice) -> u32 {
+        s.stretches
+    }
+
     fn again(s: &Slice) -> Stretch {
         let Slice { track, start, end, state, what, .. } = *s;
         Stretch { track, start, end, state, what }

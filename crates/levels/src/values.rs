@@ -69,6 +69,10 @@ impl Detail for Values {
         (s.track, s.start, s.end)
     }
 
+    fn stretches(s: &Step) -> u32 {
+        s.stretches
+    }
+
     fn again(s: &Step) -> Held {
         Held { track: s.track, start: s.start, end: s.end, value: s.least }
     }

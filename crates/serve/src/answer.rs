@@ -6,6 +6,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use levels::{Slice, Step};
 use model::{Col, Kind, TableDef, Value};
 use std::collections::HashMap;
+use std::io::Write;
 use std::sync::Arc;
 
 /// The columns of slices, as the viewer gets them; the numbers of states are those of [`model::ThreadState::ALL`] and
@@ -97,30 +98,64 @@ pub(crate) fn rows(def: &TableDef, rows: &[Vec<Value>]) -> Result<Vec<u8>, Arrow
 
 /// Rows of a table, and what else is to be known of them, as the schema's metadata.
 pub(crate) fn told(def: &TableDef, rows: &[Vec<Value>], more: &[(&str, String)]) -> Result<Vec<u8>, ArrowError> {
-    let column = |(at, col): (usize, &Col)| -> ArrayRef {
-        let cells = rows.iter().map(|row| row.get(at));
-        match col.kind {
-            Kind::Int => Arc::new(
-                cells.map(|c| if let Some(Value::Int(v)) = c { Some(*v) } else { None }).collect::<Int64Array>(),
-            ),
-            Kind::Float => Arc::new(
-                cells.map(|c| if let Some(Value::Float(v)) = c { Some(*v) } else { None }).collect::<Float64Array>(),
-            ),
-            Kind::Text => Arc::new(
-                cells
-                    .map(|c| if let Some(Value::Text(v)) = c { Some(v.as_str()) } else { None })
-                    .collect::<StringArray>(),
-            ),
-            Kind::Bool => Arc::new(
-                cells.map(|c| if let Some(Value::Bool(v)) = c { Some(*v) } else { None }).collect::<BooleanArray>(),
-            ),
-        }
-    };
-    written(def, def.cols.iter().enumerate().map(column).collect(), more)
+    written(def, def.cols.iter().enumerate().map(|(at, col)| column(at, col, rows)).collect(), more)
 }
 
-/// With each column's unit and description, so that who shows any table can say them.
-fn written(def: &TableDef, columns: Vec<ArrayRef>, more: &[(&str, String)]) -> Result<Vec<u8>, ArrowError> {
+/// A column of rows.
+fn column(at: usize, col: &Col, rows: &[Vec<Value>]) -> ArrayRef {
+    let cells = rows.iter().map(|row| row.get(at));
+    match col.kind {
+        Kind::Int => {
+            Arc::new(cells.map(|c| if let Some(Value::Int(v)) = c { Some(*v) } else { None }).collect::<Int64Array>())
+        }
+        Kind::Float => Arc::new(
+            cells.map(|c| if let Some(Value::Float(v)) = c { Some(*v) } else { None }).collect::<Float64Array>(),
+        ),
+        Kind::Text => Arc::new(
+            cells.map(|c| if let Some(Value::Text(v)) = c { Some(v.as_str()) } else { None }).collect::<StringArray>(),
+        ),
+        Kind::Bool => Arc::new(
+            cells.map(|c| if let Some(Value::Bool(v)) = c { Some(*v) } else { None }).collect::<BooleanArray>(),
+        ),
+    }
+}
+
+/// Rows of a table as they come, into a writer: one batch for each part that is pushed.
+pub(crate) struct Rows<W: Write> {
+    def: &'static TableDef,
+    schema: Arc<Schema>,
+    out: StreamWriter<W>,
+}
+
+impl<W: Write> Rows<W> {
+    /// Begins with the table's columns.
+    pub(crate) fn new(def: &'static TableDef, out: W) -> Result<Self, ArrowError> {
+        let none: Vec<ArrayRef> = def.cols.iter().map(|col| column(0, col, &[])).collect();
+        let schema = schema(def, &none, &[]);
+        let out = StreamWriter::try_new(out, &schema)?;
+        Ok(Self { def, schema, out })
+    }
+
+    /// Some more rows.
+    pub(crate) fn push(&mut self, rows: &[Vec<Value>]) -> Result<(), ArrowError> {
+        let columns = self.def.cols.iter().enumerate().map(|(at, col)| column(at, col, rows)).collect();
+        self.out.write(&RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+
+    /// What they were written to.
+    pub(crate) fn to(&self) -> &W {
+        self.out.get_ref()
+    }
+
+    /// Ends them.
+    pub(crate) fn finish(mut self) -> Result<W, ArrowError> {
+        self.out.finish()?;
+        self.out.into_inner()
+    }
+}
+
+/// The columns as Arrow has them, each with its unit and description, so that who shows any table can say them.
+fn schema(def: &TableDef, columns: &[ArrayRef], more: &[(&str, String)]) -> Arc<Schema> {
     let field = |(col, array): (&Col, &ArrayRef)| {
         let kind: DataType = array.data_type().clone();
         let told = [("unit", col.unit), ("doc", col.doc), ("thread", if col.of_thread { "key" } else { "" })];
@@ -128,8 +163,12 @@ fn written(def: &TableDef, columns: Vec<ArrayRef>, more: &[(&str, String)]) -> R
         Field::new(col.name, kind, col.nullable).with_metadata(told.collect::<HashMap<_, _>>())
     };
     let more: HashMap<_, _> = more.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
-    let fields: Vec<Field> = def.cols.iter().zip(&columns).map(field).collect();
-    let schema = Arc::new(Schema::new_with_metadata(fields, more));
+    let fields: Vec<Field> = def.cols.iter().zip(columns).map(field).collect();
+    Arc::new(Schema::new_with_metadata(fields, more))
+}
+
+fn written(def: &TableDef, columns: Vec<ArrayRef>, more: &[(&str, String)]) -> Result<Vec<u8>, ArrowError> {
+    let schema = schema(def, &columns, more);
     let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
     let mut out = Vec::with_capacity(batch.get_array_memory_size() + 1024);
     let mut writer = StreamWriter::try_new(&mut out, &schema)?;

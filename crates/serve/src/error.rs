@@ -29,6 +29,12 @@ pub enum ServeError {
         /// What the system says.
         why: std::io::Error,
     },
+    /// A page of one file has no room for what it cannot be without.
+    #[error("{limit} bytes are too few for the coarsest picture of this recording: allow more with --html-limit")]
+    Limit {
+        /// How many were allowed.
+        limit: usize,
+    },
     /// The system gives no random numbers, threads or timers.
     #[error("cannot start the server: {0}")]
     Start(String),

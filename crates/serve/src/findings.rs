@@ -43,7 +43,8 @@ fn lock(made: &Mutex<Made>) -> MutexGuard<'_, Made> {
     made.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn diagnosed(session: &Session) -> Result<String, String> {
+/// The diagnosis.
+pub(crate) fn diagnosed(session: &Session) -> Result<String, String> {
     let said = diagnose::diagnose(session, &Options::default()).map_err(|e| e.to_string())?;
     let told = diagnose::json(session, &said).map_err(|e| e.to_string())?;
     let mut told: serde_json::Value = serde_json::from_str(&told).map_err(|e| e.to_string())?;

@@ -20,6 +20,7 @@
 //! the engine: what is told of a moment in one thread, what is reckoned of a time in another, each one question at a time. So many
 //! wait, the others are told to ask again; what is read for who has left is read no further.
 
+mod alone;
 mod answer;
 mod asked;
 mod chain;
@@ -41,6 +42,7 @@ mod rows;
 mod server;
 mod tracks;
 
+pub use alone::{Page, page};
 pub use error::ServeError;
 pub use pages::are_built;
 pub use prepare::{Prepared, prepare};

@@ -4,6 +4,8 @@
 static PAGES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
 const INDEX: &str = "/index.html";
+/// The page that needs no server; the server has another.
+const ALONE: &str = "/alone.html";
 
 /// Whether the viewer was built before the binary.
 #[must_use]
@@ -11,10 +13,15 @@ pub fn are_built() -> bool {
     PAGES.iter().any(|page| page.0 == INDEX)
 }
 
+/// The page to which data is added, where the viewer was built.
+pub(crate) fn alone() -> Option<&'static str> {
+    PAGES.iter().find(|page| page.0 == ALONE).and_then(|page| std::str::from_utf8(page.1).ok())
+}
+
 /// A page by the whole path of a request: its type and bytes.
 pub(crate) fn page(path: &str) -> Option<(&'static str, &'static [u8])> {
     let path = if path == "/" { INDEX } else { path };
-    let (name, bytes) = PAGES.iter().find(|page| page.0 == path)?;
+    let (name, bytes) = PAGES.iter().find(|page| page.0 == path && path != ALONE)?;
     let kind = match name.rsplit_once('.')?.1 {
         "html" => "text/html; charset=utf-8",
         "js" => "text/javascript; charset=utf-8",

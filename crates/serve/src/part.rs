@@ -5,14 +5,19 @@ use crate::answer;
 use crate::asked::Part;
 use crate::questions::Unanswered;
 use engine::{Asked, Session};
-use model::{Ns, Span, Value};
+use model::{Ns, Span, TableDef, Value};
 use serde_json::{Value as Json, json};
 use std::cmp::Ordering;
 
 /// The tables that have rows here, with what they hold: the list to choose from.
 pub(crate) fn tables(session: &Session) -> Json {
-    let all = session.tables().into_iter().filter(|def| session.may_have_rows(def));
-    all.map(|def| json!({"name": def.name, "doc": def.doc})).collect()
+    let all: Vec<_> = session.tables().into_iter().filter(|def| session.may_have_rows(def)).collect();
+    list(&all)
+}
+
+/// Tables to choose from.
+pub(crate) fn list(tables: &[&TableDef]) -> Json {
+    tables.iter().map(|def| json!({"name": def.name, "doc": def.doc})).collect()
 }
 
 /// The first rows of a table of a part.
@@ -25,13 +30,22 @@ pub(crate) fn part(
     let (span, most) = asked.wanted().map_err(Unanswered::Asked)?;
     let whole = Span { start: Ns::ZERO, end: Ns(session.summary().span_ns) };
     let span = span.overlap(whole).ok_or_else(|| Unanswered::Asked("nothing was recorded then".into()))?;
-    let question = Asked { span: Some(span), ..Asked::whole(table) };
+    first(session, table, Some(span), most, (asked.by.as_deref(), asked.down), left)
+}
+
+/// The first rows of a table of a part or of all, by a column or in the table's order; down: the largest first.
+pub(crate) fn first(
+    session: &Session,
+    table: &str,
+    span: Option<Span>,
+    most: usize,
+    (by, down): (Option<&str>, bool),
+    left: &dyn Fn() -> bool,
+) -> Result<Vec<u8>, Unanswered> {
+    let question = Asked { span, ..Asked::whole(table) };
     let def = question.definition(session).map_err(|e| Unanswered::Asked(e.to_string()))?;
-    let by = match &asked.by {
-        Some(by) => Some(def.col(by).ok_or_else(|| Unanswered::Asked(format!("{table} has no column {by}")))?),
-        None => None,
-    };
-    let mut first = First { by, down: asked.down, most, rows: Vec::new(), all: 0 };
+    let column = |by| def.col(by).ok_or_else(|| Unanswered::Asked(format!("{table} has no column {by}")));
+    let mut first = First { by: by.map(column).transpose()?, down, most, rows: Vec::new(), all: 0 };
     let read = question.rows(session, &mut |rows| {
         first.push(rows);
         if left() { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }

@@ -10,7 +10,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Counts up when the order of tracks, or what a slice holds, changes.
-const LAYOUT: u32 = 2;
+const LAYOUT: u32 = 3;
 
 /// The levels of detail of a trace.
 pub struct Prepared {

@@ -22,6 +22,16 @@ pub(crate) enum Unanswered {
     Failed(String),
 }
 
+impl Unanswered {
+    /// In words.
+    pub(crate) fn words(&self) -> &str {
+        match self {
+            Self::Busy => "too much is asked at once: ask again",
+            Self::Asked(why) | Self::Failed(why) => why,
+        }
+    }
+}
+
 impl Questions {
     /// A thread that asks the session; so many may wait for it.
     pub(crate) fn of(session: Arc<Session>, name: &str, waiting: usize) -> std::io::Result<Self> {

@@ -3,6 +3,7 @@
 use crate::connections::Few;
 use crate::findings::Findings;
 use crate::guard::Guard;
+use crate::kinds;
 use crate::questions::Questions;
 use crate::routes::{App, Door, Seen, routes};
 use crate::{Prepared, ServeError, Tracks};
@@ -138,7 +139,7 @@ fn app(trace: Trace, two: bool) -> std::io::Result<App> {
 }
 
 /// What the page must know first; `two`: of two traces it is one.
-fn about(session: &Session, tracks: &Tracks, levels: &Prepared, two: bool) -> Json {
+pub(crate) fn about(session: &Session, tracks: &Tracks, levels: &Prepared, two: bool) -> Json {
     let summary = session.summary();
     let name = session.path().canonicalize().ok();
     let name = name.as_deref().unwrap_or(session.path()).file_name().map(|n| n.to_string_lossy().into_owned());
@@ -155,9 +156,19 @@ fn about(session: &Session, tracks: &Tracks, levels: &Prepared, two: bool) -> Js
         "cpus": cpus(session.machine()),
         "thread_states": ThreadState::ALL.map(ThreadState::as_str),
         "cpu_states": CpuState::ALL.map(CpuState::as_str),
-        "kinds": levels.kinds.iter().map(|(shown, _)| shown).collect::<Vec<_>>(),
+        "kinds": kinds_shown(session, levels),
         "widths_ns": levels.threads.widths().collect::<Vec<_>>(),
     })
+}
+
+/// What the page must know of the kinds of track; frames stand against their budget where one was said.
+fn kinds_shown(session: &Session, levels: &Prepared) -> Vec<Json> {
+    let frames = session.budget().filter(|_| session.frames_of().is_none());
+    let told = levels.kinds.iter().map(|(shown, _)| match frames {
+        Some(budget) if shown.kind == "frames" => json!(kinds::frames::against(shown, budget.0)),
+        _ => json!(shown),
+    });
+    told.collect()
 }
 
 /// The CPUs in the order of their tracks: what shares a package, a cluster and a core stands together, the fastest cores first.
@@ -165,7 +176,9 @@ fn cpus(machine: &Machine) -> Vec<Json> {
     let mut cpus: Vec<_> = machine.cpus.iter().collect();
     cpus.sort_by_key(|c| {
         let class = std::cmp::Reverse(machine.core_class(c.id));
-        (c.package, class, c.die, c.cluster, c.core, c.id)
+        // A machine may tell who shares a core, and no number of it.
+        let first = c.siblings.iter().copied().min().map_or(c.id, |sibling| sibling.min(c.id));
+        (c.package, class, c.die, c.cluster, c.core, first, c.id)
     });
     let cpu = |c: &&_| {
         let c: &engine::Cpu = c;

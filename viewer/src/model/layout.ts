@@ -30,6 +30,8 @@ export interface Shown {
   readonly lanes: readonly { readonly track: number; readonly label: string; readonly most: number }[];
   /** What cannot be seen here, if anything. */
   readonly note: string;
+  /** Where a line is drawn across values, in their unit. */
+  readonly line: number | null;
 }
 
 /** A line of the timeline. */
@@ -47,6 +49,8 @@ export type Line =
       readonly height: number;
       /** The most that a track of values holds. */
       readonly most?: number;
+      /** Where a line is drawn across it. */
+      readonly line?: number | null;
     };
 
 /** A line that has a track. */
@@ -75,7 +79,7 @@ function beside(to: Growing, shown: Shown): void {
   if (!of) return;
   group(to, shown.note === "" ? shown.title : `${shown.title} (${shown.note})`);
   for (const lane of shown.lanes) {
-    to.lines.push({ kind: of.kind, id: lane.track, track: lane.track, label: lane.label, top: to.top, height: of.height, most: lane.most });
+    to.lines.push({ kind: of.kind, id: lane.track, track: lane.track, label: lane.label, top: to.top, height: of.height, most: lane.most, line: shown.line });
     to.top += of.height;
   }
 }
@@ -102,7 +106,7 @@ export function layout(cpus: readonly Cpu[], threads: readonly ThreadTracks[], k
       group(to, place === "" ? "CPUs" : `CPUs · ${place}`);
     }
     const sibling = above !== null && above.siblings.includes(cpu.cpu);
-    const core = cpu.core === null ? "" : sibling ? " ┘ same core" : ` core ${cpu.core}`;
+    const core = sibling ? " ┘ same core" : cpu.core === null ? "" : ` core ${cpu.core}`;
     track(to, "cpu", cpu.cpu, cpu.cpu, `CPU ${cpu.cpu}${core}`);
     above = cpu;
   }

@@ -60,3 +60,14 @@ export function paler(colour: string, page: string): string {
   const half = (at: number) => (Number.parseInt(colour.slice(at, at + 2), 16) + Number.parseInt(page.slice(at, at + 2), 16)) >> 1;
   return `#${[1, 3, 5].map((at) => half(at).toString(16).padStart(2, "0")).join("")}`;
 }
+
+/** Black or white: what is easier to read on a colour, by its luminance (https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio). */
+export function ink(colour: string): string {
+  const [red, green, blue] = [1, 3, 5].map((at) => {
+    const part = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  }) as [number, number, number];
+  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  // Where (L + 0.05) / 0.05 is as much as 1.05 / (L + 0.05).
+  return luminance > Math.sqrt(1.05 * 0.05) - 0.05 ? "#000000" : "#ffffff";
+}

@@ -15,6 +15,18 @@ export interface Slices {
   readonly begins: Int32Array;
 }
 
+/** Slices of any tracks, these in order, and of which track each is. */
+export type Columns = Omit<Slices, "begins"> & { readonly track: Int32Array };
+
+/** Those of `count` tracks from `first` on, where the columns hold no others. */
+export function ofTracks(columns: Columns, first: number, count: number): Slices {
+  const { track, ...rest } = columns;
+  const begins = new Int32Array(count + 1);
+  for (const t of track) begins[t - first + 1]!++;
+  for (let t = 0; t < count; t++) begins[t + 1]! += begins[t]!;
+  return { ...rest, begins };
+}
+
 /** Values: the least, the most, and the mean weighted by time. */
 export interface Values {
   readonly least: Float64Array;

@@ -1,9 +1,9 @@
 /** How a thread came to run, and whom it woke then: words for the panel, arrows for the timeline, places for the jump keys. */
 
-import * as api from "../api";
 import type { ThreadState, WakeChain } from "../generated/tables";
 import { length, point } from "../model/time";
 import type { Selected, Span } from "../model/view";
+import { source } from "../source";
 import { heading, link, paragraph } from "../ui/dom";
 
 /** Of one thread waking another. */
@@ -30,8 +30,8 @@ export class Chain {
 
   /** Of a thread at a time; `running` is the stretch in which it wakes others, where it runs. */
   static async of(thread: number, at: number, running: Span | null): Promise<Chain> {
-    const back = await api.chain(thread, at);
-    const rows = running ? await api.rows<ThreadState>("thread_state", running.from, running.to, { waker: thread }) : [];
+    const back = await source.chain(thread, at);
+    const rows = running ? await source.rows<ThreadState>("thread_state", running.from, running.to, { waker: thread }) : [];
     const woken = rows.filter((row) => running !== null && row.start_ns >= running.from && row.start_ns < running.to);
     return new Chain(thread, back, woken);
   }

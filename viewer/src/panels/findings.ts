@@ -1,8 +1,8 @@
 /** What is wrong with the recording, as `corewise diagnose` tells it: each finding's evidence leads to its place on the timeline. */
 
-import * as api from "../api";
 import { length, point } from "../model/time";
 import { toHash, type Selected } from "../model/view";
+import { source } from "../source";
 import { anchor, facts, heading, paragraph } from "../ui/dom";
 
 /** What `corewise diagnose --format json` prints (docs/diagnose.md), as far as it is shown. */
@@ -55,7 +55,7 @@ export class Findings {
     this.panel.replaceChildren(paragraph("The recording is being diagnosed…"));
     try {
       for (;;) {
-        const told = await api.findings<Diagnosis>();
+        const told = await source.findings<Diagnosis>();
         if (told) return this.show(told);
         await new Promise((done) => setTimeout(done, AGAIN));
       }

@@ -1,8 +1,9 @@
 /** The tables of a marked time, as `corewise report --range` has them: asked of the server, which also sorts. */
 
-import * as api from "../api";
+import type { Cell, Column, Part } from "../api";
 import { length, point } from "../model/time";
 import type { Selected, Span } from "../model/view";
+import { source } from "../source";
 import { button, link } from "../ui/dom";
 
 /** Rows that are shown at once. */
@@ -80,7 +81,7 @@ export class Range {
   }
 
   private async fill(): Promise<void> {
-    const all = await api.tables().catch(() => FIRST.map((name) => ({ name, doc: "" })));
+    const all = await source.tables().catch(() => FIRST.map((name) => ({ name, doc: "" })));
     const place = (name: string) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
     const sorted = [...all].sort((a, b) => place(a.name) - place(b.name) || a.name.localeCompare(b.name));
     if (this.tables.options.length > 0) return;
@@ -105,7 +106,7 @@ export class Range {
     this.status.textContent = "being reckoned…";
     this.rows.dataset["busy"] = "true";
     try {
-      const table = await api.part(this.tables.value, span, { ...(this.by ?? {}), most: MOST, signal: asking.signal });
+      const table = await source.part(this.tables.value, span, { ...(this.by ?? {}), most: MOST, signal: asking.signal });
       if (asking !== this.asking) return;
       this.fillRows(table, span);
       this.rows.dataset["busy"] = "false";
@@ -117,7 +118,7 @@ export class Range {
     }
   }
 
-  private fillRows(table: api.Part, span: Span): void {
+  private fillRows(table: Part, span: Span): void {
     const shown = table.rows.length;
     const more = table.all > shown ? `the first ${shown} of ${table.all} rows` : `${shown} rows`;
     this.status.textContent = this.by ? `${more}, by ${this.by.column}` : more;
@@ -136,7 +137,7 @@ export class Range {
     this.rows.replaceChildren(grid);
   }
 
-  private head(column: api.Column): HTMLElement {
+  private head(column: Column): HTMLElement {
     const head = document.createElement("th");
     head.scope = "col";
     head.title = column.doc;
@@ -155,7 +156,7 @@ export class Range {
   }
 
   /** A thread's name leads to it, at the row's own time where it has one. */
-  private cell(table: api.Part, row: readonly api.Cell[], at: number, value: api.Cell, span: Span): Node | string {
+  private cell(table: Part, row: readonly Cell[], at: number, value: Cell, span: Span): Node | string {
     const words = value === null ? "" : typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(6))) : String(value);
     const place = (name: string) => table.columns.findIndex((column) => column.name === name);
     const of = (name: string) => row[place(name)];

@@ -1,10 +1,10 @@
 /** What is searched for: tracks, which the page knows, or stretches, for which the server looks; one hit after the other. */
 
-import * as api from "../api";
 import type { ThreadState, ThreadTracks } from "../generated/tables";
 import type { Cpu, Track } from "../model/layout";
 import { parse } from "../model/search";
 import type { Selected } from "../model/view";
+import { source } from "../source";
 
 /** Hits of an answer. */
 const MOST = 500;
@@ -84,7 +84,7 @@ export class Search {
     try {
       while (this.more && turn === this.turn && this.hits.length === known) {
         const { query, from } = this.more;
-        const { rows, until } = await api.hits(query, from, this.whole, MOST);
+        const { rows, until } = await source.hits(query, from, this.whole, MOST);
         if (turn !== this.turn) return;
         this.hits.push(...rows.map((row: ThreadState) => ({ kind: "thread", id: row.thread, at: row.start_ns }) as const));
         this.more = until < this.whole && until > from ? { query, from: until } : null;

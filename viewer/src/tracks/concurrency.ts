@@ -5,6 +5,6 @@ import { plain, type KindOfTrack } from "./kind";
 export const CONCURRENCY: KindOfTrack = {
   kind: "concurrency",
   height: 30,
-  colourOf: (palette, band) => (band === 6 ? palette.cpu[2] : palette.threads[band % 5]) ?? palette.dim,
+  colourOf: (palette, band) => (band === 6 ? palette.cpu[2] : palette.threads[band]) ?? palette.dim,
   words: plain,
 };

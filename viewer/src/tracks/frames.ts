@@ -3,13 +3,9 @@
 import { length } from "../model/time";
 import type { KindOfTrack } from "./kind";
 
-/** 60 frames in a second, ns. */
-const BUDGET = 1e9 / 60;
-
 export const FRAMES: KindOfTrack = {
   kind: "frames",
   height: 44,
   colourOf: (palette) => palette.threads[4] ?? palette.dim,
   words: (ns) => length(ns),
-  line: BUDGET,
 };

@@ -3,7 +3,7 @@
 import type { Palette } from "../model/palette";
 
 /** As the server calls them. */
-export type Beside = "concurrency" | "frames" | "marks" | "frequency" | "idle" | "parking" | "counters";
+export type Beside = "concurrency" | "frames" | "marks" | "moments" | "frequency" | "idle" | "parking" | "counters";
 
 /** A kind of track: what is drawn of it comes from the server, how it looks stands here. */
 export interface KindOfTrack {
@@ -14,8 +14,8 @@ export interface KindOfTrack {
   readonly colourOf: (palette: Palette, number: number) => string;
   /** A value in words, with its unit. */
   readonly words: (value: number, unit: string) => string;
-  /** Where a line is drawn across the values, in their unit. */
-  readonly line?: number;
+  /** Whether slices are drawn where they begin, and nothing of what follows. */
+  readonly begins?: boolean;
 }
 
 /** A number of at most four digits behind the point, with its unit. */

@@ -7,9 +7,10 @@ import { FREQUENCY } from "./frequency";
 import { IDLE } from "./idle";
 import type { KindOfTrack } from "./kind";
 import { MARKS } from "./marks";
+import { MOMENTS } from "./moments";
 import { PARKING } from "./parking";
 
-const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, FREQUENCY, IDLE, PARKING, COUNTERS];
+const ALL: readonly KindOfTrack[] = [CONCURRENCY, FRAMES, MARKS, MOMENTS, FREQUENCY, IDLE, PARKING, COUNTERS];
 
 /** By their names. */
 export const KINDS: ReadonlyMap<string, KindOfTrack> = new Map(ALL.map((of) => [of.kind, of]));

@@ -1,12 +1,12 @@
 /** What is told of what is chosen: rows of the tables, as text that can be copied. */
 
-import * as api from "../api";
 import type { CpuState, ThreadState } from "../generated/tables";
 import type { Slice } from "../model/slices";
 import { length, point } from "../model/time";
 import type { Shown } from "../model/layout";
 import type { Selected, Span } from "../model/view";
 import { Chain } from "../panels/chains";
+import { source } from "../source";
 import type { KindOfTrack } from "../tracks/kind";
 import { besideInWords } from "./beside";
 import { facts, heading, link, paragraph } from "./dom";
@@ -41,7 +41,7 @@ export class Details {
   /** Tells of a stretch of a thread. */
   async thread(key: number, at: number): Promise<void> {
     const turn = this.other();
-    const told = await this.asked(turn, () => api.rows<ThreadState>("thread_state", at, at + 1, { thread: key }));
+    const told = await this.asked(turn, () => source.rows<ThreadState>("thread_state", at, at + 1, { thread: key }));
     const stretch = told?.[0];
     if (!stretch) return told ? this.none(turn) : undefined;
     const cells: [string, Node | string][] = [
@@ -69,7 +69,7 @@ export class Details {
     this.around.chain(chain);
     const cpu = stretch.state === "ready" ? stretch.cpu : null;
     if (cpu !== null) {
-      const meanwhile = await this.asked(turn, () => api.rows<CpuState>("cpu_state", stretch.start_ns, stretch.end_ns, { cpu }));
+      const meanwhile = await this.asked(turn, () => source.rows<CpuState>("cpu_state", stretch.start_ns, stretch.end_ns, { cpu }));
       if (!meanwhile) return;
       parts.push(...this.behind(cpu, stretch, meanwhile));
     }
@@ -79,7 +79,7 @@ export class Details {
   /** Tells of a stretch of a CPU. */
   async cpu(cpu: number, at: number): Promise<void> {
     const turn = this.other();
-    const told = await this.asked(turn, () => api.rows<CpuState>("cpu_state", at, at + 1, { cpu }));
+    const told = await this.asked(turn, () => source.rows<CpuState>("cpu_state", at, at + 1, { cpu }));
     const stretch = told?.[0];
     if (!stretch) return told ? this.none(turn) : undefined;
     const cells: [string, Node | string][] = [
@@ -103,6 +103,18 @@ export class Details {
     this.other();
     const note = shown === undefined ? [] : [paragraph(shown.title)];
     this.panel.replaceChildren(heading(title), ...note, facts(besideInWords(kind, shown, slice)));
+  }
+
+  /** Tells of a stretch what is drawn of it, until its rows are told. */
+  drawn(title: string, slice: Slice, [state, what]: readonly [string, string]): void {
+    this.other();
+    const cells: [string, string][] = [
+      ["State", what === "" ? state : `${state}, ${what}`],
+      ["From", point(slice.start)],
+      ["To", point(slice.end)],
+      ["Length", length(slice.end - slice.start)],
+    ];
+    this.panel.replaceChildren(heading(title), facts(cells));
   }
 
   /** Tells of short stretches that are drawn as one. */
@@ -145,8 +157,8 @@ export class Details {
   /** The stretches of the thread before and after. */
   private async besideThread(key: number, stretch: ThreadState): Promise<[string, Node | string][]> {
     const of = { thread: key };
-    const before = stretch.start_ns > 0 ? await api.rows<ThreadState>("thread_state", stretch.start_ns - 1, stretch.start_ns, of) : [];
-    const after = await api.rows<ThreadState>("thread_state", stretch.end_ns, stretch.end_ns + 1, of);
+    const before = stretch.start_ns > 0 ? await source.rows<ThreadState>("thread_state", stretch.start_ns - 1, stretch.start_ns, of) : [];
+    const after = await source.rows<ThreadState>("thread_state", stretch.end_ns, stretch.end_ns + 1, of);
     const cell = (label: string, s: ThreadState | undefined): [string, Node | string] => {
       if (!s) return [label, "nothing recorded"];
       const words = `${s.state}, ${length(s.end_ns - s.start_ns)}`;

@@ -1,13 +1,14 @@
 /** The timeline: lines of tracks under an axis of time, on one canvas. */
 
 import { firstBelow, lineAt, type Line, type Track } from "../model/layout";
-import { ofThread, paler, pixel, type Palette } from "../model/palette";
+import { ink, ofThread, paler, pixel, type Palette } from "../model/palette";
 import { emptyRow, fill, middle, paint, type Bar, type Row, type Scale } from "../model/raster";
 import { at, type Slice, type Slices } from "../model/slices";
 import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
 import { point, step } from "../model/time";
 import { copy, eachReady } from "../model/thieves";
 import { KINDS } from "../tracks/list";
+import { fillBegins } from "../tracks/moments";
 import { emptyHeights, fillHeights, paintHeights } from "../tracks/values";
 import type { Selected, Span } from "../model/view";
 import { drawOverlay, type Overlay } from "./overlay";
@@ -249,8 +250,10 @@ export class Timeline {
     const runs = line.kind === "thread" || line.kind === "cpu" ? RUNS : -1;
     const colours = this.pixelOf(scene, line.kind);
     const scale = this.scale(scene);
+    const begins = KINDS.get(line.kind)?.begins === true;
     this.eachTile(scene, line, row.colour.length, (slices, begin, end) => {
-      fill(row, slices, line.track % TRACKS, scale, begin, end, colours, runs);
+      if (begins) fillBegins(row, slices, line.track % TRACKS, scale, begin, end, colours(0, -1));
+      else fill(row, slices, line.track % TRACKS, scale, begin, end, colours, runs);
     });
     return row;
   }
@@ -259,7 +262,8 @@ export class Timeline {
   private paintValues(scene: Scene, line: Track, pixels: Uint32Array, width: number, left: number, bar: Bar): void {
     const of = KINDS.get(line.kind);
     if (!of) return;
-    const top = Math.max(line.most ?? 0, of.line === undefined ? 0 : of.line * 1.1);
+    const across = line.line ?? null;
+    const top = Math.max(line.most ?? 0, (across ?? 0) * 1.1);
     const row = emptyHeights(Math.max(0, width - left));
     const scale = this.scale(scene);
     this.eachTile(scene, line, row.mean.length, (slices, begin, end) => {
@@ -267,7 +271,7 @@ export class Timeline {
     });
     const [colour, page] = [of.colourOf(scene.palette, line.track), scene.palette.page];
     const colours = { mean: pixel(colour), most: pixel(paler(colour, page)), line: pixel(scene.palette.text) };
-    paintHeights(pixels, width, left, row, bar, colours, of.line === undefined ? null : of.line / top);
+    paintHeights(pixels, width, left, row, bar, colours, across === null ? null : across / top);
   }
 
   /** Where a thread was ready, what ran on the CPU of its queue; nothing where it nowhere was. */
@@ -303,7 +307,6 @@ export class Timeline {
   private writeNames(scene: Scene, lines: readonly Line[]): void {
     const { pen } = this;
     const perPixel = (scene.span.to - scene.span.from) / this.width;
-    pen.fillStyle = scene.palette.page;
     for (const line of lines) {
       if (line.kind !== "cpu") continue;
       for (let x = 0; x < this.width; ) {
@@ -312,6 +315,7 @@ export class Timeline {
         if (slice && slice.state === RUNS && slice.stretches === 1 && end - x >= NAMED) {
           const letters = Math.floor((end - x - 6) / 7);
           const y = AXIS + line.top - scene.scroll + line.height / 2 - 1;
+          pen.fillStyle = ink(this.colourOf(scene, "cpu", slice.state, slice.what));
           pen.fillText(scene.nameOf(slice.what).slice(0, letters), LABELS + x + 3, y);
         }
         x = Math.max(x + NAMED / 4, end + 0.5);
@@ -340,8 +344,9 @@ export class Timeline {
     pen.fillStyle = scene.palette.dim;
     for (let time = Math.ceil(scene.span.from / marks) * marks; time < scene.span.to; time += marks) {
       const x = LABELS + Math.round((time - scene.span.from) / perPixel);
+      const words = point(time, marks);
       pen.fillRect(x, AXIS - 6, 1, 6);
-      pen.fillText(point(time, marks), x + 4, AXIS / 2);
+      if (x + 4 + pen.measureText(words).width <= LABELS + this.width) pen.fillText(words, x + 4, AXIS / 2);
     }
     pen.fillRect(0, AXIS - 1, this.canvas.clientWidth, 1);
   }

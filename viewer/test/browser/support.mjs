@@ -4,6 +4,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { createInterface } from "node:readline";
 import { tableFromIPC } from "apache-arrow";
 import { chromium } from "playwright-core";
@@ -22,11 +23,36 @@ export const skip =
 
 if (skip) console.log(skip);
 
-/** A trace that is served; the browser is shared. `trace` is a folder, or nothing for the fixture. */
+/** A trace that is served. `trace` is a folder, or nothing for the fixture, whose server all tests of a process share. */
 export async function served(trace) {
-  const folder = mkdtempSync(join(tmpdir(), "corewise-viewer-"));
-  return serving(folder, [trace ?? imported(folder, "fixture", FIXTURE)]);
+  const made = () => {
+    const folder = mkdtempSync(join(tmpdir(), "corewise-viewer-"));
+    return serving(folder, [trace ?? imported(folder, "fixture", FIXTURE)]);
+  };
+  const at = await (trace === undefined ? fixture.get(made) : made());
+  return trace === undefined ? { ...at, end: () => fixture.leave(({ end }) => end()) } : at;
 }
+
+/** Something that many use: made for the first of them, ended by the last. */
+class Shared {
+  users = 0;
+  made = null;
+
+  get(make) {
+    this.users++;
+    return (this.made ??= make());
+  }
+
+  async leave(end) {
+    if (--this.users > 0) return;
+    const made = this.made;
+    this.made = null;
+    await end(await made);
+  }
+}
+
+const fixture = new Shared();
+const browsers = new Shared();
 
 /** Two traces that are served beside each other, by their names, of what ftrace would print. */
 export async function servedBoth(texts) {
@@ -46,17 +72,24 @@ function imported(folder, name, file) {
 }
 
 async function serving(folder, paths) {
-  const server = spawn(binary, ["view", ...paths, "--no-open", "--idle", "120"], { stdio: ["ignore", "pipe", "inherit"] });
+  const server = spawn(binary, ["view", ...paths, "--no-open", "--idle", "600"], { stdio: ["ignore", "pipe", "inherit"] });
   const address = await new Promise((found, failed) => {
     createInterface(server.stdout).once("line", found);
     server.once("exit", (code) => failed(new Error(`corewise view ended with ${code}`)));
   });
-  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+  const browser = await browsers.get(() => chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] }));
   return {
     address,
     browser,
+    trace: paths[0],
+    /** A trace as one page, in a file. */
+    file: (name, ...options) => {
+      const file = join(folder, name);
+      const said = execFileSync(binary, ["view", paths[0], "--html", file, ...options], { encoding: "utf8" });
+      return { file, said };
+    },
     end: async () => {
-      await browser.close();
+      await browsers.leave((browser) => browser.close());
       server.kill();
       rmSync(folder, { recursive: true, force: true });
     },
@@ -64,14 +97,25 @@ async function serving(folder, paths) {
 }
 
 /** A page that shows the trace; whatever it complains of, and whatever it asks of others, is kept. */
-export async function opened(at, { width = 1280, height = 800, theme = "light", hash = "" } = {}) {
-  const context = await at.browser.newContext({ viewport: { width, height }, colorScheme: theme });
+export function opened(at, how = {}) {
+  const { origin } = new URL(at.address);
+  return openedAt(at, at.address, (url) => url.startsWith(origin), how);
+}
+
+/** The same of a page of one file, with the network off: it may ask for nothing. */
+export function openedFile(at, file, how = {}) {
+  const url = pathToFileURL(file).href;
+  return openedAt(at, url, (asked) => asked.split("#")[0] === url, { ...how, offline: true });
+}
+
+async function openedAt(at, url, may, { width = 1280, height = 800, theme = "light", hash = "", offline = false, touch = false }) {
+  const context = await at.browser.newContext({ viewport: { width, height }, colorScheme: theme, offline, hasTouch: touch });
   const page = await context.newPage();
   const wrong = [];
   page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
   page.on("pageerror", (error) => wrong.push(error.message));
-  page.on("request", (request) => request.url().startsWith(new URL(at.address).origin) || wrong.push(request.url()));
-  await page.goto(at.address + hash);
+  page.on("request", (request) => may(request.url()) || wrong.push(request.url()));
+  await page.goto(url + hash);
   await settled(page);
   return { page, wrong };
 }

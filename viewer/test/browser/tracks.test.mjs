@@ -40,13 +40,16 @@ test("each kind of track shows its values and states at their times, in their co
   const { page, wrong } = await opened(at, { width: 1280 });
   const box = await page.locator("#timeline").boundingBox();
   const found = new Map();
+  let base = 0;
   // The middle of each of the 5 ms, down all tracks.
   for (let ms = 0; ms < 5; ms++) {
     const x = Math.round(190 + ((ms + 0.5) / 5) * (box.width - 190));
     for (let y = 26; y < Math.min(box.height, 460); y += 8) {
       const here = await told(page, box, x, y);
       if (!here) continue;
-      assert.equal(here.pixel, here.colour, `${here.text} at ${x}, ${y}`);
+      // Moments are lines, between which nothing is drawn.
+      if (here.kind !== "moments") assert.equal(here.pixel, here.colour, `${here.text} at ${x}, ${y}`);
+      else base = Number(here.base);
       found.set(`${here.kind} ${here.id} ${ms}`, here.text.split("\n")[1]);
     }
   }
@@ -56,6 +59,15 @@ test("each kind of track shows its values and states at their times, in their co
   assert.deepEqual(row("counters", 0), ["", "", "", "", "value 7"]);
   assert.deepEqual(row("idle", 0), ["", "", "", "", "idle state 2, 1 ms"]);
   assert.deepEqual(row("marks", 0), ["", "", "", "marked, 1 ms", "not marked, 1 ms"]);
+  assert.deepEqual(row("moments", 0), ["", "from this moment on, 2 ms", "from this moment on, 2 ms", "from this moment on, 2 ms", "from this moment on, 2 ms"]);
+  // Of the pixels of their track, those are dark in which 1 ms and 3 ms lie.
+  const dark = await page.evaluate((y) => {
+    const canvas = document.getElementById("timeline");
+    const { data } = canvas.getContext("2d").getImageData(190, y, canvas.width - 190, 1);
+    return [...new Uint8Array(data)].filter((_, at) => at % 4 === 0).flatMap((red, x) => (red < 128 ? [x] : []));
+  }, base);
+  const at_ = (ms) => Math.floor((ms / 5) * (Math.round(box.width) - 190));
+  assert.deepEqual(dark, [at_(1), at_(3)]);
   assert.deepEqual(wrong, []);
   await page.context().close();
 });

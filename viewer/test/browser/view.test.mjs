@@ -58,20 +58,17 @@ test("what is drawn is what is stored: 200 pixels, far and near", { skip, timeou
     // From afar on CPUs, which are busiest; near, anywhere.
     const [x, y] = [192 + roll(box.width - 194), 30 + roll(tries % 120 < 60 ? 60 : box.height - 40)];
     await page.mouse.move(box.x + x, box.y + y);
-    const tip = await page.evaluate(() => {
+    // What is told, and the pixel's own colour in the lowest line of the bar, which every share reaches.
+    const tip = await page.evaluate((x) => {
       const tip = document.getElementById("tip");
-      return tip.hidden ? null : { ...tip.dataset };
-    });
+      if (tip.hidden) return null;
+      const { data } = document.getElementById("timeline").getContext("2d").getImageData(x, Number(tip.dataset.base), 1, 1);
+      return { ...tip.dataset, pixel: `#${[...data.slice(0, 3)].map((part) => part.toString(16).padStart(2, "0")).join("")}` };
+    }, x);
     // Tracks of other kinds have tests of their own.
     if (!tip || tip.base >= box.height || !["cpu", "thread"].includes(tip.kind)) continue;
     looked++;
-    // The pixel's own colour, in the lowest line of the bar, which every share reaches.
-    const pixel = await page.evaluate(
-      ([x, y]) => [...document.getElementById("timeline").getContext("2d").getImageData(x, y, 1, 1).data],
-      [x, Number(tip.base)],
-    );
-    const colour = `#${pixel.slice(0, 3).map((part) => part.toString(16).padStart(2, "0")).join("")}`;
-    assert.equal(colour, tip.colour, `at ${x}, ${tip.base} of ${await hash(page)}`);
+    assert.equal(tip.pixel, tip.colour, `at ${x}, ${tip.base} of ${await hash(page)}`);
     // By the table.
     const cpu = tip.kind === "cpu";
     const [from, to] = [Number(tip.start), Number(tip.end)];

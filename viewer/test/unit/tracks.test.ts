@@ -3,9 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { layout, type Shown } from "../../src/model/layout";
-import { LIGHT, paler } from "../../src/model/palette";
+import { DARK, ink, LIGHT, paler } from "../../src/model/palette";
+import { emptyRow } from "../../src/model/raster";
 import { at, type Slices } from "../../src/model/slices";
 import { KINDS } from "../../src/tracks/list";
+import { fillBegins } from "../../src/tracks/moments";
 import { emptyHeights, fillHeights, paintHeights } from "../../src/tracks/values";
 import { besideInWords, valuesInWords } from "../../src/ui/beside";
 
@@ -47,7 +49,7 @@ test("values are bars up to the mean, paler up to the most; nothing is drawn whe
 });
 
 function shown(kind: string, over: Partial<Shown> = {}): Shown {
-  return { kind, title: kind, unit: "", values: true, states: [], lanes: [{ track: 3, label: "CPU 3", most: 5 }], note: "", ...over };
+  return { kind, title: kind, unit: "", values: true, states: [], lanes: [{ track: 3, label: "CPU 3", most: 5 }], note: "", line: null, ...over };
 }
 
 test("each kind stands in the order of the server, and only where the trace has its data", () => {
@@ -75,4 +77,35 @@ test("every kind has a colour for what it holds, and its values have their units
   const told = besideInWords(KINDS.get("idle")!, shown("idle", { states: ["awake", "idle state 0"] }), idle);
   assert.deepEqual(told[0], ["Most of it idle state 0", "7 ns"]);
   assert.equal(paler("#000000", "#ffffff"), "#7f7f7f");
+});
+
+test("moments are where slices begin, also those at the edge of a tile, and nothing of what follows", () => {
+  // Pixels of 10 ns: 0 is in the first, 27 and 28 are in the third, 30 begins the fourth. A tile that ends at 30 has the first three.
+  const moments = values([0, 27, 0, 0], [27, 28, 0, 0], [28, 30, 0, 0], [30, 99, 0, 0]);
+  const row = emptyRow(5);
+  fillBegins(row, moments, 0, { from: 0, perPixel: 10 }, 0, 5, 7);
+  assert.deepEqual([...row.colour], [7, 0, 7, 7, 0]);
+  // Each moment is seen, whichever tile tells of it: the pixel at the border belongs to the other one.
+  const edge = emptyRow(5);
+  fillBegins(edge, values([27, 28, 0, 0]), 0, { from: 0, perPixel: 10 }, 3, 5, 7);
+  assert.deepEqual([...edge.colour], [0, 0, 7, 0, 0]);
+});
+
+test("names can be read on every colour of a thread, at least 4.5 to 1", () => {
+  const luminance = (colour: string) => {
+    const [red, green, blue] = [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16) / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!;
+  };
+  for (const colour of [...LIGHT.threads, ...DARK.threads]) {
+    const [low, high] = [luminance(colour), luminance(ink(colour))].sort((a, b) => a - b);
+    assert.ok((high! + 0.05) / (low! + 0.05) >= 4.5, `${ink(colour)} on ${colour}`);
+  }
+});
+
+test("siblings are of one core though nobody numbers it, and a line across values is the recording's own", () => {
+  const none = { package: null, die: null, cluster: null, core: null, core_class: 0, core_type: "uniform", vendor_type: null };
+  const { lines } = layout([{ ...none, cpu: 0, siblings: [0, 2] }, { ...none, cpu: 2, siblings: [0, 2] }, { ...none, cpu: 1, siblings: [] }], [], [shown("frames", { line: 2e7 })]);
+  assert.deepEqual(lines.map((line) => line.label), ["CPUs", "CPU 0", "CPU 2 ┘ same core", "CPU 1", "frames", "CPU 3"]);
+  const frames = lines.at(-1);
+  assert.equal(frames?.kind === "frames" && frames.line, 2e7);
 });

@@ -1,18 +1,24 @@
 //! How many cores of each type, and how many second siblings, ran a thread at once, exactly.
 
-use crate::{Analysis, Begins, Context, World};
+use crate::{Analysis, Begins, Context, CpuNow, World};
 use model::{CoreType, CpuState, CpuStretch, Ns, Rows, Value};
 use std::collections::BTreeMap;
 
 pub(crate) struct ConcurrencyBands {
     at: Ns,
+    counts: Counts,
+    durations: BTreeMap<u128, Ns>,
+}
+
+/// What is counted at one instant.
+struct Counts {
     /// How many in each band, the first one highest.
     now: u128,
     /// Busy ones among the followed CPUs of each core.
     busy: Vec<usize>,
-    durations: BTreeMap<u128, Ns>,
 }
 
+/// Bands of the table.
 const BANDS: usize = 7;
 const SECOND: usize = 5;
 const UNKNOWN: usize = 6;
@@ -34,26 +40,13 @@ fn band(core_type: CoreType) -> usize {
     }
 }
 
-impl ConcurrencyBands {
-    fn advance(&mut self, to: Ns) {
-        if to > self.at {
-            let sum = self.durations.entry(self.now).or_default();
-            *sum = *sum + (to - self.at);
-            self.at = to;
-        }
-    }
-}
-
-impl Analysis for ConcurrencyBands {
-    fn new(context: &Context<'_>) -> Self {
-        let now = one(UNKNOWN) * context.followed.len() as u128;
-        let busy = vec![0; World::new(context).cores.len()];
-        Self { at: context.span.start, now, busy, durations: BTreeMap::new() }
+impl Counts {
+    fn new(context: &Context<'_>, world: &World) -> Self {
+        Self { now: one(UNKNOWN) * context.followed.len() as u128, busy: vec![0; world.cores.len()] }
     }
 
-    fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
-        let Some(before) = world.of(stretch.cpu).filter(|c| c.followed) else { return };
-        self.advance(world.now);
+    /// A CPU changes from what the world tells to another state.
+    fn change(&mut self, before: &CpuNow, to: CpuState, world: &World) {
         // The first CPU speaks for its core.
         let first = band(world.cpus[world.cores[before.core].cpus[0]].core_type);
         let busy = &mut self.busy[before.core];
@@ -64,15 +57,81 @@ impl Analysis for ConcurrencyBands {
             CpuState::Unknown => one(UNKNOWN),
             CpuState::Idle => 0,
         };
-        self.now = self.now - counted(before.state) + counted(stretch.state);
-        *busy += usize::from(stretch.state == CpuState::Busy);
+        self.now = self.now - counted(before.state) + counted(to);
+        *busy += usize::from(to == CpuState::Busy);
+    }
+}
+
+/// How many in each band, of what was counted.
+fn bands(now: u128) -> [i64; BANDS] {
+    std::array::from_fn(|band| (now / one(band) % (1 << BITS)) as i64)
+}
+
+/// What the table counts, from instant to instant, for who draws it.
+pub struct BandSteps {
+    world: World,
+    counts: Counts,
+}
+
+impl BandSteps {
+    /// Before anything is known: all followed CPUs are in the last band.
+    #[must_use]
+    pub fn new(context: &Context<'_>) -> Self {
+        let world = World::new(context);
+        Self { counts: Counts::new(context, &world), world }
+    }
+
+    /// A CPU's stretch begins, those of all CPUs in order of start. Where that is later than what was told before, `each` is told since
+    /// when how many were in each band, in the order of the table's columns.
+    pub fn push(&mut self, stretch: &CpuStretch, each: impl FnMut(Ns, [i64; BANDS])) {
+        let Some(place) = self.world.place(stretch.cpu).filter(|place| self.world.cpus[*place].followed) else {
+            return;
+        };
+        // Of what changes in one instant, only what it came to is told.
+        if stretch.span.start > self.world.now {
+            self.tell(each);
+            self.world.now = stretch.span.start;
+        }
+        self.counts.change(&self.world.cpus[place], stretch.state, &self.world);
+        self.world.cpus[place].state = stretch.state;
+    }
+
+    /// Tells what holds to the end.
+    pub fn finish(self, each: impl FnMut(Ns, [i64; BANDS])) {
+        self.tell(each);
+    }
+
+    fn tell(&self, mut each: impl FnMut(Ns, [i64; BANDS])) {
+        each(self.world.now, bands(self.counts.now));
+    }
+}
+
+impl ConcurrencyBands {
+    fn advance(&mut self, to: Ns) {
+        if to > self.at {
+            let sum = self.durations.entry(self.counts.now).or_default();
+            *sum = *sum + (to - self.at);
+            self.at = to;
+        }
+    }
+}
+
+impl Analysis for ConcurrencyBands {
+    fn new(context: &Context<'_>) -> Self {
+        let counts = Counts::new(context, &World::new(context));
+        Self { at: context.span.start, counts, durations: BTreeMap::new() }
+    }
+
+    fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
+        let Some(before) = world.of(stretch.cpu).filter(|c| c.followed) else { return };
+        self.advance(world.now);
+        self.counts.change(before, stretch.state, world);
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         self.advance(world.now);
-        for (bands, duration) in &self.durations {
-            let count = |band| Value::from((bands / one(band) % (1 << BITS)) as i64);
-            let mut row: Vec<Value> = (0..BANDS).map(count).collect();
+        for (now, duration) in &self.durations {
+            let mut row: Vec<Value> = bands(*now).map(Value::from).to_vec();
             row.push((*duration).into());
             out.row(&row);
         }

@@ -2,7 +2,7 @@
 
 use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
-use crate::output::{create, print, stdout, width};
+use crate::output::{print, stdout, width, write_page};
 use crate::period::Period;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -10,7 +10,7 @@ use engine::{Session, Slow};
 use model::Ns;
 use report::{Options, SECTIONS, Sections, Sort};
 use std::io::{BufWriter, Seek as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const AFTER: &str = "\
 Examples:
@@ -134,7 +134,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
         color: global.color.wanted(),
     };
     if let Some(path) = &args.html {
-        write_page(path, &report::html(&session, &options)?)?;
+        write_page(path, &report::html(&session, &options)?, "the report as one page, for any browser")?;
     } else if args.format == Form::Json {
         print_object(&session, &options)?;
     } else {
@@ -170,20 +170,6 @@ fn print_object(session: &Session, options: &Options) -> Result<(), Failure> {
     std::io::copy(&mut whole, &mut out)?;
     writeln!(out)?;
     Ok(out.flush()?)
-}
-
-/// Into a new file, and says where.
-fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        return print(page);
-    }
-    let mut out = create(path)?;
-    if let Err(why) = out.write_all(page.as_bytes()).and_then(|()| out.flush()) {
-        // Half a page is of no use, and the file is ours.
-        let _ = std::fs::remove_file(path);
-        return Err(Failure::at(path)(why));
-    }
-    print(&format!("{}: the report as one page, for any browser\n", path.display()))
 }
 
 /// The report of a trace as it is without options, for commands that made one.

@@ -1,9 +1,11 @@
 //! `corewise view`: a trace on one timeline, in the browser.
 
-use crate::args::Global;
+use crate::args::{Global, duration};
 use crate::failure::{Failure, OK};
-use crate::output::{print, say};
+use crate::output::{self, print, say};
 use crate::progress::{Line, of_levels};
+use engine::Slow;
+use model::Ns;
 use serve::{Options, Server, Trace, Tracks};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -15,10 +17,12 @@ Examples:
   corewise view run.cw                       opens the browser; Ctrl-C ends it
   corewise view run.cw --no-open --port 8000
   corewise view before.cw after.cw           both, one above the other, with one zoom
+  corewise view run.cw --html run.html       as one page that needs no server, to keep or to send
   corewise import perf.data -o run.cw && corewise view run.cw
 
 The address is the only line on standard output. It holds a token of this run, without which nothing is answered; only this \
-machine can reach it. The first view of a trace prepares it for all zooms, in run.cw/levels or, where that cannot be written, \
+machine can reach it. A page of --html has the trace in it and asks for nothing: it opens from any disk, without a network; where \
+--html-limit leaves no room for every stretch, the page and the command say what the finest detail is. The first view of a trace prepares it for all zooms, in run.cw/levels or, where that cannot be written, \
 in the user's cache.";
 
 /// Show a trace folder in the browser, or two beside each other: every CPU and thread on one timeline
@@ -41,6 +45,18 @@ pub struct Args {
     /// Listen on this address of the machine instead of loopback: others can then read along what is answered
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), hide_default_value = true)]
     listen: IpAddr,
+    /// What a frame may take, as 16.7ms: the line across the tracks of frames [default: the median of their times]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    budget: Option<Duration>,
+    /// As one page with the trace in it, into this new file (- is standard output), instead of serving: no network, no server
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["beside", "port", "no_open", "idle", "listen"])]
+    html: Option<PathBuf>,
+    /// So large at most are the trace's data in that page
+    #[arg(long, value_name = "MB", default_value_t = 20.0, requires = "html", value_parser = megabytes)]
+    html_limit: f64,
+    /// Leave out paths and host names in that page; names of threads and processes, and of marks, stay
+    #[arg(long, requires = "html")]
+    redact: bool,
 }
 
 /// Serves.
@@ -54,8 +70,11 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
              and npm; `corewise report` tells the same trace as text or as one page",
         ));
     }
-    let first = prepared(&args.trace, global)?;
-    let beside = args.beside.as_deref().map(|path| prepared(path, global)).transpose()?;
+    if let Some(path) = &args.html {
+        return write_page(path, args, global);
+    }
+    let first = prepared(&args.trace, args, global)?;
+    let beside = args.beside.as_deref().map(|path| prepared(path, args, global)).transpose()?;
     if !args.listen.is_loopback() {
         say(&format!(
             "warning: on {} other machines can reach it, and what is answered, with the token, can be read on the way: \
@@ -80,15 +99,57 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     Ok(OK)
 }
 
+/// What browsers open: their longest text is of some 500 million characters.
+fn megabytes(words: &str) -> Result<f64, String> {
+    let told = words.parse::<f64>().ok().filter(|mb| (0.01..=400.0).contains(mb));
+    told.ok_or_else(|| "a number of megabytes from 0.01 to 400, as 20".into())
+}
+
+/// The trace as one page, and what is not in it.
+fn write_page(path: &Path, args: &Args, global: &Global) -> Result<u8, Failure> {
+    if path != Path::new("-") && path.exists() {
+        // Before minutes of work, not after them.
+        return Err(Failure::at(path)(std::io::ErrorKind::AlreadyExists.into()));
+    }
+    let mut trace = prepared(&args.trace, args, global)?;
+    if args.redact {
+        trace.session.redact();
+    }
+    let page = serve::page(&trace, (args.html_limit * 1e6) as usize)?;
+    let lacking = match (page.finest_ns, page.has_rows) {
+        (0, true) => String::new(),
+        (0, false) => {
+            "; it has no room for who woke whom and why threads waited: `corewise view` tells it, or a larger \
+                       --html-limit"
+                .to_owned()
+        }
+        (ns, _) => format!(
+            "; finest detail of every track: {} us: `corewise view` shows all, a larger --html-limit more",
+            ns as f64 / 1e3
+        ),
+    };
+    let megabytes = page.html.len() as f64 / 1e6;
+    output::write_page(
+        path,
+        &page.html,
+        &format!("the trace as one page of {megabytes:.1} MB, for any browser{lacking}"),
+    )?;
+    if path == Path::new("-") && !lacking.is_empty() {
+        say(&format!("the page is not all of the trace{lacking}"));
+    }
+    Ok(OK)
+}
+
 /// A trace, prepared for all zooms.
-fn prepared(path: &Path, global: &Global) -> Result<Trace, Failure> {
+fn prepared(path: &Path, args: &Args, global: &Global) -> Result<Trace, Failure> {
     let shown = path.display();
     if path.is_file() {
         return Err(Failure::usage(format!(
             "{shown} is no trace folder: run `corewise import {shown} -o run.cw` first"
         )));
     }
-    let session = global.open(path)?;
+    let budget = args.budget.map(|d| Ns(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)));
+    let session = global.open(path)?.slow(Slow { budget, ..Slow::default() });
     let tracks = Tracks::of(&session)?;
     let (mut line, began) = (Line::new(), Instant::now());
     let levels = serve::prepare(&session, &tracks, &mut |read| of_levels(&mut line, read))?;

@@ -14,11 +14,19 @@ struct Frames<'a> {
     /// By program, process and swap chain; and when the last frame ends.
     lanes: BTreeMap<(String, Option<i64>, String), (Lane, i64)>,
     left_out: u64,
+    /// The median of their times, ns.
+    median: Option<i64>,
     to: To<'a>,
 }
 
-pub(crate) fn new<'a>(_: &Session, to: To<'a>, name: &'static str) -> Result<Made<'a>, ServeError> {
-    Ok(Box::new(Frames { feed: Feed::new(to, name), lanes: BTreeMap::new(), left_out: 0, to }))
+pub(crate) fn new<'a>(session: &Session, to: To<'a>, name: &'static str) -> Result<Made<'a>, ServeError> {
+    Ok(Box::new(Frames {
+        feed: Feed::new(to, name),
+        lanes: BTreeMap::new(),
+        left_out: 0,
+        median: session.median_frame()?.map(|ns| ns.0),
+        to,
+    }))
 }
 
 impl Kind for Frames<'_> {
@@ -51,7 +59,7 @@ impl Kind for Frames<'_> {
     }
 
     fn finish(self: Box<Self>) -> Result<Option<Shown>, ServeError> {
-        let Self { mut feed, lanes, left_out, .. } = *self;
+        let Self { mut feed, lanes, left_out, median, .. } = *self;
         let mut shown = Vec::new();
         for (lane, end) in lanes.into_values() {
             feed.change(lane.track, end, None);
@@ -63,8 +71,20 @@ impl Kind for Frames<'_> {
         } else {
             format!("{left_out} frames of further swap chains are not shown")
         };
-        let title =
-            "Frame times: mean over the time drawn, lighter up to the longest; line: 16.7 ms, 60 in a second".into();
-        Ok(feed.finish()?.then(|| Shown { title, unit: "ns".into(), note, ..Shown::of_values(shown) }))
+        let line = median.map(|ns| ns as f64);
+        let title = title(line, "the median");
+        Ok(feed.finish()?.then(|| Shown { title, unit: "ns".into(), note, line, ..Shown::of_values(shown) }))
     }
+}
+
+/// What stands above the tracks: also what their line is, ns, and what it stands for.
+fn title(line: Option<f64>, what: &str) -> String {
+    let line = line.map_or(String::new(), |ns| format!("; line: {:.1} ms, {what}", ns / 1e6));
+    format!("Frame times: mean over the time drawn, lighter up to the longest{line}")
+}
+
+/// The tracks against what a frame may take (ns) instead of the median.
+pub(crate) fn against(shown: &Shown, budget: i64) -> Shown {
+    let line = Some(budget as f64);
+    Shown { line, title: title(line, "the budget"), ..shown.clone() }
 }

@@ -14,7 +14,7 @@ const MOST_OPEN: usize = 1 << 12;
 const MOST_TRACKS: usize = 1 << 16;
 
 /// Whose, and what it is called.
-type Of = (i32, i32, NameId);
+pub(super) type Of = (i32, i32, NameId);
 
 /// Of whom an open stretch is, and in which lane; nothing: it has no room.
 type Open = Option<(Of, usize)>;
@@ -28,12 +28,21 @@ struct Marks<'a> {
     /// How many are open of each.
     depth: BTreeMap<Of, usize>,
     left_out: u64,
-    moments: u64,
 }
 
 pub(crate) fn new<'a>(_: &Session, to: To<'a>, name: &'static str) -> Result<Made<'a>, ServeError> {
     let (lanes, open, depth) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    Ok(Box::new(Marks { feed: Feed::new(to, name), lanes, open, depth, left_out: 0, moments: 0 }))
+    Ok(Box::new(Marks { feed: Feed::new(to, name), lanes, open, depth, left_out: 0 }))
+}
+
+/// What a name of a thread or process is called.
+pub(super) fn label(of: Of, names: &[Box<str>]) -> String {
+    let name = super::name(names, of.2).unwrap_or("?");
+    match of {
+        (tid, ..) if tid > 0 => format!("{name} (thread {tid})"),
+        (_, pid, _) if pid > 0 => format!("{name} (process {pid})"),
+        _ => name.to_owned(),
+    }
 }
 
 impl Marks<'_> {
@@ -44,14 +53,8 @@ impl Marks<'_> {
             return None;
         }
         let lane = self.lanes.entry((of, depth)).or_insert_with(|| {
-            let name = super::name(names, of.2).unwrap_or("?");
-            let whose = match of {
-                (tid, ..) if tid > 0 => format!(" (thread {tid})"),
-                (_, pid, _) if pid > 0 => format!(" (process {pid})"),
-                _ => String::new(),
-            };
             let within = if depth > 0 { format!(", {depth} deep") } else { String::new() };
-            Lane { track: next as u32, label: format!("{name}{whose}{within}"), most: 0.0 }
+            Lane { track: next as u32, label: label(of, names) + &within, most: 0.0 }
         });
         Some(lane.track)
     }
@@ -66,7 +69,8 @@ impl Kind for Marks<'_> {
         }
         let on = (tid.0, if tid.0 > 0 { 0 } else { pid.0 }, track);
         match edge {
-            MarkEdge::Instant => self.moments += 1,
+            // Those have tracks of their own (`moments`).
+            MarkEdge::Instant => {}
             MarkEdge::Begin => {
                 let of = (on.0, on.1, name);
                 let depth = self.depth.get(&of).copied().unwrap_or(0);
@@ -101,18 +105,14 @@ impl Kind for Marks<'_> {
     }
 
     fn finish(self: Box<Self>) -> Result<Option<Shown>, ServeError> {
-        let Self { feed, lanes, left_out, moments, .. } = *self;
+        let Self { feed, lanes, left_out, .. } = *self;
         let mut lanes: Vec<Lane> = lanes.into_values().collect();
         lanes.sort_by_key(|lane| lane.track);
-        let mut notes = Vec::new();
-        if left_out > 0 {
-            notes.push(format!("{left_out} marked stretches beyond the first {MOST_LANES} tracks are not shown"));
-        }
-        if moments > 0 {
-            notes.push(format!("{moments} moments without length are not shown"));
-        }
+        let note = match left_out {
+            0 => String::new(),
+            _ => format!("{left_out} marked stretches beyond the first {MOST_LANES} tracks are not shown"),
+        };
         let states = vec!["not marked".to_owned(), "marked".to_owned()];
-        let note = notes.join("; ");
         Ok(feed.finish()?.then(|| Shown { title: "Marks".into(), note, ..Shown::of_states(lanes, states) }))
     }
 }

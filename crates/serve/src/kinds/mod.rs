@@ -2,10 +2,11 @@
 
 mod concurrency;
 mod counters;
-mod frames;
+pub(crate) mod frames;
 mod frequency;
 mod idle;
 mod marks;
+mod moments;
 mod parking;
 
 use crate::ServeError;
@@ -19,6 +20,7 @@ pub(crate) const KINDS: &[Listed] = &[
     Listed { name: "concurrency", from: Source::Cpus, values: true, new: concurrency::new },
     Listed { name: "frames", from: Source::Frames, values: true, new: frames::new },
     Listed { name: "marks", from: Source::Events, values: false, new: marks::new },
+    Listed { name: "moments", from: Source::Events, values: false, new: moments::new },
     Listed { name: "frequency", from: Source::Events, values: true, new: frequency::new },
     Listed { name: "idle", from: Source::Events, values: false, new: idle::new },
     Listed { name: "parking", from: Source::Events, values: false, new: parking::new },
@@ -72,6 +74,8 @@ pub(crate) struct Shown {
     pub(crate) lanes: Vec<Lane>,
     /// What cannot be seen here, if anything.
     pub(crate) note: String,
+    /// Where a line is drawn across values, in their unit.
+    pub(crate) line: Option<f64>,
 }
 
 /// A track.
@@ -95,7 +99,7 @@ impl Shown {
 
     fn of_states(lanes: Vec<Lane>, states: Vec<String>) -> Self {
         let [kind, title, unit, note] = [const { String::new() }; 4];
-        Self { kind, title, unit, values: false, states, lanes, note }
+        Self { kind, title, unit, values: false, states, lanes, note, line: None }
     }
 }
 

@@ -47,12 +47,18 @@ impl Trace {
         client(Server::bind(session, tracks, levels, &ANYWHERE).unwrap())
     }
 
+    /// A server of it, asked through another session than it is opened with.
+    pub fn served_as(&self, change: impl FnOnce(Session) -> Session) -> Client {
+        let serve::Trace { session, tracks, levels } = self.prepared();
+        client(Server::bind(change(session), tracks, levels, &ANYWHERE).unwrap())
+    }
+
     /// A server of it and another.
     pub fn served_with(&self, other: &Self) -> Client {
         client(Server::bind_two(self.prepared(), other.prepared(), &ANYWHERE).unwrap())
     }
 
-    fn prepared(&self) -> serve::Trace {
+    pub fn prepared(&self) -> serve::Trace {
         let session = self.session();
         let tracks = Tracks::of(&session).unwrap();
         let levels = serve::prepare(&session, &tracks, &mut |_| ()).unwrap();

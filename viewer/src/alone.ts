@@ -1,0 +1,184 @@
+/** Answers from the page itself: a trace as one file, which crates/serve/src/alone wrote. Nothing is asked of anybody. */
+
+import { tableFromIPC, type Table } from "apache-arrow";
+import { columnsOf, partOf, rowsOf, type About, type Cell, type Held, type Part } from "./api";
+import { THREAD_STATES, type ThreadState, type ThreadTracks } from "./generated/tables";
+import { cut, finer } from "./model/detail";
+import type { Columns, Slices } from "./model/slices";
+import { chainOf, hitsOf, overlapping, type Stored } from "./model/stored";
+import { TRACKS, type Place } from "./model/tiles";
+import { length } from "./model/time";
+import type { Span } from "./model/view";
+import type { Source } from "./source";
+
+/** Levels of some tracks that are kept once they were put together. */
+const KEPT = 64;
+const SERVED = "open the recording itself, with `corewise view`";
+
+function block(name: string): string | null {
+  return document.getElementById(`data-${name}`)?.textContent ?? null;
+}
+
+/** What was packed with gzip and written in characters. */
+async function unpacked(name: string): Promise<Uint8Array<ArrayBuffer> | null> {
+  const text = block(name);
+  if (text === null) return null;
+  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+async function json<T>(name: string): Promise<T> {
+  return JSON.parse(new TextDecoder().decode((await unpacked(name)) ?? undefined)) as T;
+}
+
+async function table(name: string): Promise<Table | null> {
+  const bytes = await unpacked(name);
+  return bytes && tableFromIPC(bytes);
+}
+
+/** Made once, when it is first asked for; of many, those that were used last stay. */
+class Once<T> {
+  private readonly made = new Map<string, Promise<T>>();
+  private readonly most: number;
+
+  constructor(most = Infinity) {
+    this.most = most;
+  }
+
+  get(key: string, make: () => Promise<T>): Promise<T> {
+    const made = this.made.get(key) ?? make();
+    this.made.delete(key);
+    this.made.set(key, made);
+    const oldest = this.made.keys().next();
+    if (this.made.size > this.most && !oldest.done) this.made.delete(oldest.value);
+    return made;
+  }
+}
+
+/** The page's own data; nothing where it has none and a server is to be asked. */
+export function alone(): Source | null {
+  const text = typeof document === "undefined" ? null : block("held");
+  return text === null ? null : new Alone(JSON.parse(text) as Held);
+}
+
+/** What the page has not, in words; nothing where it has all. */
+export function lacking(held: Held | undefined): string {
+  if (!held || held.rows) return "";
+  if (held.finest_ns > 0) return `finest detail of every track here: ${length(held.finest_ns)}; for all of it, ${SERVED}`;
+  return `all stretches are here; for who woke whom and why they waited, ${SERVED}`;
+}
+
+class Alone implements Source {
+  private readonly held: Held;
+  private readonly levels = new Once<Columns | null>();
+  private readonly blocks = new Once<Slices>(KEPT);
+  private readonly told = new Once<unknown>();
+
+  constructor(held: Held) {
+    this.held = held;
+  }
+
+  async about(): Promise<About> {
+    return { ...((await this.told.get("about", () => json("about"))) as About), alone: this.held };
+  }
+
+  async threads(): Promise<ThreadTracks[]> {
+    return (await this.told.get("threads", async () => rowsOf<ThreadTracks>((await table("threads"))!))) as ThreadTracks[];
+  }
+
+  findings<T>(): Promise<T | null> {
+    return json<T>("findings");
+  }
+
+  tables(): Promise<{ name: string; doc: string }[]> {
+    return json("tables");
+  }
+
+  async slices(place: Place): Promise<Slices> {
+    const level = Math.min(this.held.coarsest, Math.max(this.held.finest[place.kind] ?? 0, place.level));
+    return this.drawn(place.kind, place.block, level);
+  }
+
+  /** All of some tracks at a level: the coarser level, and what this one has of its own. */
+  private drawn(kind: string, block: number, level: number): Promise<Slices> {
+    return this.blocks.get(`${kind} ${block} ${level}`, async () => {
+      const name = `slices-${kind}-${level}`;
+      const all = await this.levels.get(name, async () => {
+        const got = await table(name);
+        return got && columnsOf(got);
+      });
+      const own = cut(all ?? NONE, block * TRACKS, TRACKS);
+      return level === this.held.coarsest ? own : finer(await this.drawn(kind, block, level + 1), own);
+    });
+  }
+
+  async rows<T>(name: string, from: number, to: number, of: { thread?: number; cpu?: number; waker?: number }): Promise<T[]> {
+    return overlapping((await this.stored(name)) as Stored<T>, from, to, of as Record<string, number>);
+  }
+
+  async chain(thread: number, at: number) {
+    return chainOf(await this.stored<ThreadState>("thread_state"), thread, at);
+  }
+
+  async hits(query: Readonly<Record<string, string>>, from: number, to: number, most: number) {
+    const state = query["state"];
+    if (state !== undefined && !(THREAD_STATES as readonly string[]).includes(state)) throw new Error(`no state is called ${state}; there are ${THREAD_STATES.join(", ")}`);
+    const [threads, { cpus }] = await Promise.all([this.threads(), this.about()]);
+    const byKey = new Map(threads.map((t) => [t.thread, t]));
+    const byId = new Map(cpus.map((cpu) => [cpu.cpu, cpu]));
+    return hitsOf(await this.stored("thread_state"), query, from, to, most, { thread: (key) => byKey.get(key), cpu: (id) => byId.get(id) });
+  }
+
+  private stored<T>(name: string): Promise<Stored<T>> {
+    return this.told.get(name, async () => {
+      const got = await table(name);
+      if (!got) throw new Error(`this page has no room for the rows of every stretch: ${SERVED}`);
+      const column = (of: string) => {
+        const vector = got.getChild(of);
+        return Float64Array.from({ length: vector ? got.numRows : 0 }, (_, at) => Number(vector!.get(at) ?? -1));
+      };
+      const keys = Object.fromEntries(["thread", "cpu", "waker"].map((of) => [of, column(of)]));
+      return { start: column("start_ns"), end: column("end_ns"), keys, row: (at) => rowsOf<T>(got.slice(at, at + 1))[0]! } satisfies Stored<T>;
+    }) as Promise<Stored<T>>;
+  }
+
+  async part(name: string, span: Span, how: { column?: string; down?: boolean; most: number }): Promise<Part> {
+    const { span_ns } = await this.about();
+    if (span.from > 0 || span.to < span_ns) throw new Error(`this page has the tables of all of the recording (keys 0, Escape, R); for a part, ${SERVED}`);
+    const all = (await this.told.get(`part-${name}`, async () => {
+      const got = await table(`part-${name}`);
+      return got && partOf(got);
+    })) as Part | null;
+    if (!all) throw new Error(`this page has no table ${name}: ${SERVED}`);
+    return { ...all, rows: sorted(all, how).slice(0, how.most) };
+  }
+}
+
+/** Of no tracks. */
+const NONE: Columns = {
+  track: new Int32Array(0),
+  start: new Float64Array(0),
+  end: new Float64Array(0),
+  state: new Uint8Array(0),
+  stateNs: new Float64Array(0),
+  what: new Float64Array(0),
+  whatNs: new Float64Array(0),
+  stretches: new Int32Array(0),
+};
+
+/** Rows by a column, as the server sorts them: what is not known stands last either way. */
+function sorted(of: Part, how: { column?: string; down?: boolean }): Part["rows"] {
+  const at = of.columns.findIndex((column) => column.name === how.column);
+  if (at < 0) return of.rows;
+  const by = how.down ? -1 : 1;
+  const order = (a: Cell, b: Cell) => {
+    if (a === null || b === null) return Number(a === null) - Number(b === null);
+    return a === b ? 0 : a < b ? -by : by;
+  };
+  const rows = [...of.rows].sort((a, b) => order(a[at]!, b[at]!));
+  if (of.all > of.rows.length && rows.some((row, place) => row !== of.rows[place])) {
+    throw new Error(`this page has the first ${of.rows.length} of ${of.all} rows only: ${SERVED}`);
+  }
+  return rows;
+}

@@ -1,0 +1,75 @@
+/** Rows of all stretches, found as the server finds them (crates/serve/src: rows, chain, hits), in a page that has them. */
+
+import type { ThreadState, ThreadTracks, WakeChain } from "../generated/tables";
+import type { Cpu } from "./layout";
+
+/** The columns that are looked through, and a row for who reads it; all in order of start. */
+export interface Stored<T> {
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+  /** Of keys: those that a question can name. What is not known is −1. */
+  readonly keys: Readonly<Record<string, Float64Array>>;
+  readonly row: (at: number) => T;
+}
+
+/** Rows that overlap a time and have these keys. */
+export function overlapping<T>(stored: Stored<T>, from: number, to: number, of: Readonly<Record<string, number>>): T[] {
+  const wanted = Object.entries(of);
+  const found: T[] = [];
+  for (let i = 0; i < stored.start.length && stored.start[i]! < to; i++) {
+    if (stored.end[i]! > from && wanted.every(([name, key]) => stored.keys[name]?.[i] === key)) found.push(stored.row(i));
+  }
+  return found;
+}
+
+/** Wakings of a chain that are told. */
+const MOST = 8;
+
+/** The wakings that led a thread to a time, the last first. */
+export function chainOf(stored: Stored<ThreadState>, thread: number, at: number): WakeChain[] {
+  const { thread: threads, waker: wakers } = stored.keys;
+  const found: WakeChain[] = [];
+  let i = stored.start.length - 1;
+  while (found.length < MOST && i >= 0) {
+    // Who has a waker was woken: only what is ready has one.
+    for (; i >= 0; i--) if (stored.start[i]! <= at && threads![i] === thread && wakers![i]! >= 0) break;
+    if (i < 0) break;
+    const [start, waker] = [stored.start[i]!, wakers![i]!];
+    found.push({ thread, waker, at_ns: start, ready_ns: stored.end[i]! - start });
+    // An interrupt, or the thread itself by a timer of its own.
+    if (waker === 0 || waker === thread) break;
+    [thread, at] = [waker, start];
+    // Of those that begin together any may be the one before.
+    while (i + 1 < stored.start.length && stored.start[i + 1] === start) i++;
+  }
+  return found;
+}
+
+/** Of whom stretches are told. */
+export interface Known {
+  readonly thread: (key: number) => ThreadTracks | undefined;
+  readonly cpu: (id: number) => Cpu | undefined;
+}
+
+/** The first stretches that begin from a time on and hold all that is asked for; all that begin before `until` were looked at. */
+export function hitsOf(stored: Stored<ThreadState>, query: Readonly<Record<string, string>>, from: number, to: number, most: number, known: Known): { rows: ThreadState[]; until: number } {
+  const { thread: threads, cpu: cpus } = stored.keys;
+  const rows: ThreadState[] = [];
+  const is = (word: string, value: number | null | undefined) => query[word] === undefined || String(value) === query[word];
+  const holds = (text: string | null | undefined, word: string) => query[word] === undefined || (text ?? "").toLowerCase().includes(query[word].toLowerCase());
+  for (let i = 0; i < stored.start.length; i++) {
+    const [start, end] = [stored.start[i]!, stored.end[i]!];
+    if (start < from || end - start <= Number(query["longer"] ?? -1)) continue;
+    if (start >= to) break;
+    // Those that begin together are told together.
+    if (rows.length >= most && start > stored.start[i - 1]!) return { rows, until: start };
+    const thread = known.thread(threads![i]!);
+    const [cpu, id] = [known.cpu(cpus![i]!), cpus![i]!];
+    const type = cpu === undefined ? (id < 0 ? null : "") : `${cpu.core_type} ${cpu.vendor_type ?? ""}`;
+    if (!holds(thread?.name, "name") || !is("tid", thread?.tid) || !is("pid", thread?.pid)) continue;
+    if (!is("cpu", id) || !is("core", cpu?.core) || !holds(type, "type")) continue;
+    const row = stored.row(i);
+    if (query["state"] === undefined || row.state === query["state"]) rows.push(row);
+  }
+  return { rows, until: to };
+}
