@@ -16,6 +16,7 @@ import { Search } from "./panels/search";
 import { Tabs } from "./panels/tabs";
 import { KINDS } from "./tracks/list";
 import { Details } from "./ui/details";
+import { Address } from "./ui/address";
 import { valuesInWords } from "./ui/beside";
 import { fillHelp } from "./ui/help";
 import { control, type Actions } from "./ui/input";
@@ -45,6 +46,7 @@ class Page {
   private readonly tabs = new Tabs(element("tabs"));
   /** The page of the other trace, where two are shown. */
   private readonly other: Linked | null;
+  private readonly address = new Address();
   private drawing = false;
   private chain: Chain | null = null;
   /** Counts the paths asked for, so that an earlier answer is not shown. */
@@ -198,8 +200,9 @@ class Page {
     requestAnimationFrame(() => {
       this.drawing = false;
       this.timeline.draw(this.scene);
-      history.replaceState(null, "", toHash(this.scene.span, this.scene.selected, this.scene.overlay.range));
-      canvas.dataset["busy"] = String(this.tiles.busy);
+      this.address.say(toHash(this.scene.span, this.scene.selected, this.scene.overlay.range));
+      const busy = String(this.tiles.busy);
+      if (canvas.dataset["busy"] !== busy) canvas.dataset["busy"] = busy;
       const pending = this.tiles.busy ? null : this.pending;
       if (pending) {
         this.pending = null;
@@ -379,9 +382,8 @@ class Page {
 }
 
 async function start(): Promise<void> {
-  const about = await api.about();
+  const [about, threads] = await Promise.all([api.about(), api.threads()]);
   if (about.two && api.OF === null) return showBoth(document.body);
-  const threads = await api.threads();
   document.title = `${about.name ?? "trace"} · corewise`;
   element("name").textContent = about.name ?? "corewise";
   const shown = threads.length < about.threads ? ` (the busiest ${threads.length} are shown)` : "";
