@@ -1,12 +1,15 @@
 """Measures `corewise view` of a trace folder: how soon the address is printed once the levels of detail are there, how soon
-1,000 random ranges are answered, over one connection, as a page asks them, and the server's memory; with --browser also how soon
-the first picture is there, how smooth 10 s of panning and zooming are beside an empty canvas, and the tab's memory.
+1,000 random ranges are answered, over one connection, as a page asks them, and the server's memory, a whole diagnosis included; with
+--browser also how soon the first picture is there, how smooth 10 s of panning and zooming are beside an empty canvas, and the tab's memory.
 
     acceptance/view.py TRACE [--machine FILE] [--ranges N] [--cpu N] [--browser [--browser-cpu N]]
+    acceptance/view.py --growth 1,5,20 [...]
 
 `view_load.py` draws the load that the limits are for. For these: --cpu 0 --browser --browser-cpu 1, and nothing else running.
+--growth draws loads of so many million slices, and tells how all that grows; limits are those of 5 million, and printed beside.
 
-A recording of another tool is imported into a temporary folder first; how long that takes is printed beside.
+A recording of another tool is imported into a temporary folder first: preparing its levels, like the import with all CPUs, may take as
+long as that.
 """
 
 import argparse
@@ -71,22 +74,57 @@ def part(times, share):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("trace")
+    parser.add_argument("trace", nargs="?")
+    parser.add_argument("--growth", help="millions of slices, with commas between")
     parser.add_argument("--ranges", type=int, default=1000)
     parser.add_argument("--cpu", type=int, help="run the server on this CPU only")
     parser.add_argument("--machine", help="what the import is told of the machine")
     parser.add_argument("--browser", action="store_true", help="measure in Chromium too (viewer/node_modules must be there)")
     parser.add_argument("--browser-cpu", type=int, help="run the browser on this CPU only")
     args = parser.parse_args()
-    if os.path.isdir(args.trace):
-        return measure(args.trace, args)
+    if (args.trace is None) == (args.growth is None):
+        parser.error("name a trace, or --growth")
+    if args.growth:
+        return grown([float(millions) for millions in args.growth.split(",")], args)
+    return judged(imported(args.trace, args.machine, args))
+
+
+def imported(trace, machine, args):
+    """What is measured of a trace folder, or of what is made one first."""
+    if os.path.isdir(trace):
+        return measure(trace, None, args)
     with tempfile.TemporaryDirectory() as folder:
-        trace = os.path.join(folder, "imported.cw")
+        to = os.path.join(folder, "imported.cw")
         begin = time.monotonic()
-        machine = ["--machine", args.machine] if args.machine else []
-        subprocess.run([COREWISE, *machine, "import", args.trace, "-o", trace], check=True, stdout=subprocess.DEVNULL)
-        print(f"import: {time.monotonic() - begin:.2f} s")
-        return measure(trace, args)
+        told = ["--machine", machine] if machine else []
+        subprocess.run([COREWISE, *told, "import", trace, "-o", to], check=True, stdout=subprocess.DEVNULL)
+        return measure(to, time.monotonic() - begin, args)
+
+
+def judged(held):
+    """A line for each figure; one that has no limit is only told."""
+    for what, is_, most, unit in held:
+        limit = "" if most is None else f" (at most {most:.4g}){'' if is_ <= most else '  DOES NOT HOLD'}"
+        print(f"{what}: {is_:.2f} {unit}{limit}")
+    return 0 if all(most is None or is_ <= most for _, is_, most, _ in held) else 1
+
+
+def grown(millions, args):
+    """The same figures of loads of several sizes, side by side."""
+    tables = []
+    for size in millions:
+        with tempfile.TemporaryDirectory() as folder:
+            load = os.path.join(folder, "load.txt")
+            draw = os.path.join(os.path.dirname(__file__), "view_load.py")
+            subprocess.run([sys.executable, draw, load, "--slices", str(round(size * 1e6))], check=True)
+            tables.append(imported(load, load + ".toml", args))
+    print("\t".join(["million slices", *(f"{size:g}" for size in millions), "at most, of 5 million"]))
+    for rows in zip(*tables):
+        what, _, _, unit = rows[0]
+        most = {row[2] for row in rows}
+        limit = "" if most == {None} else f"{most.pop():.4g}" if len(most) == 1 else "each its own"
+        print("\t".join([f"{what}, {unit}", *(f"{row[1]:.2f}" for row in rows), limit]))
+    return 0
 
 
 def in_browser(address, cpu):
@@ -97,8 +135,10 @@ def in_browser(address, cpu):
     return json.loads(done.stdout)
 
 
-def measure(trace, args):
-    server, _, first_s = started(trace, args.cpu)
+def measure(trace, import_s, args):
+    """What is measured, the most that it may be, and its unit."""
+    there = os.path.isdir(os.path.join(trace, "levels"))
+    server, _, first_s = started(trace, None)
     prepared_kb = peak_kb(server.pid)
     ended(server)
     server, address, address_s = started(trace, args.cpu)
@@ -111,43 +151,48 @@ def measure(trace, args):
             asked.request("GET", path, headers=cookie)
             answer = asked.getresponse()
             body = answer.read()
-            if answer.status != 200:
+            if answer.status not in (200, 202):
                 sys.exit(f"{path}: {answer.status} {body.decode(errors='replace')}")
-            return body, time.monotonic() - begin
+            return body, time.monotonic() - begin, answer.status
 
         about = json.loads(get("/api/about")[0])
         times, sizes = [], []
         for path in ranges(about, args.ranges):
-            body, took = get(path)
+            body, took, _ = get(path)
             times.append(took)
             sizes.append(len(body))
         smooth = in_browser(address, args.browser_cpu) if args.browser else None
+        while get("/api/findings")[2] == 202:
+            time.sleep(0.5)
         kb = peak_kb(server.pid)
     finally:
         ended(server)
 
     levels = os.path.join(trace, "levels")
     size = sum(os.path.getsize(os.path.join(levels, name)) for name in os.listdir(levels)) if os.path.isdir(levels) else 0
-    print(f"{trace}: {about['switches']} switches, {about['threads']} threads, {len(about['cpus'])} CPUs; levels {size >> 20} MB")
-    print(f"first address (prepares levels where there are none): {first_s:.2f} s, {prepared_kb >> 10} MB")
-    held = [
+    print(f"{trace}: {about['switches']} switches, {about['threads']} threads, {len(about['cpus'])} CPUs")
+    held = [("import", import_s, None, "s")] if import_s is not None else []
+    if not there:
+        held += [("preparing levels, to the address", first_s, import_s, "s"), ("memory while preparing", prepared_kb / 1024, None, "MB")]
+    held += [
+        ("levels", size / 2**20, None, "MB"),
         ("address, levels prepared", address_s, ADDRESS_S, "s"),
         (f"answer, 95th percentile of {len(times)}", part(times, 0.95) * 1e3, ANSWER_S * 1e3, "ms"),
-        ("memory at most", kb / 1024, MEMORY_KB / 1024, "MB"),
+        ("answer, median", part(times, 0.5) * 1e3, None, "ms"),
+        ("answer, mean size", sum(sizes) / len(sizes) / 1024, None, "KB"),
+        ("memory at most, with a diagnosis", kb / 1024, MEMORY_KB / 1024, "MB"),
     ]
     if smooth:
         beside = max(smooth["empty_before_ms"], smooth["empty_after_ms"])
         held += [
             ("first picture", smooth["first_ms"], PICTURE_MS, "ms"),
             ("gap between frames, 95th percentile", smooth["gap_ms"], max(GAP_MS, GAP_BESIDE_EMPTY * beside), "ms"),
+            ("the same of an empty canvas", beside, None, "ms"),
+            ("frames", smooth["frames"], None, "drawn"),
+            ("different pictures", smooth["pictures"], None, "seen"),
             ("memory of the tab", smooth["tab_mb"] or float("nan"), TAB_MB, "MB"),  # none found: not measured, so it does not hold
         ]
-        print(f"in the browser: {smooth['frames']} frames, {smooth['pictures']} different pictures; gaps of an empty canvas "
-              f"{smooth['empty_before_ms']:.1f} ms before, {smooth['empty_after_ms']:.1f} ms after")
-    for what, is_, most, unit in held:
-        print(f"{what}: {is_:.2f} {unit} (at most {most:g}){'' if is_ <= most else '  DOES NOT HOLD'}")
-    print(f"answers: median {part(times, 0.5) * 1e3:.2f} ms, longest {max(times) * 1e3:.2f} ms; {sum(sizes) / len(sizes) / 1024:.0f} KB each")
-    return 0 if all(is_ <= most for _, is_, most, _ in held) else 1
+    return held
 
 
 if __name__ == "__main__":

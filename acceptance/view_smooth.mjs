@@ -2,7 +2,7 @@
 //
 // Prints one line of JSON: when the first whole picture was drawn after navigation; the gaps between animation frames (95th
 // percentile, ms) while the same wheel turns pan and zoom the viewer, and an empty canvas before and after; how many different
-// pictures a line of the canvas showed; and the tab's memory, MB. The browser draws by software. Run it under taskset.
+// pictures a line of the canvas showed; and the tab's memory, MB, the larger of after the first picture and after the motion. The browser draws by software. Run it under taskset.
 
 import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -45,24 +45,23 @@ function turned(ms) {
 
 const percentile = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length * 0.95)];
 
-function rendererMegabytes(browser) {
-  let most = 0;
-  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+// The memory of the largest renderer that this script's browser started: pages of its own, and its part of those that it shares. A
+// renderer's environment tells nothing (its start overwrites it), so its parents do.
+function rendererMegabytes() {
+  const read = (pid, file) => {
     try {
-      const words = readFileSync(`/proc/${pid}/cmdline`, "utf8");
-      const parents = readFileSync(`/proc/${pid}/environ`, "utf8");
-      if (!words.includes("--type=renderer") || !parents.includes(browser)) continue;
-      const pss = /^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"));
-      most = Math.max(most, Number(pss?.[1] ?? 0) / 1024);
+      return readFileSync(`/proc/${pid}/${file}`, "utf8");
     } catch {
-      // It ended meanwhile.
+      return ""; // It ended meanwhile.
     }
-  }
-  return most;
+  };
+  const parent = (pid) => /^PPid:\s+(\d+)/m.exec(read(pid, "status"))?.[1] ?? "0";
+  const mine = (pid) => pid !== "0" && (pid === String(process.pid) || mine(parent(pid)));
+  const renderers = readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && read(pid, "cmdline").includes("--type=renderer") && mine(pid));
+  return Math.max(0, ...renderers.map((pid) => Number(/^Pss:\s+(\d+)/m.exec(read(pid, "smaps_rollup"))?.[1] ?? 0) / 1024));
 }
 
-const mine = `COREWISE_SMOOTH=${process.pid}`;
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"], env: { ...process.env, COREWISE_SMOOTH: String(process.pid) } });
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 const opened = async () => (await browser.newContext({ viewport: view })).newPage();
 
 async function empty() {
@@ -85,8 +84,9 @@ await page.addInitScript(() => {
 await page.goto(address);
 await page.waitForFunction(() => globalThis.firstPicture !== undefined);
 const first = await page.evaluate(() => globalThis.firstPicture);
+const drawn = rendererMegabytes();
 const { gaps, pictures } = await page.evaluate(turned, Number(seconds) * 1000);
-const megabytes = rendererMegabytes(mine);
+const megabytes = Math.max(drawn, rendererMegabytes());
 await page.context().close();
 const after = await empty();
 await browser.close();

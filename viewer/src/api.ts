@@ -3,6 +3,7 @@
 import { tableFromIPC, type Table } from "apache-arrow";
 import type { Slices as SliceColumns, Steps, ThreadState, ThreadTracks, WakeChain } from "./generated/tables";
 import type { Cpu, Shown } from "./model/layout";
+import { numbers as toNumbers } from "./model/columns";
 import { ofTracks, type Columns, type Slices } from "./model/slices";
 import { PIXELS, spanOf, TRACKS, type Place } from "./model/tiles";
 import type { Span } from "./model/view";
@@ -139,9 +140,14 @@ export async function hits(query: Readonly<Record<string, string>>, from: number
 
 /** Rows as objects: for tables that people read, not for slices. */
 export function rowsOf<T>(from: Table): T[] {
-  return from.toArray().map((row) => {
+  // By columns: rows of Arrow's own are objects that look each cell up.
+  const columns = from.schema.fields.map((field) => [field.name, from.getChild(field.name)] as const);
+  return Array.from({ length: from.numRows }, (_, row) => {
     const plain: Record<string, unknown> = {};
-    for (const [name, value] of row as Iterable<[string, unknown]>) plain[name] = typeof value === "bigint" ? Number(value) : value;
+    for (const [name, column] of columns) {
+      const value: unknown = column?.get(row);
+      plain[name] = typeof value === "bigint" ? Number(value) : value;
+    }
     return plain as T;
   });
 }
@@ -156,8 +162,8 @@ export async function slices(place: Place): Promise<Slices> {
 
 /** Slices of an answer, in columns. */
 export function columnsOf(got: Table): Columns {
-  const column = (name: keyof SliceColumns | keyof Steps) => got.getChild(name)?.toArray() as ArrayLike<number | bigint>;
-  const numbers = (name: keyof SliceColumns | keyof Steps) => Float64Array.from(column(name) as ArrayLike<number>, Number);
+  const column = (name: keyof SliceColumns | keyof Steps) => got.getChild(name)?.toArray() as ArrayLike<number> | BigInt64Array;
+  const numbers = (name: keyof SliceColumns | keyof Steps) => toNumbers(column(name));
   const placed = {
     track: column("track") as Int32Array,
     start: numbers("start_ns"),

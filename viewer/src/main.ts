@@ -18,6 +18,7 @@ import { Tabs } from "./panels/tabs";
 import { criticalPath, firstMarks, source } from "./source";
 import { KINDS } from "./tracks/list";
 import { Details } from "./ui/details";
+import { Address } from "./ui/address";
 import { valuesInWords } from "./ui/beside";
 import { fillHelp } from "./ui/help";
 import { control, type Actions } from "./ui/input";
@@ -47,6 +48,7 @@ class Page {
   private readonly tabs = new Tabs(element("tabs"));
   /** The page of the other trace, where two are shown. */
   private readonly other: Linked | null;
+  private readonly address = new Address();
   private drawing = false;
   private chain: Chain | null = null;
   /** Counts the paths asked for, so that an earlier answer is not shown. */
@@ -200,8 +202,9 @@ class Page {
     requestAnimationFrame(() => {
       this.drawing = false;
       this.timeline.draw(this.scene);
-      history.replaceState(null, "", toHash(this.scene.span, this.scene.selected, this.scene.overlay.range));
-      canvas.dataset["busy"] = String(this.tiles.busy);
+      this.address.say(toHash(this.scene.span, this.scene.selected, this.scene.overlay.range));
+      const busy = String(this.tiles.busy);
+      if (canvas.dataset["busy"] !== busy) canvas.dataset["busy"] = busy;
       const pending = this.tiles.busy ? null : this.pending;
       if (pending) {
         this.pending = null;
@@ -386,9 +389,8 @@ class Page {
 }
 
 async function start(): Promise<void> {
-  const about = await source.about();
+  const [about, threads] = await Promise.all([source.about(), source.threads()]);
   if (about.two && OF === null) return showBoth(document.body);
-  const threads = await source.threads();
   document.title = `${about.name ?? "trace"} · corewise`;
   element("name").textContent = about.name ?? "corewise";
   const shown = threads.length < about.threads ? ` (the busiest ${threads.length} are shown)` : "";

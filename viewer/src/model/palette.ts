@@ -44,9 +44,13 @@ export const DARK: Palette = {
 
 /** The colour of a thread: always the same, and of neighbours mostly another. */
 export function ofThread(palette: Palette, key: number): string {
+  return palette.threads[placeOfThread(key, palette.threads.length)] ?? palette.dim;
+}
+
+/** Its place among so many colours. */
+export function placeOfThread(key: number, colours: number): number {
   // Fibonacci hashing: keys that follow one another are spread.
-  const spread = Math.imul(key, 0x9e3779b1) >>> 0;
-  return palette.threads[spread % palette.threads.length] ?? palette.dim;
+  return (Math.imul(key, 0x9e3779b1) >>> 0) % colours;
 }
 
 /** A colour as the four bytes of a pixel, in the order of the machines that browsers run on. */

@@ -22,6 +22,14 @@ export function emptyRow(width: number): Row {
   return { colour: new Uint32Array(width), share: new Float32Array(width), tick: new Uint32Array(width) };
 }
 
+/** The same row, of nothing. */
+export function cleared(row: Row): Row {
+  row.colour.fill(0);
+  row.share.fill(0);
+  row.tick.fill(0);
+  return row;
+}
+
 /** How pixels stand to time: the first one's left edge, and the time of one. */
 export interface Scale {
   readonly from: number;
@@ -44,25 +52,33 @@ export function fill(
   colourOf: (state: number, what: number) => number,
   runs: number,
 ): void {
-  const end = slices.begins[track + 1] ?? 0;
+  const until = slices.begins[track + 1] ?? 0;
+  const { start, end, state, what } = slices;
   let i = firstEndingAfter(slices, track, scale.from + first * scale.perPixel);
-  for (let x = first; x < last; x++) {
+  for (let x = first; x < last; ) {
     const time = middle(scale, x);
     let missed = 0;
-    while (i < end && slices.end[i]! <= time) {
+    while (i < until && end[i]! <= time) {
       // Its whole length lies between two middles.
-      if (slices.state[i] === runs && slices.start[i]! > time - scale.perPixel) {
-        missed = colourOf(runs, slices.what[i]!);
-      }
+      if (state[i] === runs && start[i]! > time - scale.perPixel) missed = colourOf(runs, what[i]!);
       i++;
     }
-    if (i >= end && missed === 0) return;
-    const shown = i < end && slices.start[i]! <= time;
+    if (i >= until && missed === 0) return;
+    const shown = i < until && start[i]! <= time;
+    // Up to here the middles lie in the same slice, and nothing between them.
+    let next = x + 1;
     if (shown) {
-      row.colour[x] = colourOf(slices.state[i]!, slices.what[i]!);
-      row.share[x] = slices.stateNs[i]! / (slices.end[i]! - slices.start[i]!);
+      next = Math.max(next, Math.min(last, Math.ceil((end[i]! - scale.from) / scale.perPixel - 0.5)));
+      while (next > x + 1 && middle(scale, next - 1) >= end[i]!) next--;
+      const colour = colourOf(state[i]!, what[i]!);
+      const share = slices.stateNs[i]! / (end[i]! - start[i]!);
+      for (let of = x; of < next; of++) {
+        row.colour[of] = colour;
+        row.share[of] = share;
+      }
     }
-    if (missed !== 0 && !(shown && slices.state[i] === runs)) row.tick[x] = missed;
+    if (missed !== 0 && !(shown && state[i] === runs)) row.tick[x] = missed;
+    x = next;
   }
 }
 
@@ -76,18 +92,32 @@ export interface Bar {
 /** Least height of what is there, so that it can be seen. */
 const LEAST = 3;
 
-/** Writes a row into an image of `width` pixels a line, from its column `left` on. */
+/** Writes a row into an image of `width` pixels a line, from its column `left` on; what is above or below the image is left out. */
 export function paint(image: Uint32Array, width: number, left: number, row: Row, bar: Bar): void {
   const { colour, share, tick } = row;
-  for (let y = 0; y < bar.height; y++) {
+  // Lines are counted from the lowest one of the bar.
+  const lowest = bar.top + bar.height - 1;
+  const first = Math.max(0, lowest - image.length / width + 1);
+  const last = Math.min(bar.height, lowest + 1);
+  const lines = new Uint16Array(colour.length);
+  let [least, ticks] = [last, 0];
+  for (let x = 0; x < colour.length; x++) {
+    const filled = colour[x] === 0 ? 0 : Math.max(LEAST, Math.floor(share[x]! * bar.height));
+    lines[x] = Math.min(last, filled);
+    least = Math.min(least, lines[x]!);
+    ticks |= tick[x]!;
+  }
+  for (let n = first; n < least; n++) image.set(colour, (lowest - n) * width + left);
+  // By columns: heights differ from pixel to pixel, and no machine guesses such a branch.
+  const from = Math.max(first, least);
+  for (let x = 0; x < colour.length; x++) {
+    const filled = colour[x]!;
+    let at = (lowest - from) * width + left + x;
+    for (let n = from; n < lines[x]!; n++, at -= width) image[at] = filled;
+  }
+  if (ticks === 0) return;
+  for (let y = Math.max(0, -bar.top); y < bar.tick && y < bar.height - first; y++) {
     const line = (bar.top + y) * width + left;
-    if (line < left || line + colour.length > image.length + left) continue;
-    // This line is filled where the share reaches it.
-    const reach = (bar.height - y) / bar.height;
-    const always = bar.height - y <= LEAST;
-    for (let x = 0; x < colour.length; x++) {
-      if (tick[x] !== 0 && y < bar.tick) image[line + x] = tick[x]!;
-      else if (colour[x] !== 0 && (always || share[x]! >= reach)) image[line + x] = colour[x]!;
-    }
+    for (let x = 0; x < colour.length; x++) if (tick[x] !== 0) image[line + x] = tick[x]!;
   }
 }

@@ -12,8 +12,9 @@ export const PIXELS = 1024;
 export const TRACKS = 16;
 /** Kept at once; about 100 KB each. */
 const KEPT = 600;
-/** Asked for at once: as many connections as a browser opens. */
+/** Asked for at once: as many connections as a browser opens; of what is not seen fewer, so that what is seen finds one free. */
 const AT_ONCE = 4;
+const AROUND_AT_ONCE = 2;
 /** How much coarser a tile may be that stands in for another. */
 const COARSER = 24;
 
@@ -57,6 +58,9 @@ export class Tiles {
   private readonly kept = new Map<string, Slices>();
   private readonly asked = new Map<string, Place>();
   private wanted: Place[] = [];
+  private around: Place[] = [];
+  /** Keys of what is seen and was not there when it was wanted. */
+  private missing = new Set<string>();
 
   private readonly fetch: (place: Place) => Promise<Slices>;
   private readonly arrived: () => void;
@@ -82,28 +86,33 @@ export class Tiles {
     return null;
   }
 
-  /** What is wanted now, first things first; what was wanted before and is not on its way is not fetched any more. */
-  want(places: readonly Place[]): void {
-    this.wanted = places.filter((place) => !this.kept.has(keyOf(place)) && !this.asked.has(keyOf(place)));
+  /** What is seen now, and what lies around it; what was wanted before and is not on its way is not fetched any more. */
+  want(seen: readonly Place[], around: readonly Place[] = []): void {
+    const there = (place: Place) => this.kept.has(keyOf(place));
+    const begun = (place: Place) => this.asked.has(keyOf(place));
+    const missing = seen.filter((place) => !there(place));
+    this.missing = new Set(missing.map(keyOf));
+    this.wanted = missing.filter((place) => !begun(place));
+    this.around = around.filter((place) => !there(place) && !begun(place));
     this.next();
   }
 
-  /** Whether something is on its way. */
+  /** Whether something that is seen is on its way. */
   get busy(): boolean {
-    return this.asked.size > 0 || this.wanted.length > 0;
+    return this.wanted.length > 0 || [...this.asked.keys()].some((key) => this.missing.has(key));
   }
 
   private next(): void {
-    while (this.asked.size < AT_ONCE) {
-      const place = this.wanted.shift();
+    for (;;) {
+      const [of, most] = this.wanted.length > 0 ? [this.wanted, AT_ONCE] : [this.around, AROUND_AT_ONCE];
+      const place = this.asked.size < most ? of.shift() : undefined;
       if (!place) return;
       const key = keyOf(place);
       this.asked.set(key, place);
       this.fetch(place).then(
         (slices) => {
           this.kept.set(key, slices);
-          const oldest = this.kept.keys().next();
-          if (this.kept.size > KEPT && !oldest.done) this.kept.delete(oldest.value);
+          this.forget();
           this.ended(key);
         },
         () => this.ended(key),
@@ -111,9 +120,15 @@ export class Tiles {
     }
   }
 
+  private forget(): void {
+    const oldest = this.kept.keys().next();
+    if (this.kept.size > KEPT && !oldest.done) this.kept.delete(oldest.value);
+  }
+
   private ended(key: string): void {
     this.asked.delete(key);
-    this.arrived();
+    // What is not seen changes no picture.
+    if (this.missing.has(key)) this.arrived();
     this.next();
   }
 }

@@ -1,8 +1,9 @@
 /** The timeline: lines of tracks under an axis of time, on one canvas. */
 
 import { firstBelow, lineAt, type Line, type Track } from "../model/layout";
-import { ink, ofThread, paler, pixel, type Palette } from "../model/palette";
-import { emptyRow, fill, middle, paint, type Bar, type Row, type Scale } from "../model/raster";
+import { ink, ofThread, paler, pixel, placeOfThread, type Palette } from "../model/palette";
+import { eachWide } from "../model/names";
+import { cleared, emptyRow, fill, middle, paint, type Bar, type Row, type Scale } from "../model/raster";
 import { at, type Slice, type Slices } from "../model/slices";
 import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
 import { point, step } from "../model/time";
@@ -38,6 +39,14 @@ export interface Scene {
   nameOf: (thread: number) => string;
 }
 
+/** What labels show; they stay as they are while it does. */
+type Labelled = Pick<Scene, "scroll" | "lines" | "palette" | "found"> & { readonly width: number; readonly height: number; readonly ratio: number };
+
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
 /** The rows of CPUs in one picture, each made once. */
 class Thieves {
   readonly cpus = new Set<number>();
@@ -56,12 +65,20 @@ class Thieves {
   }
 }
 
+function same(a: Labelled, b: Labelled): boolean {
+  return (Object.keys(a) as (keyof Labelled)[]).every((key) => a[key] === b[key]);
+}
+
 export class Timeline {
   private readonly canvas: HTMLCanvasElement;
   private readonly tiles: Tiles;
   private readonly pen: CanvasRenderingContext2D;
+  private sized: Size | null = null;
   private image: ImageData | null = null;
-  private colours = new Map<string, number>();
+  private scratch = emptyRow(0);
+  /** What labels were last written for. */
+  private labelled: Labelled | null = null;
+  private colours = new Map<string, (state: number, what: number) => number>();
   private coloursOf: Palette | null = null;
   /** CPUs on whose queues threads are ready that are seen: their tiles are wanted too. */
   private queues = new Set<number>();
@@ -70,16 +87,23 @@ export class Timeline {
     const pen = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
     if (!pen) throw new Error("this browser draws no canvas");
     [this.canvas, this.tiles, this.pen] = [canvas, tiles, pen];
+    new ResizeObserver(() => (this.sized = null)).observe(canvas);
   }
 
   /** Width of the part that shows time, CSS pixels. */
   get width(): number {
-    return Math.max(1, this.canvas.clientWidth - LABELS);
+    return Math.max(1, this.size.width - LABELS);
   }
 
   /** Height of the part that shows tracks. */
   get height(): number {
-    return Math.max(1, this.canvas.clientHeight - AXIS);
+    return Math.max(1, this.size.height - AXIS);
+  }
+
+  /** Of the canvas, CSS pixels. Asked for anew only when it changed: to ask is to have all of the page laid out. */
+  private get size(): Size {
+    this.sized ??= { width: this.canvas.clientWidth, height: this.canvas.clientHeight };
+    return this.sized;
   }
 
   private scale(scene: Scene): Scale {
@@ -131,29 +155,36 @@ export class Timeline {
     return state === RUNS && scene.byThread ? ofThread(scene.palette, what) : ofState;
   }
 
+  /** Their pixels; states are bytes, and colours of threads as many as the palette has. */
   private pixelOf(scene: Scene, kind: Kind): (state: number, what: number) => number {
+    const key = `${kind} ${scene.byThread}`;
     if (this.coloursOf !== scene.palette) [this.colours, this.coloursOf] = [new Map(), scene.palette];
-    return (state, what) => {
-      const colour = this.colourOf(scene, kind, state, what);
-      const known = this.colours.get(colour) ?? pixel(colour);
-      this.colours.set(colour, known);
-      return known;
-    };
+    const known = this.colours.get(key);
+    if (known) return known;
+    const byThread = kind === "cpu" && scene.byThread;
+    const states = Uint32Array.from({ length: 256 }, (_, state) => pixel(this.colourOf(scene, kind, state, 0)));
+    const threads = Uint32Array.from(scene.palette.threads, pixel);
+    const made = (state: number, what: number) => (byThread && state === RUNS ? threads[placeOfThread(what, threads.length)]! : states[state]!);
+    this.colours.set(key, made);
+    return made;
   }
 
   draw(scene: Scene): void {
     const { canvas, pen, ratio } = this;
-    const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
+    const [width, height] = [Math.round(this.size.width * ratio), Math.round(this.size.height * ratio)];
     if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
     if (width === 0 || height === 0) return;
     const lines = this.visible(scene);
     this.want(scene, lines);
-    this.paintTracks(scene, lines, width, height);
+    const labelled = { scroll: scene.scroll, lines: scene.lines, palette: scene.palette, found: scene.found, width, height, ratio };
+    const stay = this.labelled !== null && same(this.labelled, labelled);
+    this.labelled = labelled;
+    this.paintTracks(scene, lines, width, height, stay);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.font = "12px system-ui, sans-serif";
     pen.textBaseline = "middle";
     this.writeNames(scene, lines);
-    this.writeLabels(scene, lines);
+    this.writeLabels(scene, stay ? lines.filter((line) => line.kind === "group") : lines);
     this.writeAxis(scene);
     this.frameSelected(scene, lines);
     this.layOver(scene);
@@ -161,7 +192,9 @@ export class Timeline {
 
   private layOver(scene: Scene): void {
     const perPixel = (scene.span.to - scene.span.from) / this.width;
-    const tracks = new Map(scene.lines.flatMap((line) => (line.kind === "thread" ? [[line.id, line] as const] : [])));
+    // Only where something leads from thread to thread: there may be thousands.
+    const leads = scene.overlay.arrows.length > 0 || scene.overlay.path.length > 0;
+    const tracks = new Map(leads ? scene.lines.flatMap((line) => (line.kind === "thread" ? [[line.id, line] as const] : [])) : []);
     const { text, page, threads } = scene.palette;
     drawOverlay(this.pen, scene.overlay, {
       left: LABELS,
@@ -193,22 +226,24 @@ export class Timeline {
     }
     for (const cpu of this.queues) blocks.set(`cpu ${Math.floor(cpu / TRACKS)}`, { kind: "cpu", block: Math.floor(cpu / TRACKS) });
     const level = levelOf(this.scale(scene).perPixel);
-    const places: Place[] = [];
-    for (const [up, around] of [[0, 0], [2, 0], [0, 1]] as const) {
+    const places = (up: number, by: number) => {
+      const all: Place[] = [];
       const { first, last } = covering(scene.span, level + up);
-      for (let index = Math.max(0, first - around); index <= last + around; index++) {
-        for (const block of blocks.values()) places.push({ ...block, level: level + up, index });
+      for (let index = Math.max(0, first - by); index <= last + by; index++) {
+        for (const block of blocks.values()) all.push({ ...block, level: level + up, index });
       }
-    }
-    this.tiles.want(places);
+      return all;
+    };
+    this.tiles.want(places(0, 0), [...places(2, 0), ...places(0, 1)]);
   }
 
-  private paintTracks(scene: Scene, lines: readonly Line[], width: number, height: number): void {
+  /** `right`: only what is right of the labels, which are there still. */
+  private paintTracks(scene: Scene, lines: readonly Line[], width: number, height: number, right: boolean): void {
     if (this.image?.width !== width || this.image.height !== height) this.image = this.pen.createImageData(width, height);
     const pixels = new Uint32Array(this.image.data.buffer);
     pixels.fill(pixel(scene.palette.page));
-    const left = Math.round(LABELS * this.ratio);
-    const thieves = new Thieves((cpu) => this.row({ ...scene, byThread: true }, { kind: "cpu", track: cpu }, width - left));
+    const left = Math.min(width, Math.round(LABELS * this.ratio));
+    const thieves = new Thieves((cpu) => this.row({ ...scene, byThread: true }, { kind: "cpu", track: cpu }, emptyRow(width - left)));
     for (const line of lines) {
       const top = Math.round((AXIS + line.top - scene.scroll) * this.ratio);
       const bottom = Math.round((AXIS + line.top + line.height - scene.scroll) * this.ratio);
@@ -220,7 +255,8 @@ export class Timeline {
         this.paintValues(scene, line, pixels, width, left, { top, height: bottom - top - this.gap, tick: 0 });
         continue;
       }
-      const row = this.row(scene, line, width - left);
+      if (this.scratch.colour.length !== width - left) this.scratch = emptyRow(width - left);
+      const row = this.row(scene, line, cleared(this.scratch));
       paint(pixels, width, left, row, { top, height: bottom - top - this.gap, tick: Math.round(4 * this.ratio) });
       if (line.kind !== "thread") continue;
       // Below the ticks, above the lowest rows, which every share reaches.
@@ -231,7 +267,8 @@ export class Timeline {
       this.queues = thieves.cpus;
       this.want(scene, lines);
     }
-    this.pen.putImageData(this.image, 0, 0);
+    const from = right ? left : 0;
+    this.pen.putImageData(this.image, 0, 0, from, 0, width - from, height);
   }
 
   /** The lowest row of the canvas' pixels in which a track's bar is. */
@@ -244,8 +281,7 @@ export class Timeline {
     return Math.round(2 * this.ratio);
   }
 
-  private row(scene: Scene, line: Pick<Track, "kind" | "track">, width: number): Row {
-    const row = emptyRow(Math.max(0, width));
+  private row(scene: Scene, line: Pick<Track, "kind" | "track">, row: Row): Row {
     // Ticks tell of what ran; no other kind has such a state.
     const runs = line.kind === "thread" || line.kind === "cpu" ? RUNS : -1;
     const colours = this.pixelOf(scene, line.kind);
@@ -305,21 +341,18 @@ export class Timeline {
 
   /** Names of threads in what CPUs run, where there is room. */
   private writeNames(scene: Scene, lines: readonly Line[]): void {
-    const { pen } = this;
-    const perPixel = (scene.span.to - scene.span.from) / this.width;
+    const { pen, ratio } = this;
     for (const line of lines) {
       if (line.kind !== "cpu") continue;
-      for (let x = 0; x < this.width; ) {
-        const slice = this.sliceAt(scene, line, scene.span.from + (x + 0.5) * perPixel);
-        const end = slice ? Math.min(this.width, (slice.end - scene.span.from) / perPixel) : x + NAMED;
-        if (slice && slice.state === RUNS && slice.stretches === 1 && end - x >= NAMED) {
-          const letters = Math.floor((end - x - 6) / 7);
-          const y = AXIS + line.top - scene.scroll + line.height / 2 - 1;
-          pen.fillStyle = ink(this.colourOf(scene, "cpu", slice.state, slice.what));
-          pen.fillText(scene.nameOf(slice.what).slice(0, letters), LABELS + x + 3, y);
-        }
-        x = Math.max(x + NAMED / 4, end + 0.5);
-      }
+      const y = AXIS + line.top - scene.scroll + line.height / 2 - 1;
+      const width = Math.round(this.width * ratio);
+      this.eachTile(scene, line, width, (slices, first, last) => {
+        eachWide(slices, line.track % TRACKS, this.scale(scene), { first, last, width }, RUNS, NAMED * ratio, (thread, from, to) => {
+          const letters = Math.floor(((to - from) / ratio - 6) / 7);
+          pen.fillStyle = ink(this.colourOf(scene, "cpu", RUNS, thread));
+          pen.fillText(scene.nameOf(thread).slice(0, letters), LABELS + from / ratio + 3, y);
+        });
+      });
     }
   }
 
@@ -329,16 +362,16 @@ export class Timeline {
       const top = AXIS + line.top - scene.scroll;
       const group = line.kind === "group";
       pen.fillStyle = group ? scene.palette.group : scene.found.has(line) ? scene.palette.threads[1]! : scene.palette.page;
-      pen.fillRect(0, top, group ? this.canvas.clientWidth : LABELS - 4, line.height - 1);
+      pen.fillRect(0, top, group ? this.size.width : LABELS - 4, line.height - 1);
       pen.fillStyle = group ? scene.palette.text : scene.found.has(line) ? "#000000" : scene.palette.dim;
-      pen.fillText(line.label, group ? 6 : 14, top + line.height / 2, group ? this.canvas.clientWidth - 12 : LABELS - 22);
+      pen.fillText(line.label, group ? 6 : 14, top + line.height / 2, group ? this.size.width - 12 : LABELS - 22);
     }
   }
 
   private writeAxis(scene: Scene): void {
     const { pen } = this;
     pen.fillStyle = scene.palette.page;
-    pen.fillRect(0, 0, this.canvas.clientWidth, AXIS);
+    pen.fillRect(0, 0, this.size.width, AXIS);
     const perPixel = (scene.span.to - scene.span.from) / this.width;
     const marks = step(100 * perPixel);
     pen.fillStyle = scene.palette.dim;
@@ -348,7 +381,7 @@ export class Timeline {
       pen.fillRect(x, AXIS - 6, 1, 6);
       if (x + 4 + pen.measureText(words).width <= LABELS + this.width) pen.fillText(words, x + 4, AXIS / 2);
     }
-    pen.fillRect(0, AXIS - 1, this.canvas.clientWidth, 1);
+    pen.fillRect(0, AXIS - 1, this.size.width, 1);
   }
 
   private frameSelected(scene: Scene, lines: readonly Line[]): void {

@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { numbers } from "../../src/model/columns";
 import { firstBelow, layout, lineAt, type Cpu } from "../../src/model/layout";
+import { eachWide } from "../../src/model/names";
 import { DARK, LIGHT, ofThread, pixel } from "../../src/model/palette";
 import { emptyRow, fill, paint } from "../../src/model/raster";
 import { parse } from "../../src/model/search";
@@ -69,6 +71,41 @@ test("where a thread was ready, what its queue's CPU ran is known by pixel", () 
   cpu.colour.set([1, 2, 0, 4]);
   copy(band, cpu, 1, 3);
   assert.deepEqual([[...band.colour], [...band.share]], [[0, 2, 0, 0], [0, 1, 1, 0]]);
+});
+
+test("ticks are written over a bar, and what is nothing stays what it was", () => {
+  const row = emptyRow(3);
+  row.colour.set([7, 0, 7]);
+  row.share.set([1, 1, 0.5]);
+  row.tick.set([0, 9, 9]);
+  const image = new Uint32Array(3 * 4).fill(1);
+  paint(image, 3, 0, row, { top: 0, height: 4, tick: 1 });
+  // Four lines: the first with the ticks, the lower three of the last pixel for its least height.
+  assert.deepEqual([...image], [7, 9, 9, 7, 1, 7, 7, 1, 7, 7, 1, 7]);
+});
+
+test("integers of 64 bits are the numbers that they are", () => {
+  const of = [0n, 1n, -1n, 4294967295n, 4294967296n, -4294967297n, 2n ** 53n, -(2n ** 53n)];
+  assert.deepEqual([...numbers(BigInt64Array.from(of))], of.map(Number));
+  // A part of a buffer, as columns are.
+  assert.deepEqual([...numbers(BigInt64Array.from(of).subarray(3, 5))], [4294967295, 4294967296]);
+  assert.deepEqual([...numbers(Int32Array.of(-5, 6))], [-5, 6]);
+});
+
+test("names stand where a stretch is wide enough, once", () => {
+  // Pixels of 10 ns. State 0 from 5 to 95 (9 pixels), 100 to 120 (2), 130 to 400; what is wanted: 4 pixels or more of 30.
+  const slices = track([5, 95, 0], [100, 120, 0], [130, 400, 0], [400, 500, 1]);
+  slices.what.set([1, 2, 3, 4]);
+  const told = (first: number, last: number) => {
+    const got: number[][] = [];
+    eachWide(slices, 0, { from: 0, perPixel: 10 }, { first, last, width: 30 }, 0, 4, (what, from, to) => got.push([what, from, to]));
+    return got;
+  };
+  assert.deepEqual(told(0, 30), [[1, 0.5, 9.5], [3, 13, 30]]);
+  // The third begins before pixel 16: the tile in which it begins tells it.
+  assert.deepEqual(told(16, 30), []);
+  slices.stretches[0] = 2;
+  assert.deepEqual(told(0, 16), [[3, 13, 30]]);
 });
 
 test("lines outside the image are left out", () => {
@@ -209,4 +246,31 @@ test("states differ in lightness too, so that no hue need be seen", () => {
     assert.ok(alike <= 6, `${alike} neighbours of 40 are alike`);
   }
   assert.equal(pixel("#102030"), 0xff302010);
+});
+
+test("what lies around is fetched behind what is seen, and nobody waits for it", async () => {
+  const answers: (() => void)[] = [];
+  const asked: number[] = [];
+  let arrived = 0;
+  const tiles = new Tiles(
+    (place) => {
+      asked.push(place.index);
+      return new Promise((done) => answers.push(() => done(track([0, 1, 0]))));
+    },
+    () => arrived++,
+  );
+  const place = (index: number): Place => ({ kind: "cpu", block: 0, level: 3, index });
+  tiles.want([place(1), place(2)], [place(3), place(4), place(5)]);
+  // Two are seen; those around wait, as two at most are asked for beside.
+  assert.deepEqual([asked, tiles.busy], [[1, 2], true]);
+  const answer = async () => {
+    answers.shift()!();
+    await new Promise((done) => setImmediate(done));
+  };
+  await answer();
+  assert.deepEqual([asked, tiles.busy, arrived], [[1, 2, 3], true, 1]);
+  await answer();
+  assert.deepEqual([asked, tiles.busy, arrived], [[1, 2, 3, 4], false, 2]);
+  await answer();
+  assert.equal(arrived, 2, "what is not seen changes no picture");
 });
