@@ -133,6 +133,9 @@ pub struct Finding {
     pub recoverable_ns: i64,
     /// The least and the most that this may be, ns.
     pub range_ns: [i64; 2],
+    /// The CPU time, of all CPUs together, that mending gives back, ns: the best estimate; none where the rule reckons none. Nobody
+    /// may be done sooner by it, where CPUs were idle beside.
+    pub cpu_ns: Option<i64>,
     /// How sure it is.
     pub confidence: Confidence,
     /// Who loses the time, those who lose most first.

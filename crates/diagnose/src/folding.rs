@@ -4,32 +4,27 @@
 //! where, over the threads that both name, the lesser of what the two claim sums to half or more of all that the lesser
 //! finding claims, and they overlap in time. It then stands under that one. What claims no time stands alone.
 //!
-//! Where two rules say the same of one fault, one by its cause and one by what follows from it ([`EXPLAINS`]), the cause stands
-//! and what follows is under it, though it counts for more, up to twice as much: what each costs is an estimate. What follows may
-//! be told of other threads than the cause, but of the same process and the same time.
+//! Where two rules say the same of one fault, one by its cause and one by what follows from it ([`Rule::explains`]), the cause
+//! stands and what follows is under it, though it counts for more, up to [`NEAR`] times as much: what each costs is an estimate.
+//! What follows may be told of other threads than the cause, but of the same process and the same time.
 //!
 //! What is about the program comes first ([`Subject`]); what is about the recording, or what happened around the machine, stands
-//! behind it and alone, as no mending of the program takes it away.
+//! behind it and alone, as no mending of the program takes it away. Of a recording that was made for a process, what others lose
+//! stands behind what that one loses, though it counts for more, up to [`NEAR`] times as much.
 
 use crate::finding::{Claim, Finding, Subject};
 use crate::pools::Processes;
+use crate::rule::Rule;
+use crate::rules::RULES;
 use std::collections::HashMap;
 
-/// What a rule's findings cause that others find.
-pub(crate) const EXPLAINS: &[(&str, &[&str])] = &[
-    // Whoever waits for the lock's holder, and whoever is before it otherwise, waits for the one that took its CPU.
-    ("priority-inversion", &["low-priority-ran-while-high-was-ready"]),
-    // Who may run on one CPU only takes turns there, whoever else has it.
-    ("pinned-to-one-cpu", &["serialised-on-one-cpu"]),
-    // Each piece that is handed over wakes one who waits for it or for room, and takes turns with it.
-    ("chunks-too-small", &["wakeup-storm", "preemption-rate"]),
-    // Who comes back from each sleep takes a CPU from who computes there, of the same priority or not.
-    ("sleep-too-short-for-idle-state", &["critical-thread-same-priority-as-workers", "preemption-rate"]),
-];
+/// Estimates of what findings cost that differ by no greater factor do not say which of two costs more.
+const NEAR: i64 = 2;
 
 /// Puts those that count for most first, of the same those that may give back most, and under each what falls away with it.
 pub(crate) fn ranked(mut all: Vec<Finding>, processes: &Processes) -> Vec<Finding> {
-    all.sort_by_key(|f| (f.of, std::cmp::Reverse((f.counted_ns(), f.recoverable_ns, f.severity))));
+    let counts = |f: &Finding| f.counted_ns() / if is_of_others(f, processes) { NEAR } else { 1 };
+    all.sort_by_key(|f| (f.of, std::cmp::Reverse((counts(f), f.recoverable_ns, f.severity))));
     let mut stand: Vec<(Finding, HashMap<i64, i64>)> = Vec::new();
     for finding in all {
         let under = stand
@@ -63,17 +58,27 @@ fn falls_away(lesser: &Finding, greater: &Finding, claims: &HashMap<i64, i64>) -
     all > 0 && 2 * both >= all && of_program(lesser, greater) && at_once(lesser, greater)
 }
 
-/// Whether one is the cause of the other, which counts for twice as much at most, and half or more of which is of its processes.
+/// Whether one is the cause of the other, which counts for little more at most, and half or more of which is of its processes.
 fn explains(cause: &Finding, of: &Finding, processes: &Processes) -> bool {
-    let rules = EXPLAINS.iter().any(|(rule, others)| *rule == cause.rule && others.contains(&of.rule));
+    let rules = RULES.iter().any(|rule: &&Rule| rule.id == cause.rule && rule.explains.contains(&of.rule));
     let same = |a: i64, b: i64| a == b || (processes.are_told() && processes.are_one(a, b));
-    let ns = |c: &Claim| i128::from(c.recoverable_ns.max(1));
-    let theirs = || of.threads.iter().filter(|c| cause.threads.iter().any(|own| same(own.thread, c.thread)));
     rules
         && cause.counted_ns() > 0
-        && cause.counted_ns() >= of.counted_ns() / 2
+        && cause.counted_ns() >= of.counted_ns() / NEAR
         && at_once(cause, of)
-        && 2 * theirs().map(ns).sum::<i128>() >= of.threads.iter().map(ns).sum()
+        && half_is(of, |claim| cause.threads.iter().any(|own| same(own.thread, claim.thread)))
+}
+
+/// Whether it is others that lose the time, not the process that the recording was made for.
+fn is_of_others(finding: &Finding, processes: &Processes) -> bool {
+    processes.focus().is_some() && !half_is(finding, |claim| processes.is_focus(claim.thread))
+}
+
+/// Whether half or more of what it claims is of such threads.
+fn half_is(of: &Finding, such: impl Fn(&Claim) -> bool) -> bool {
+    let ns = |c: &Claim| i128::from(c.recoverable_ns.max(1));
+    let theirs: i128 = of.threads.iter().filter(|c| such(c)).map(ns).sum();
+    2 * theirs >= of.threads.iter().map(ns).sum()
 }
 
 fn of_program(a: &Finding, b: &Finding) -> bool {
@@ -100,6 +105,7 @@ mod tests {
             title: String::new(),
             recoverable_ns: claims.iter().map(|c| c.1).max().unwrap_or(0),
             range_ns: [0, 0],
+            cpu_ns: None,
             confidence: Confidence::High,
             threads: claims.iter().map(claim).collect(),
             spans: vec![Span::new(Ns(span.0), Ns(span.1))],
@@ -152,11 +158,25 @@ mod tests {
     }
 
     #[test]
+    fn what_the_recorded_process_loses_stands_first_though_others_lose_little_more() {
+        let [own, other] = [|ns| finding("own", &[(1, ns)], (0, 10)), |ns| finding("other", &[(2, ns)], (0, 10))];
+        let first = |focus, own, other| {
+            let processes = Processes::of([(1, 7), (2, 8)], focus);
+            ranked(vec![own, other], &processes)[0].rule
+        };
+        assert_eq!(first(Some(7), own(6), other(10)), "own");
+        assert_eq!(first(Some(7), own(4), other(10)), "other", "more than twice as much");
+        assert_eq!(first(Some(9), own(6), other(10)), "other", "both are others");
+        assert_eq!(first(None, own(6), other(10)), "other", "made for no process");
+    }
+
+    #[test]
     fn causes_and_what_follows_are_rules_and_none_is_both() {
-        let is_rule = |id: &str| RULES.iter().any(|rule| rule.id == id);
-        for (cause, others) in EXPLAINS {
-            assert!(is_rule(cause) && others.iter().all(|id| is_rule(id)), "{cause}: {others:?}");
-            assert!(EXPLAINS.iter().all(|(_, others)| !others.contains(cause)), "{cause} is explained by another");
+        for cause in RULES.iter().filter(|rule| !rule.explains.is_empty()) {
+            for id in cause.explains {
+                let of = RULES.iter().find(|rule| rule.id == *id).unwrap_or_else(|| panic!("{}: {id}", cause.id));
+                assert!(of.explains.is_empty(), "{id}, which {} explains, explains others", cause.id);
+            }
         }
     }
 

@@ -131,6 +131,7 @@ impl<'a> Given<'a> {
             title: String::new(),
             recoverable_ns: most,
             range_ns: [most, most],
+            cpu_ns: None,
             confidence: Confidence::Medium,
             threads: claims,
             spans: vec![self.span()],

@@ -15,6 +15,7 @@ mod rule;
 mod rules;
 mod sarif;
 mod settings;
+mod slower;
 mod text;
 mod timers;
 

@@ -6,7 +6,11 @@ use std::collections::BTreeMap;
 
 /// Of which process each thread is, where told.
 #[derive(Default)]
-pub(crate) struct Processes(BTreeMap<i64, i64>);
+pub(crate) struct Processes {
+    of: BTreeMap<i64, i64>,
+    /// The process that the recording was made for.
+    focus: Option<i64>,
+}
 
 /// The threads of one name ([`base`]) in one process; of sources that tell no processes, of one name.
 pub(crate) type Pool = (Option<i64>, String);
@@ -19,17 +23,33 @@ impl Processes {
                 of.insert(row.sum("thread"), pid);
             }
         })?;
-        Ok(Self(of))
+        Ok(Self { of, focus: given.facts().focus.map(i64::from) })
+    }
+
+    /// By threads' keys and their processes.
+    #[cfg(test)]
+    pub(crate) fn of<const N: usize>(of: [(i64, i64); N], focus: Option<i64>) -> Self {
+        Self { of: of.into(), focus }
+    }
+
+    /// The process that the recording was made for, where any thread is of it.
+    pub(crate) fn focus(&self) -> Option<i64> {
+        self.focus.filter(|focus| self.of.values().any(|pid| pid == focus))
+    }
+
+    /// Whether a thread is of the process that the recording was made for.
+    pub(crate) fn is_focus(&self, thread: i64) -> bool {
+        self.focus.is_some() && self.of.get(&thread).copied() == self.focus
     }
 
     /// Whether anything tells of which process threads are.
     pub(crate) fn are_told(&self) -> bool {
-        !self.0.is_empty()
+        !self.of.is_empty()
     }
 
     /// Whether two threads are of one process; where nobody tells processes at all, they may be.
     pub(crate) fn are_one(&self, a: i64, b: i64) -> bool {
-        match (self.0.get(&a), self.0.get(&b)) {
+        match (self.of.get(&a), self.of.get(&b)) {
             (Some(a), Some(b)) => a == b,
             _ => !self.are_told(),
         }
@@ -37,7 +57,7 @@ impl Processes {
 
     /// To which pool a thread belongs.
     pub(crate) fn pool(&self, given: &Given<'_>, thread: i64) -> Pool {
-        (self.0.get(&thread).copied(), base(&given.name(thread)).to_owned())
+        (self.of.get(&thread).copied(), base(&given.name(thread)).to_owned())
     }
 }
 

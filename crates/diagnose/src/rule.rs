@@ -79,6 +79,8 @@ pub struct Rule {
     pub tables: &'static [&'static str],
     /// The figures that it goes by.
     pub thresholds: &'static [Threshold],
+    /// The rules, by name, whose findings follow from the fault that this one names: where both are found, this one's stands.
+    pub explains: &'static [&'static str],
     /// Looks.
     pub(crate) look: fn(&Given<'_>) -> Result<Looked, EngineError>,
 }

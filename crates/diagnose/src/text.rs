@@ -45,7 +45,11 @@ fn write(out: &mut Lines, at: usize, finding: &Finding) {
     if to > 0 {
         let range = format!("{} to {}", ms(from), ms(to));
         let sure = finding.confidence.as_str();
-        out.line(3, &format!("could be recovered: {} ms ({range}), confidence {sure}", ms(finding.recoverable_ns)));
+        let cpu = finding.cpu_ns.map_or_else(String::new, |ns| format!(", {} ms of CPU time", ms(ns)));
+        out.line(
+            3,
+            &format!("could be recovered: {} ms ({range}){cpu}, confidence {sure}", ms(finding.recoverable_ns)),
+        );
     }
     let who = finding.threads.iter().map(|c| format!("{}{TIE}{}{TIE}{}{TIE}ms", c.name, c.tid, ms(c.recoverable_ns)));
     listed(out, "threads", who);
@@ -117,6 +121,13 @@ pub fn explain(rule: Option<&Rule>, width: usize) -> String {
         out.blank();
         out.line(0, head);
         out.hanging("  ", words);
+    }
+    if !rule.explains.is_empty() {
+        out.blank();
+        out.line(
+            0,
+            &format!("Where it is found, these follow from it and stand under it: {}", rule.explains.join(", ")),
+        );
     }
     out.blank();
     out.line(0, &format!("Thresholds (--set {}.NAME=VALUE)", rule.id));

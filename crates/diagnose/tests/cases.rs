@@ -6,12 +6,13 @@ mod support;
 
 use diagnose::{Options, RULES, Settings};
 use engine::Condition;
+use model::{CpuId, Event, NameId, Pid, Tid, What};
 use std::path::Path;
 
 /// What a rule says. A line `rule ID` says which, `set RULE.NAME=VALUE` sets a threshold, `condition NAME START | END` is a
-/// condition of the run, `format ID` whose recording it is, `called NAME ABC` what those threads are called.
+/// condition of the run, `format ID` whose recording it is, `called NAME ABC` what those threads are called, `process PID ABC` of which process they are.
 fn told(block: &str) -> String {
-    let says = ["rule ", "set ", "condition ", "format ", "called "];
+    let says = ["rule ", "set ", "condition ", "format ", "called ", "process "];
     let (about, drawn): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| says.iter().any(|w| l.starts_with(w)));
     let words = |of: &str| about.iter().filter_map(|l| l.strip_prefix(of)).map(str::to_owned).collect::<Vec<_>>();
     let only = words("rule ");
@@ -31,6 +32,18 @@ fn told(block: &str) -> String {
             let (name, letters) = line.split_once(' ').expect("a name and threads");
             // The names of threads are in the order of their letters.
             letters.bytes().for_each(|letter| batch.names[usize::from(letter - b'A')] = name.into());
+        }
+        for line in words("process ") {
+            let (pid, letters) = line.split_once(' ').expect("a number and threads");
+            let pid = Pid(pid.parse().expect("a number"));
+            let first = batch.events.first().cloned().expect("something is drawn");
+            let of = |letter: u8| What::Name {
+                tid: testkit::tid(char::from(letter)),
+                pid,
+                name: NameId(u32::from(letter - b'A')),
+            };
+            let told = |letter| Event { cpu: CpuId(0), current: Tid::IDLE, what: of(letter), ..first.clone() };
+            batch.events.splice(0..0, letters.bytes().map(told));
         }
     });
     let options = Options { only, settings, ..Options::default() };

@@ -33,9 +33,9 @@ pub enum Set {
     Reported,
 }
 
-/// Where the seeds that are reported begin. Those from 0 on were reported once, and what they showed has been mended since: only
-/// traces that nobody has seen tell how well it was.
-const REPORTED: u64 = 1 << 32;
+/// Where the seeds that are reported begin. Those from 0 and from 2^32 on were reported once, and what they showed has been mended
+/// since: only traces that nobody has seen tell how well it was.
+const REPORTED: u64 = 2 << 32;
 
 /// How much of a fault is injected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -61,6 +61,9 @@ fn page() -> String {
         for (head, words) in parts {
             let _ = writeln!(out, "- **{head}**: {words}");
         }
+        if !rule.explains.is_empty() {
+            let _ = writeln!(out, "- **Stand under it**: {}", rule.explains.join(", "));
+        }
         let _ = writeln!(out, "- **Tables**: {}\n", rule.tables.join(", "));
         thresholds(&mut out, rule.thresholds);
     }

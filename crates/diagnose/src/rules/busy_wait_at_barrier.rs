@@ -33,6 +33,7 @@ pub(super) const RULE: Rule = Rule {
         },
         LEAST_OF_REGIONS,
     ],
+    explains: &[],
     look,
 };
 

@@ -34,6 +34,7 @@ pub(super) const RULE: Rule = Rule {
             reason: "what is lost could hide as much as makes another finding high",
         },
     ],
+    explains: &[],
     look,
 };
 

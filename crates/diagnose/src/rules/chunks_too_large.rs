@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
         matters: "Handing pieces out lets fast threads do more of them, but the last piece is done by one thread alone: the larger it is, the \
                   longer all others wait, most of all where a slow core has it.",
         sure: "The stretches are what the program marked. If all threads go equally fast, or if pieces are equal work, the ends of what could be \
-               recovered follow; of the lesser a quarter is taken to be left. Where one piece is much larger than all others, smaller ones \
+               recovered follow; of the lesser, half of a smaller piece is taken to be left. Where one piece is much larger than all others, smaller ones \
                help only if that one can be cut.",
         mend: "Cut the work into more pieces, about eight or more for each thread.",
         example: "Three pieces of 2 ms for two threads: one thread does two of them, the other waits for 2 ms.",
@@ -31,6 +31,7 @@ pub(super) const RULE: Rule = Rule {
         },
         LEAST_OF_REGIONS,
     ],
+    explains: &[],
     look,
 };
 
@@ -41,18 +42,18 @@ struct Regions {
     threads: i64,
     pieces: i64,
     most_pieces: i64,
-    from: i64,
+    best: i64,
     to: i64,
     shown: Shown,
 }
 
-/// Cut into so many times as many pieces, that part of the waiting is left.
+/// Into so many times as many pieces it should be cut.
 const FINER: i64 = 4;
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let regions = by_name(given, |of: &mut Regions, row| {
-        let [threads, pieces, from, to] =
-            row.sums(["threads", "stretches", "recoverable_from_ns", "recoverable_to_ns"]);
+        let [threads, pieces, worked, from, to] =
+            row.sums(["threads", "stretches", "worked_ns", "recoverable_from_ns", "recoverable_to_ns"]);
         // One each: static-partition-barrier-tail looks.
         if threads < 1 || pieces <= threads || pieces as f64 > given.threshold("most_pieces") * threads as f64 {
             return;
@@ -61,7 +62,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         of.threads = of.threads.max(threads);
         of.pieces = of.pieces.saturating_add(pieces);
         of.most_pieces = of.most_pieces.max(pieces);
-        of.from = of.from.saturating_add(from - from / FINER);
+        // Half of a piece: who is done first waits for one, who is done last for none.
+        let left = worked / pieces / FINER / 2;
+        of.best = of.best.saturating_add(from.saturating_sub(left).max(0));
         of.to = of.to.saturating_add(to);
         of.shown.push(
             from,
@@ -72,14 +75,14 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let Some(regions) = regions else { return Ok(Looked::Lacks(NONE_MARKED.to_owned())) };
     let least = given.share("least_share").max(1);
     let mut found = Vec::new();
-    for ((pid, name), of) in regions.into_iter().filter(|(_, of)| of.from >= least) {
+    for ((pid, name), of) in regions.into_iter().filter(|(_, of)| of.best >= least) {
         found.push(finding(given, pid, &name, of)?);
     }
     Ok(Looked::At(found))
 }
 
 fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Result<Finding, EngineError> {
-    let claims = workers(given, pid, name, of.from)?;
+    let claims = workers(given, pid, name, of.best)?;
     let region = short(&plain(name), 40);
     let change = Change::Chunks { region: region.clone(), chunks: pieces(of.most_pieces, FINER) };
     Ok(Finding {
@@ -88,17 +91,17 @@ fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Resu
             plural(of.threads.unsigned_abs(), "thread"),
             plural(of.count, "region"),
             grouped(of.pieces),
-            ms(of.from),
-            percent(of.from, given.span().len().0)
+            ms(of.best),
+            percent(of.best, given.span().len().0)
         ),
-        severity: given.severity(of.from),
-        recoverable_ns: of.from,
+        severity: given.severity(of.best),
+        recoverable_ns: of.best,
         range_ns: [0, of.to],
         confidence: Confidence::Medium,
         evidence: of.shown.finish(),
         assumptions: vec![
             format!(
-                "with {FINER} times as many pieces a quarter of the waiting is left, and handing them out costs nothing"
+                "with {FINER} times as many pieces half of such a piece is waited for at the end, and handing them out costs nothing"
             ),
             "the lesser of: all threads go equally fast; all pieces are equal work (the greater is the upper end)"
                 .to_owned(),

@@ -51,6 +51,8 @@ pub(super) const RULE: Rule = Rule {
         },
         LEAST_SHARE,
     ],
+    // Each piece that is handed over wakes one who waits for it or for room, and takes turns with it.
+    explains: &["wakeup-storm", "preemption-rate"],
     look,
 };
 

@@ -1,9 +1,10 @@
 //! The thread that decides when all is done, on a slower core while a faster one is idle.
 
-use super::{LEAST_PATH_SHARE, LEAST_SHARE, ONE_TYPE, SLOWER_SPEED, Saving, has_core_types};
+use super::{LEAST_PATH_SHARE, LEAST_SHARE, ONE_TYPE, has_core_types};
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::slower::{SLOWER_SPEED, Saving};
 use engine::EngineError;
 use model::words::{ms, percent};
 use model::{Change, CoreType};
@@ -36,6 +37,7 @@ pub(super) const RULE: Rule = Rule {
         SLOWER_SPEED,
         LEAST_SHARE,
     ],
+    explains: &[],
     look,
 };
 

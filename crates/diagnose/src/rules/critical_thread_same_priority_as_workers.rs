@@ -1,5 +1,6 @@
 //! A thread that all wait for, which takes turns with threads that nobody waits for so much.
 
+use super::LEAST_SHARE;
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::pools::{Pool, Processes, base};
@@ -44,13 +45,9 @@ pub(super) const RULE: Rule = Rule {
             value: 2.0,
             reason: "threads of the name of those behind which it waited, be it one of them: one alone may be what the next step needs",
         },
-        Threshold {
-            name: "least_share",
-            unit: Unit::Ratio,
-            value: 0.005,
-            reason: "half of what makes a finding medium",
-        },
+        LEAST_SHARE,
     ],
+    explains: &[],
     look,
 };
 

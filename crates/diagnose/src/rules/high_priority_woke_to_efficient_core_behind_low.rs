@@ -1,9 +1,10 @@
 //! Threads of high priority on slower cores, since ones of lower priority had the faster ones.
 
-use super::{LEAST_SHARE, ONE_TYPE, SLOWER_SPEED, Saving, has_core_types};
+use super::{LEAST_SHARE, ONE_TYPE, has_core_types};
 use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Shown, add, threads};
+use crate::given::{Given, add, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::slower::{NO_MASKS, SLOWER_SPEED, slower};
 use engine::EngineError;
 use model::words::ms;
 use model::{Change, CoreType};
@@ -35,6 +36,7 @@ pub(super) const RULE: Rule = Rule {
         SLOWER_SPEED,
         LEAST_SHARE,
     ],
+    explains: &[],
     look,
 };
 
@@ -50,33 +52,11 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks("the source tells no priorities".to_owned()));
     }
     let woken = woken(given)?;
-    let (mut ran, mut told) = (0_i64, 0_i64);
-    let (mut claims, mut shown, mut first) = (Vec::new(), Shown::default(), None::<(i64, Saving, i64)>);
-    let least = given.share("least_share").max(1);
-    given.each("slower_cores", |row| {
-        let [thread, tid, running, untold, ns] =
-            row.sums(["thread", "tid", "running_ns", "permission_unknown_ns", "faster_lower_ns"]);
-        ran = ran.saturating_add(running);
-        told = told.saturating_add(running.saturating_sub(untold));
-        let part = woken.get(&thread).copied().unwrap_or(0.0);
-        if part < given.threshold("woken_share") {
-            return;
-        }
-        let saving = Saving::of(given, ns, 0, row.int("lower_cost_ns").map(|cost| (cost, ns)));
-        if saving.best >= least {
-            claims.push(given.claim(thread, tid, saving.best));
-            shown.push(ns, row, &["faster_lower_ns", "running_ns", "lower_cost_ns"]);
-            if first.as_ref().is_none_or(|(_, of, _)| of.best < saving.best) {
-                first = Some((thread, saving, ns));
-            }
-        }
-    })?;
-    if ran > 0 && told == 0 {
-        return Ok(Looked::Lacks(
-            "nobody tells on which CPUs threads are allowed: recordings by corewise do".to_owned(),
-        ));
-    }
-    let Some((first, saving, ns)) = first else { return Ok(Looked::At(Vec::new())) };
+    let woken = |thread| woken.get(&thread).is_some_and(|part| *part >= given.threshold("woken_share"));
+    let Some(slower) = slower(given, ["faster_lower_ns", "lower_cost_ns"], woken)? else {
+        return Ok(Looked::Lacks(NO_MASKS.to_owned()));
+    };
+    let Some((first, saving, ns)) = slower.most else { return Ok(Looked::At(Vec::new())) };
     let own = worst.get(&first).map_or(i64::MAX, |(best, _)| *best);
     let mut lower = BTreeMap::new();
     given.each("thread_by_core_type", |row| {
@@ -100,12 +80,12 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         title,
         range_ns: [0, saving.range[1]],
         confidence: Confidence::Medium,
-        evidence: shown.finish(),
+        evidence: slower.shown.finish(),
         assumptions: vec![
             saving.words(given),
             "the faster core would have been the thread's own; the lower end: another would have taken it".to_owned(),
         ],
-        ..given.finding(claims, change, what)
+        ..given.finding(slower.claims, change, what)
     }]))
 }
 

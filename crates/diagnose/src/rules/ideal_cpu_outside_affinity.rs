@@ -31,6 +31,7 @@ pub(super) const RULE: Rule = Rule {
         },
         LEAST_SHARE,
     ],
+    explains: &[],
     look,
 };
 

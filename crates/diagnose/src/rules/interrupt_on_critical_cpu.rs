@@ -26,6 +26,7 @@ pub(super) const RULE: Rule = Rule {
     },
     tables: &["interrupts", "critical_by_thread", "ready_wait", "cpus"],
     thresholds: &[LEAST_PATH_SHARE, LEAST_SHARE],
+    explains: &[],
     look,
 };
 

@@ -1,7 +1,8 @@
 //! Threads that ask a device for one thing, wait, and ask for the next.
 
+use super::LEAST_SHARE;
 use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Shown, threads};
+use crate::given::{Given, Shown, add, threads};
 use crate::pools::Processes;
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
@@ -13,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     id: "io-wait-serialised",
     about: "a thread spent much of its time waiting for a device, for one request after the other",
     page: Page {
-        finds: "Threads that were most of the time in uninterruptible sleep (state D), very often and shortly, which interrupts ended: reads of a \
+        finds: "Threads that were longer than they ran in uninterruptible sleep (state D), very often and shortly, which interrupts ended: reads of a \
                 device, one at a time.",
         matters: "Devices answer several requests in about the time of one: who asks for one at a time gets a part of what they can do, and the \
                   time of the program is that of the device.",
@@ -23,13 +24,13 @@ pub(super) const RULE: Rule = Rule {
         mend: "Read ahead: larger reads, posix_fadvise(2), several requests under way (io_uring(7), threads).",
         example: "A reads a file in pieces of 4 KiB in random order: 8 000 waits of 100 µs in a second.",
     },
-    tables: &["waits"],
+    tables: &["waits", "ready_wait"],
     thresholds: &[
         Threshold {
             name: "least_waiting",
             unit: Unit::Ratio,
             value: 0.5,
-            reason: "part of the time looked at that the thread waits so: with less, what it does itself counts as much",
+            reason: "part of the time in which the thread waits so or runs: with less, what it does itself counts as much",
         },
         Threshold {
             name: "least_per_second",
@@ -37,7 +38,9 @@ pub(super) const RULE: Rule = Rule {
             value: 200.0,
             reason: "waits: with fewer, a wait takes milliseconds, as a disk that is asked much by others does",
         },
+        LEAST_SHARE,
     ],
+    explains: &[],
     look,
 };
 
@@ -83,9 +86,15 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if any && !letters {
         return Ok(Looked::Lacks("the source does not tell in which state threads waited".to_owned()));
     }
+    let mut ran = BTreeMap::new();
+    given.each("ready_wait", |row| add(&mut ran, row.sum("thread"), row.sum("running_ns")))?;
     let span = given.span().len().0 as f64;
     let (part, rate) = (given.threshold("least_waiting"), given.threshold("least_per_second"));
-    waits.retain(|_, of| of.count > 0 && of.blocked as f64 >= part * span && of.count as f64 >= rate * span / 1e9);
+    let least = given.share("least_share").max(1);
+    waits.retain(|thread, of| {
+        let own = of.blocked.saturating_add(ran.get(thread).copied().unwrap_or(0)) as f64;
+        of.blocked >= least && of.blocked as f64 >= part * own && of.count as f64 >= rate * span / 1e9
+    });
     let claims: Vec<_> =
         waits.iter().map(|(key, of)| given.claim(*key, of.tid, of.blocked - of.blocked / AT_ONCE)).collect();
     let change = Change::InFlight { threads: threads(&claims), requests: AT_ONCE as u32 };

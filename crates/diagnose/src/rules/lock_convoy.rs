@@ -1,6 +1,6 @@
 //! Threads that queue for one lock, which is handed on from one to the next.
 
-use super::LEAST_SHARE;
+use super::{LEAST_SHARE, SWITCH};
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::pools::{Pool, Processes};
@@ -99,9 +99,10 @@ pub(super) const RULE: Rule = Rule {
             value: 0.2,
             reason: "and part of the waits that go both ways, each of two having ended the other's: 0.42 there, nothing where one hands out work",
         },
-        Threshold { name: "switch_ns", unit: Unit::Ns, value: 4000.0, reason: super::SWITCH },
+        SWITCH,
         LEAST_SHARE,
     ],
+    explains: &[],
     look,
 };
 

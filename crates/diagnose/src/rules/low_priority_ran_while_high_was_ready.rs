@@ -25,6 +25,7 @@ pub(super) const RULE: Rule = Rule {
     },
     tables: &["ready_by_thief", "priority_residency", "ready_wait"],
     thresholds: &[LEAST_SHARE],
+    explains: &[],
     look,
 };
 

@@ -38,6 +38,7 @@ pub(super) const RULE: Rule = Rule {
         },
         LEAST_SHARE,
     ],
+    explains: &[],
     look,
 };
 

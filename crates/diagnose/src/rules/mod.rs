@@ -37,9 +37,14 @@ use crate::rule::{Rule, Threshold, Unit};
 use engine::EngineError;
 use std::collections::BTreeSet;
 
-/// Why a switch is taken to cost so much.
-const SWITCH: &str = "a switch: perf bench sched pipe, pinned to one CPU of the virtual machine that corewise is built on, takes 8.5 to \
-                      13 µs for two switches and four system calls; corewise does not measure this machine's";
+/// What a switch is taken to cost.
+const SWITCH: Threshold = Threshold {
+    name: "switch_ns",
+    unit: Unit::Ns,
+    value: 4000.0,
+    reason: "a switch: perf bench sched pipe, pinned to one CPU of the virtual machine that corewise is built on, takes 8.5 to \
+             13 µs for two switches and four system calls; corewise does not measure this machine's",
+};
 
 /// What is less for every thread is not told of.
 const LEAST_SHARE: Threshold = Threshold {
@@ -57,60 +62,14 @@ const LEAST_PATH_SHARE: Threshold = Threshold {
     reason: "a choice, of the time looked at: where no thread has a third of the path, none decides when all is done",
 };
 
-/// How fast a slower core is taken to be where the kernel's capacities do not tell.
-const SLOWER_SPEED: Threshold = Threshold {
-    name: "slower_speed",
+/// What two siblings are taken to do.
+const SMT_GAIN: Threshold = Threshold {
+    name: "smt_gain",
     unit: Unit::Ratio,
-    value: 0.615,
-    reason: "of a performance core's: six threads of a game on a hybrid desktop did 0.32 to 0.87 of the instructions a second on \
-             efficient cores, in the middle 0.615; where the kernel tells capacities, these count instead",
+    value: 1.3,
+    reason: "what two busy siblings do together, by what one does alone: as the table smt_utilisation has it, measured on servers \
+             (1.33 and 1.29); two runs of one program on a core of another did 0.97 and 1.18",
 };
-
-/// The same threads, those to which the type of core mattered least and most.
-const SLOWER_SPEEDS: [f64; 2] = [0.87, 0.32];
-
-/// Why two siblings are taken to do so much.
-const SMT_GAIN: &str = "what two busy siblings do together, by what one does alone: as the table smt_utilisation has it, measured on \
-                        servers (1.33 and 1.29); two runs of one program on a core of another did 0.97 and 1.18";
-
-/// What a faster core gives back of time on a slower one.
-struct Saving {
-    best: i64,
-    range: [i64; 2],
-    /// Whether the kernel's capacities tell it.
-    told: bool,
-}
-
-impl Saving {
-    /// Of so much time, `perhaps` of so much more; `costed` is what the capacities say that some of it costs.
-    fn of(given: &Given<'_>, certain: i64, perhaps: i64, costed: Option<(i64, i64)>) -> Self {
-        let slower = |speed: f64, ns: i64| (ns as f64 * (1.0 - speed).clamp(0.0, 1.0)).round() as i64;
-        let told = costed.filter(|(_, of)| *of > 0);
-        let best = match told {
-            Some((cost, of)) => (certain as f64 * cost as f64 / of as f64).round() as i64,
-            None => slower(given.threshold("slower_speed"), certain),
-        };
-        let [least, most] = SLOWER_SPEEDS;
-        let range = [slower(least, certain).min(best), slower(most, certain.max(perhaps)).max(best)];
-        Self { best, range, told: told.is_some() }
-    }
-
-    /// What it rests on.
-    fn words(&self, given: &Given<'_>) -> String {
-        let [most, least] = SLOWER_SPEEDS;
-        match self.told {
-            true => format!(
-                "a slower core is slower by the kernel's capacities (the range: it does {least} to {most} of the work)"
-            ),
-            false => {
-                let speed = given.threshold("slower_speed");
-                format!(
-                    "without capacities of the kernel, a slower core does {speed} of a faster one's work ({least} to {most})"
-                )
-            }
-        }
-    }
-}
 
 /// Whether the machine is known to have several types of core.
 fn has_core_types(given: &Given<'_>) -> Result<bool, EngineError> {

@@ -2,6 +2,7 @@
 
 use crate::finding::{Claim, Confidence};
 use crate::given::{Given, Shown, add, threads};
+use crate::pools::{Pool, Processes};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
@@ -12,8 +13,8 @@ pub(super) const RULE: Rule = Rule {
     id: "nice-without-effect",
     about: "threads of better nice value got no more of their CPU than worse ones: their groups share it, not they",
     page: Page {
-        finds: "Pairs of busy threads on one CPU whose nice values differ by some levels, but who waited for each other as if they \
-                did not.",
+        finds: "Pairs of busy threads (those of one process that are called alike are taken together) on one CPU whose nice values \
+                differ by some levels, but who waited for each other as if they did not.",
         matters: "A nice value counts only inside a thread's own group: between groups the groups' weights decide. Sessions are groups of \
                   their own (autogroup), so are services and containers; renice then changes nothing.",
         sure: "Each nice level is a factor of 1.25 (the kernel's sched_prio_to_weight), so of the time in which one of two runs while the \
@@ -23,7 +24,7 @@ pub(super) const RULE: Rule = Rule {
                into one group, or weigh the groups (cpu.weight).",
         example: "A (nice 0) and B (nice 10) take turns of a millisecond on one CPU: B should run a tenth of the time.",
     },
-    tables: &["ready_by_thief", "priority_residency", "ready_wait"],
+    tables: &["ready_by_thief", "priority_residency", "ready_wait", "cpus"],
     thresholds: &[
         Threshold {
             name: "least_levels",
@@ -50,27 +51,53 @@ pub(super) const RULE: Rule = Rule {
             reason: "of its ready time after a switch-out while it could run: so much, and it is busy, not waking up",
         },
     ],
+    // Where groups share a CPU, a lower thread of another group gets as much as its group, whoever waits.
+    explains: &["low-priority-ran-while-high-was-ready"],
     look,
 };
 
-/// Two threads, the one of better nice value first, and for how long each was ready while the other ran.
-type Pairs = BTreeMap<(i64, i64), (i64, i64)>;
+/// Threads that share work, those of one priority. Many live shortly, so each alone would say little.
+type Side = (Pool, i64);
 
-/// How two threads shared a CPU against their nice values.
-#[derive(Clone, Copy)]
+/// How two sides shared CPUs.
+#[derive(Default)]
 struct Shared {
+    /// For how long each thread of the one of better nice value was ready while which of the other ran.
+    behind: BTreeMap<(i64, i64), i64>,
+    /// For how long the other's were ready while those ran.
+    before: i64,
+}
+
+/// How two sides shared CPUs against their nice values.
+struct Against {
     /// Of the time in which one ran while the other was ready, that in which the worse one ran.
     part: f64,
     /// What of it is its due.
     due: f64,
     /// By how much it ran too long, ns.
     excess: i64,
+    /// As in [`Shared`].
+    behind: BTreeMap<(i64, i64), i64>,
 }
 
-/// All that share so, and the numbers of the two.
+impl Shared {
+    fn against(self, levels: i64, given: &Given<'_>) -> Option<Against> {
+        let behind = self.behind.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
+        let both = behind.saturating_add(self.before);
+        let part = behind as f64 / both.max(1) as f64;
+        let due = 1.0 / (1.0 + 1.25_f64.powi(i32::try_from(levels).unwrap_or(i32::MAX)));
+        let excess = behind - (due * both as f64) as i64;
+        let against = both >= given.share("least_share").max(1) && part - due >= given.threshold("least_excess");
+        against.then_some(Against { part, due, excess, behind: self.behind })
+    }
+}
+
+/// All that share so, and the rows that show it.
 struct Found {
-    pairs: BTreeMap<(i64, i64), (Shared, [i64; 2])>,
+    pairs: Vec<Against>,
     shown: Shown,
+    /// Threads' numbers.
+    tids: BTreeMap<i64, i64>,
 }
 
 /// The pairs of threads, the one of better nice value first, that share a CPU against their nice values: no policy of a thread
@@ -78,7 +105,7 @@ struct Found {
 pub(super) fn pairs(given: &Given<'_>) -> Result<BTreeSet<(i64, i64)>, EngineError> {
     let given = given.of(&RULE);
     let found = found(&given, &only_priorities(&given)?)?;
-    Ok(found.pairs.into_keys().collect())
+    Ok(found.pairs.into_iter().flat_map(|against| against.behind.into_keys()).collect())
 }
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
@@ -89,72 +116,85 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if prios.is_empty() {
         return Ok(Looked::Lacks("the source tells no priorities".to_owned()));
     }
-    let Found { pairs, shown } = found(given, &prios)?;
-    let Some((worst, _)) = pairs.values().max_by_key(|(shared, _)| shared.excess).copied() else {
-        return Ok(Looked::At(Vec::new()));
-    };
+    let Found { pairs, shown, tids } = found(given, &prios)?;
+    let Some(worst) = pairs.iter().max_by_key(|against| against.excess) else { return Ok(Looked::At(Vec::new())) };
     let (mut lost, mut lower) = (BTreeMap::new(), BTreeMap::new());
-    for ((high, low), (shared, [tid, low_tid])) in pairs {
-        add(&mut lost, (high, tid), shared.excess);
-        add(&mut lower, (low, low_tid), shared.excess);
+    for against in &pairs {
+        let all = against.behind.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns)).max(1) as f64;
+        for ((high, low), ns) in &against.behind {
+            let excess = (against.excess as f64 * *ns as f64 / all) as i64;
+            add(&mut lost, *high, excess);
+            add(&mut lower, *low, excess);
+        }
     }
-    let claims: Vec<Claim> = lost.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
-    let behind: Vec<Claim> = lower.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
+    let claimed = |of: &BTreeMap<i64, i64>| -> Vec<Claim> {
+        of.iter().map(|(key, ns)| given.claim(*key, tids.get(key).copied().unwrap_or(0), *ns)).collect()
+    };
+    let (claims, behind) = (claimed(&lost), claimed(&lower));
     let (grouped, why) = match autogroup(given) {
         Some(true) => (Change::Autogroup { on: false }, "; autogroup is on"),
         _ => (Change::Weight { threads: threads(&claims), weight: 1000 }, ""),
     };
     let name = threads(&claims).name;
     let other = threads(&behind).name;
+    // Who lives shortly is followed by the next: what threads of a process lose is lost in turn, on each CPU by itself.
+    let mut cpus = 0_i64;
+    given.each("cpus", |_| cpus += 1)?;
+    let (processes, mut of_process) = (Processes::new(given)?, BTreeMap::new());
+    for (thread, ns) in lost.iter().filter(|_| processes.are_told()) {
+        add(&mut of_process, processes.pool(given, *thread).0, *ns);
+    }
+    let most = of_process.into_values().max().unwrap_or(0);
     let mut finding =
         given.finding(claims, grouped, format!("Let the nice values of {name} and {other} count against each other"));
+    finding.recoverable_ns = finding.recoverable_ns.max(most / cpus.max(1));
+    finding.severity = given.severity(finding.recoverable_ns);
     finding.title = format!(
         "{other} had {} of the time that it and {name} competed for, by their nice values {} is due: {} ms too much{why}",
         percent((worst.part * 1e6) as i64, 1_000_000),
         percent((worst.due * 1e6) as i64, 1_000_000),
         ms(finding.recoverable_ns)
     );
-    finding.range_ns = [0, finding.recoverable_ns];
+    finding.range_ns = [0, finding.recoverable_ns.max(most)];
     finding.confidence = Confidence::Medium;
     finding.evidence = shown.finish();
     finding.assumptions = vec![
         "the CPU's time between the two would be shared by weights of 1.25 a level; the lower end: it is as meant"
             .to_owned(),
+        "the threads of a process wait on all CPUs at once; the upper end: each when the one before is done".to_owned(),
     ];
     Ok(Looked::At(vec![finding]))
 }
 
 /// Those that share against their nice values, and the rows that show it.
 fn found(given: &Given<'_>, prios: &BTreeMap<i64, i64>) -> Result<Found, EngineError> {
-    let busy = busy(given)?;
-    let fair =
-        |key: i64| prios.get(&key).copied().filter(|prio| (100..140).contains(prio)).zip(busy.get(&key).copied());
-    let (mut pairs, mut shown) = (Pairs::new(), Shown::default());
+    let processes = Processes::new(given)?;
+    let side = |thread: i64| -> Option<Side> {
+        let prio = prios.get(&thread).copied().filter(|prio| (100..140).contains(prio))?;
+        Some((processes.pool(given, thread), prio))
+    };
+    let busy = busy(given, side)?;
+    let busy = |thread: i64| side(thread).filter(|side| busy.contains(side));
+    let (mut shared, mut shown) = (BTreeMap::<(Side, Side), Shared>::new(), Shown::default());
+    let mut tids = BTreeMap::new();
     given.each("ready_by_thief", |row| {
-        let [thread, ns] = row.sums(["thread", "ready_ns"]);
+        let [thread, tid, thief_tid, ns] = row.sums(["thread", "tid", "thief_tid", "ready_ns"]);
         let Some(thief) = row.int("thief").filter(|thief| *thief > 0) else { return };
-        let (Some((own, _)), Some((other, _))) = (fair(thread), fair(thief)) else { return };
-        if ((own - other).abs() as f64) < given.threshold("least_levels") {
+        let (Some(own), Some(other)) = (busy(thread), busy(thief)) else { return };
+        if ((own.1 - other.1).abs() as f64) < given.threshold("least_levels") {
             return;
         }
-        let waited = match own < other {
-            true => &mut pairs.entry((thread, thief)).or_default().0,
-            false => &mut pairs.entry((thief, thread)).or_default().1,
-        };
-        *waited = waited.saturating_add(ns);
+        if own.1 < other.1 {
+            add(&mut shared.entry((own, other)).or_default().behind, (thread, thief), ns);
+        } else {
+            let before = &mut shared.entry((other, own)).or_default().before;
+            *before = before.saturating_add(ns);
+        }
+        tids.extend([(thread, tid), (thief, thief_tid)]);
         shown.push(ns, row, &["ready_ns"]);
     })?;
-    let least = given.share("least_share").max(1);
-    let shared = |((high, low), (behind, before)): ((i64, i64), (i64, i64))| {
-        let ((own, tid), (other, low_tid)) = (fair(high)?, fair(low)?);
-        let both = behind.saturating_add(before);
-        let part = behind as f64 / both.max(1) as f64;
-        let due = 1.0 / (1.0 + 1.25_f64.powi((other - own) as i32));
-        let excess = behind - (due * both as f64) as i64;
-        let against = both >= least && part - due >= given.threshold("least_excess");
-        against.then_some(((high, low), (Shared { part, due, excess }, [tid, low_tid])))
-    };
-    Ok(Found { pairs: pairs.into_iter().filter_map(shared).collect(), shown })
+    let against = |((high, low), shared): ((Side, Side), Shared)| shared.against(low.1 - high.1, given);
+    Ok(Found { pairs: shared.into_iter().filter_map(against).collect(), shown, tids })
 }
 
 /// The priority of each thread that had only one.
@@ -167,17 +207,18 @@ fn only_priorities(given: &Given<'_>) -> Result<BTreeMap<i64, i64>, EngineError>
     Ok(prios.into_iter().filter_map(|(key, prio)| Some((key, prio?))).collect())
 }
 
-/// The numbers of threads that were mostly ready because they were switched out while they could run.
-fn busy(given: &Given<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
-    let (mut busy, least) = (BTreeMap::new(), given.threshold("least_preempted"));
+/// Those that were mostly ready because they were switched out while they could run.
+fn busy(given: &Given<'_>, side: impl Fn(i64) -> Option<Side>) -> Result<BTreeSet<Side>, EngineError> {
+    let (mut waited, least) = (BTreeMap::<Side, [i64; 2]>::new(), given.threshold("least_preempted"));
     given.each("ready_wait", |row| {
-        let [thread, tid, ready] = row.sums(["thread", "tid", "ready_ns"]);
-        let [preempted, yielded] = row.sums(["ready_preempted_ns", "ready_yielded_ns"]);
-        if ready > 0 && preempted.saturating_add(yielded) as f64 >= least * ready as f64 {
-            busy.insert(thread, tid);
+        let [thread, ready, preempted, yielded] =
+            row.sums(["thread", "ready_ns", "ready_preempted_ns", "ready_yielded_ns"]);
+        if let Some(of) = side(thread).map(|side| waited.entry(side).or_default()) {
+            *of = [of[0].saturating_add(ready), of[1].saturating_add(preempted).saturating_add(yielded)];
         }
     })?;
-    Ok(busy)
+    let busy = |(_, [ready, out]): &(Side, [i64; 2])| *ready > 0 && *out as f64 >= least * *ready as f64;
+    Ok(waited.into_iter().filter(busy).map(|(side, _)| side).collect())
 }
 
 /// Whether sessions were groups of their own, where the recording says.

@@ -1,6 +1,6 @@
 //! More threads that want to run than there are CPUs.
 
-use super::LEAST_SHARE;
+use super::{LEAST_SHARE, SWITCH};
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::pools::{Processes, base};
@@ -34,8 +34,9 @@ pub(super) const RULE: Rule = Rule {
             reason: "threads of one name that run or are ready, on average, for each CPU: with two, each waits as long as it runs",
         },
         LEAST_SHARE,
-        Threshold { name: "switch_ns", unit: Unit::Ns, value: 4000.0, reason: super::SWITCH },
+        SWITCH,
     ],
+    explains: &[],
     look,
 };
 
@@ -138,7 +139,8 @@ fn finding(
     };
     let finding = given.finding(claims, change, format!("Start as many {name} as there are CPUs, {cpus}"));
     // The CPUs switch at the same time, each for its part.
-    let all = cost(given, times.saturating_add(spared)) / cpus.max(1);
+    let cpu_ns = cost(given, times.saturating_add(spared));
+    let all = cpu_ns / cpus.max(1);
     let switched = match together {
         0 => format!("{} preemptions", grouped(times)),
         _ => format!("{} preemptions and {} waits for the last of them", grouped(times), grouped(together)),
@@ -153,6 +155,7 @@ fn finding(
         severity: given.severity(all),
         recoverable_ns: all,
         range_ns: [0, all],
+        cpu_ns: Some(cpu_ns),
         confidence: if spared > times { Confidence::Medium } else { Confidence::Low },
         evidence: crowd.shown.finish(),
         assumptions: vec![

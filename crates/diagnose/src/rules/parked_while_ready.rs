@@ -21,6 +21,7 @@ pub(super) const RULE: Rule = Rule {
     },
     tables: &["ready_wait", "parking"],
     thresholds: &[LEAST_SHARE],
+    explains: &[],
     look,
 };
 

@@ -1,9 +1,10 @@
 //! Threads whose mask keeps them on slower cores while a faster one is idle.
 
-use super::{LEAST_SHARE, ONE_TYPE, SLOWER_SPEED, Saving, has_core_types};
+use super::{LEAST_SHARE, ONE_TYPE, has_core_types};
 use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Shown, threads};
+use crate::given::{Given, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::slower::{NO_MASKS, SLOWER_SPEED, slower};
 use engine::EngineError;
 use model::Change;
 use model::words::ms;
@@ -33,6 +34,7 @@ pub(super) const RULE: Rule = Rule {
         SLOWER_SPEED,
         LEAST_SHARE,
     ],
+    explains: &[],
     look,
 };
 
@@ -47,32 +49,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             background.insert(row.sum("thread"));
         }
     })?;
-    let (mut ran, mut told) = (0_i64, 0_i64);
-    let (mut claims, mut shown, mut first) = (Vec::new(), Shown::default(), None::<(Saving, i64)>);
-    let least = given.share("least_share").max(1);
-    given.each("slower_cores", |row| {
-        let [thread, tid, running, untold, ns] =
-            row.sums(["thread", "tid", "running_ns", "permission_unknown_ns", "faster_not_allowed_ns"]);
-        ran = ran.saturating_add(running);
-        told = told.saturating_add(running.saturating_sub(untold));
-        let saving = Saving::of(given, ns, 0, row.int("not_allowed_cost_ns").map(|cost| (cost, ns)));
-        if saving.best < least || background.contains(&thread) || given.is_of_one_cpu(thread) {
-            return;
-        }
-        claims.push(given.claim(thread, tid, saving.best));
-        shown.push(ns, row, &["faster_not_allowed_ns", "running_ns", "not_allowed_cost_ns"]);
-        if first.as_ref().is_none_or(|(of, _)| of.best < saving.best) {
-            first = Some((saving, ns));
-        }
-    })?;
-    if ran > 0 && told == 0 {
-        return Ok(Looked::Lacks(
-            "nobody tells on which CPUs threads are allowed: recordings by corewise do".to_owned(),
-        ));
-    }
-    let Some((saving, ns)) = first else { return Ok(Looked::At(Vec::new())) };
-    let change = Change::Affinity { threads: threads(&claims), cpus: Vec::new() };
-    let finding = given.finding(claims, change, "Let the scheduler choose the core".to_owned());
+    let counts = |thread| !background.contains(&thread) && !given.is_of_one_cpu(thread);
+    let Some(slower) = slower(given, ["faster_not_allowed_ns", "not_allowed_cost_ns"], counts)? else {
+        return Ok(Looked::Lacks(NO_MASKS.to_owned()));
+    };
+    let Some((_, saving, ns)) = slower.most else { return Ok(Looked::At(Vec::new())) };
+    let change = Change::Affinity { threads: threads(&slower.claims), cpus: Vec::new() };
+    let finding = given.finding(slower.claims, change, "Let the scheduler choose the core".to_owned());
     Ok(Looked::At(vec![Finding {
         title: format!(
             "{} ran for {} ms on a slower core while faster ones were idle on which it may not run",
@@ -81,7 +64,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         ),
         range_ns: saving.range,
         confidence: Confidence::High,
-        evidence: shown.finish(),
+        evidence: slower.shown.finish(),
         assumptions: vec![
             saving.words(given),
             "the mask is no requirement of the program, and saves no energy that is worth the time".to_owned(),

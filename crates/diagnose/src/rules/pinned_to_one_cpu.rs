@@ -1,9 +1,10 @@
 //! Threads that waited where they were pinned, while other CPUs were idle.
 
-use super::{LEAST_SHARE, SLOWER_SPEED, Saving};
+use super::LEAST_SHARE;
 use crate::finding::Confidence;
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule};
+use crate::slower::{NO_MASKS, SLOWER_SPEED, Saving};
 use engine::EngineError;
 use model::words::ms;
 use model::{Change, CpuId};
@@ -24,6 +25,8 @@ pub(super) const RULE: Rule = Rule {
     },
     tables: &["ready_wait", "thread_by_cpu", "slower_cores"],
     thresholds: &[SLOWER_SPEED, LEAST_SHARE],
+    // Who may run on one CPU only takes turns there, whoever else has it.
+    explains: &["serialised-on-one-cpu"],
     look,
 };
 
@@ -50,7 +53,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     })?;
     if !told {
         let why = if given.summary().ready_known {
-            "nobody tells on which CPUs threads are allowed: recordings by corewise do"
+            NO_MASKS
         } else {
             "the source has no wakings, so nobody knows who was ready"
         };

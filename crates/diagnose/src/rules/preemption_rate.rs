@@ -1,6 +1,6 @@
 //! Threads that are switched out again and again while they could run.
 
-use super::LEAST_SHARE;
+use super::{LEAST_SHARE, SWITCH};
 use crate::finding::{Claim, Confidence, Finding};
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
@@ -29,9 +29,10 @@ pub(super) const RULE: Rule = Rule {
             value: 1000.0,
             reason: "of its running time: the kernel's shortest turn is about a millisecond (base_slice is 0.7 ms times 1 + log2 of the CPUs)",
         },
-        Threshold { name: "switch_ns", unit: Unit::Ns, value: 4000.0, reason: super::SWITCH },
+        SWITCH,
         LEAST_SHARE,
     ],
+    explains: &[],
     look,
 };
 
@@ -92,6 +93,7 @@ fn finding(given: &Given<'_>, name: &str, of: Preempted, cpus: i64) -> Finding {
         severity: given.severity(recoverable),
         recoverable_ns: recoverable,
         range_ns: [0, recoverable],
+        cpu_ns: Some(of.lost),
         confidence: Confidence::Low,
         evidence: of.shown.finish(),
         assumptions: vec![

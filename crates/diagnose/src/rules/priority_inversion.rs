@@ -35,6 +35,8 @@ pub(super) const RULE: Rule = Rule {
         },
         LEAST_SHARE,
     ],
+    // Whoever waits for the lock's holder, and whoever is before it otherwise, waits for the one that took its CPU.
+    explains: &["low-priority-ran-while-high-was-ready"],
     look,
 };
 

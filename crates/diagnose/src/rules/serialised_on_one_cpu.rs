@@ -34,6 +34,7 @@ pub(super) const RULE: Rule = Rule {
                      much, some microseconds each, of which an idle CPU needs some to wake up",
         },
     ],
+    explains: &[],
     look,
 };
 

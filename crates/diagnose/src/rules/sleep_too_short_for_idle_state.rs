@@ -1,5 +1,6 @@
 //! Threads that sleep for so short that the CPU cannot.
 
+use super::SWITCH;
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
 use crate::pools::Processes;
@@ -26,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
         mend: "Wait for what happens instead of looking for it; where it must be a timer, sleep for longer, or let timers end together.",
         example: "A looks every 100 µs whether there is work: 10 000 times a second a CPU wakes up.",
     },
-    tables: &["waits", "wakers", "thread_by_cpu", "idle_residency"],
+    tables: &["waits", "wakers", "thread_by_cpu", "idle_residency", "cpus"],
     thresholds: &[
         Threshold {
             name: "least_per_second",
@@ -40,8 +41,10 @@ pub(super) const RULE: Rule = Rule {
             value: 600_000.0,
             reason: "used where the machine's description tells of no idle state: what the Linux driver intel_idle has for C6 of Skylake servers and of Alder Lake",
         },
-        Threshold { name: "switch_ns", unit: Unit::Ns, value: 4000.0, reason: super::SWITCH },
+        SWITCH,
     ],
+    // Who comes back from each sleep takes a CPU from who computes there, of the same priority or not.
+    explains: &["critical-thread-same-priority-as-workers", "preemption-rate"],
     look,
 };
 
@@ -102,6 +105,11 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         of if 2 * (of.timed + of.inferred) > of.count => Confidence::Medium,
         _ => Confidence::Low,
     };
+    let cpu_ns = finding.threads.iter().fold(0_i64, |sum, c| sum.saturating_add(c.recoverable_ns));
+    let mut cpus = 0_i64;
+    given.each("cpus", |_| cpus += 1)?;
+    // CPUs switch at the same time, each for its part.
+    let recoverable = most.recoverable_ns.max(cpu_ns / cpus.max(1));
     Ok(Looked::At(vec![Finding {
         title: format!(
             "{} slept {} times for {} on average, less than the {} that a deep idle state needs: about {} ms went into switching",
@@ -111,7 +119,10 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             time(break_even),
             ms(most.recoverable_ns)
         ),
-        range_ns: [0, most.recoverable_ns],
+        severity: given.severity(recoverable),
+        recoverable_ns: recoverable,
+        range_ns: [0, recoverable],
+        cpu_ns: Some(cpu_ns),
         confidence,
         evidence: shown.finish(),
         assumptions: vec![

@@ -1,6 +1,6 @@
 //! Threads that share their core with others of lower priority.
 
-use super::{LEAST_SHARE, NO_SIBLINGS, shares_cores};
+use super::{LEAST_SHARE, NO_SIBLINGS, SMT_GAIN, shares_cores};
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
     },
     tables: &["smt_beside", "smt_cores", "priority_residency", "thread_by_cpu"],
     thresholds: &[
-        Threshold { name: "smt_gain", unit: Unit::Ratio, value: 1.3, reason: super::SMT_GAIN },
+        SMT_GAIN,
         Threshold {
             name: "least_gap",
             unit: Unit::Count,
@@ -32,6 +32,7 @@ pub(super) const RULE: Rule = Rule {
         },
         LEAST_SHARE,
     ],
+    explains: &[],
     look,
 };
 

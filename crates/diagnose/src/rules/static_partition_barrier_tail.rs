@@ -32,6 +32,7 @@ pub(super) const RULE: Rule = Rule {
             reason: "pieces for each thread: with more than one the work was handed out in some way, and chunks-too-large looks",
         },
     ],
+    explains: &[],
     look,
 };
 

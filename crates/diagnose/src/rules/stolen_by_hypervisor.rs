@@ -29,6 +29,7 @@ pub(super) const RULE: Rule = Rule {
         value: 0.005,
         reason: "of a CPU's time: half of what makes a finding medium",
     }],
+    explains: &[],
     look,
 };
 

@@ -25,6 +25,7 @@ pub(super) const RULE: Rule = Rule {
     },
     tables: &["ready_wait", "critical_by_thread"],
     thresholds: &[LEAST_SHARE],
+    explains: &[],
     look,
 };
 

@@ -34,6 +34,7 @@ pub(super) const RULE: Rule = Rule {
             reason: "a choice: of core time it must be known for so much what all siblings did",
         },
     ],
+    explains: &[],
     look,
 };
 

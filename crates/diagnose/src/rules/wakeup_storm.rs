@@ -1,5 +1,6 @@
 //! Threads that are woken again and again to do next to nothing.
 
+use super::{LEAST_PATH_SHARE, SWITCH};
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::pools::{Pool, Processes};
@@ -20,13 +21,14 @@ pub(super) const RULE: Rule = Rule {
                   into handing it over, and idle CPUs never sleep deeply.",
         sure: "Wakings and lengths of runs are known. What a waking costs is assumed. Where each piece is needed at once, as by one who waits \
                for the answer, it cannot be mended by collecting pieces: of two pools that wake each other, only what the one is woken more \
-               often than the other counts. Wakings by interrupts and other processes are not counted; where a source does not tell \
+               often than the other counts. Nobody is done sooner by more than the process waited for a CPU on the critical path, where that \
+               is its own; the rest is CPU time for others. Wakings by interrupts and other processes are not counted; where a source does not tell \
                them from those of whoever they came upon, a thread that was always woken on the CPU on which its waker ran, on \
                several CPUs, is taken to be woken by timers.",
         mend: "Hand over several pieces with one waking; wake one thread (notify_one) where all find the work of one.",
         example: "A wakes B for each line of text: 20 000 times a second B runs for 5 µs.",
     },
-    tables: &["wakers", "run_lengths", "thread_by_cpu", "cpus"],
+    tables: &["wakers", "run_lengths", "thread_by_cpu", "cpus", "critical_by_thread"],
     thresholds: &[
         Threshold {
             name: "least_per_second",
@@ -46,8 +48,10 @@ pub(super) const RULE: Rule = Rule {
             value: 0.75,
             reason: "part of the runs after a waking that are as short: with fewer, the wakings bring work",
         },
-        Threshold { name: "switch_ns", unit: Unit::Ns, value: 4000.0, reason: super::SWITCH },
+        SWITCH,
+        LEAST_PATH_SHARE,
     ],
+    explains: &[],
     look,
 };
 
@@ -129,7 +133,12 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     storms.retain(|_, storm| storm.short as f64 >= given.threshold("least_short") * storm.runs.max(1) as f64);
     let mut cpus = 0_i64;
     given.each("cpus", |_| cpus += 1)?;
-    Ok(Looked::At(storms.into_iter().map(|((_, name), storm)| finding(given, &name, storm, cpus)).collect()))
+    let mut found = Vec::new();
+    for (pool, storm) in storms {
+        let waited = waited_on_path(given, &processes, &pool)?;
+        found.push(finding(given, &pool.1, storm, cpus, waited));
+    }
+    Ok(Looked::At(found))
 }
 
 /// How many wakings of a pool go back and forth between it and others: as many as the one of two is woken by the other less often.
@@ -138,17 +147,34 @@ fn answered(storms: &BTreeMap<Pool, Storm>, pool: &Pool, storm: &Storm) -> i64 {
     storm.by.iter().fold(0, |sum, (other, wakings)| sum.saturating_add(back(other).min(*wakings)))
 }
 
-fn finding(given: &Given<'_>, name: &str, storm: Storm, cpus: i64) -> Finding {
+/// For how long threads of the pool's process waited for a CPU on the critical path: by more, nobody of them is done sooner. None
+/// where the path is not theirs.
+fn waited_on_path(given: &Given<'_>, processes: &Processes, pool: &Pool) -> Result<Option<i64>, EngineError> {
+    let (mut on_path, mut waited) = (0_i64, 0_i64);
+    given.each("critical_by_thread", |row| {
+        let [thread, path, ready] = row.sums(["thread", "path_ns", "ready_ns"]);
+        if pool.0.is_some() && processes.pool(given, thread).0 == pool.0 {
+            on_path = on_path.saturating_add(path);
+            waited = waited.saturating_add(ready);
+        }
+    })?;
+    Ok((on_path >= given.share("least_path_share").max(1)).then_some(waited))
+}
+
+fn finding(given: &Given<'_>, name: &str, storm: Storm, cpus: i64, waited: Option<i64>) -> Finding {
     let cost = |wakings: i64| (storm.unanswered(wakings) as f64 * 2.0 * given.threshold("switch_ns")) as i64;
     let saved = |wakings: i64| cost(wakings) - cost(wakings) / i64::from(PIECES);
-    let claim = |(thread, (tid, wakings)): (&i64, &(i64, i64))| given.claim(*thread, *tid, saved(*wakings));
+    let sooner = |ns: i64| ns.min(waited.unwrap_or(ns));
+    let claim = |(thread, (tid, wakings)): (&i64, &(i64, i64))| given.claim(*thread, *tid, sooner(saved(*wakings)));
     let claims: Vec<_> = storm.woken.iter().map(claim).collect();
     let change = Change::Batch { threads: threads(&claims), pieces: PIECES };
     let finding = given.finding(claims, change, format!("Wake {name} less often, for more at a time"));
     // CPUs switch at the same time, each for its part.
     let most = |all: i64, own: i64| own.max(all / cpus.max(1));
     let own = storm.woken.values().map(|(_, wakings)| *wakings).max().unwrap_or(0);
-    let recoverable = most(saved(storm.wakings()), saved(own));
+    let cpu_ns = saved(storm.wakings());
+    let switching = most(cpu_ns, saved(own));
+    let recoverable = sooner(switching);
     Finding {
         title: format!(
             "{name} was woken {} times by {}, and ran for less than {} in {} of {} runs: about {} ms went into \
@@ -158,11 +184,12 @@ fn finding(given: &Given<'_>, name: &str, storm: Storm, cpus: i64) -> Finding {
             time(given.threshold("short_run_ns") as i64),
             grouped(storm.short),
             grouped(storm.runs),
-            ms(recoverable)
+            ms(switching)
         ),
         severity: given.severity(recoverable),
         recoverable_ns: recoverable,
-        range_ns: [0, most(cost(storm.wakings()), cost(own))],
+        range_ns: [0, sooner(most(cost(storm.wakings()), cost(own)))],
+        cpu_ns: Some(cpu_ns),
         confidence: if storm.of_process { Confidence::Medium } else { Confidence::Low },
         evidence: storm.shown.finish(),
         assumptions: vec![
@@ -170,7 +197,14 @@ fn finding(given: &Given<'_>, name: &str, storm: Storm, cpus: i64) -> Finding {
                 "each waking costs two switches of {} ns; one with {PIECES} pieces costs as much as one with one",
                 given.threshold("switch_ns")
             ),
-            "nobody waits for each piece; the lower end is that somebody does".to_owned(),
+            match waited {
+                Some(waited) => format!(
+                    "nobody is done sooner by more than the {} ms for which the process waited for a CPU on the critical path; \
+                     the lower end: CPUs that fall idle instead take as long to wake up",
+                    ms(waited)
+                ),
+                None => "nobody waits for each piece; the lower end is that somebody does".to_owned(),
+            },
         ],
         ..finding
     }

@@ -1,9 +1,9 @@
 //! Threads that were woken beside a busy sibling while a whole core was idle.
 
-use super::{LEAST_SHARE, NO_SIBLINGS, shares_cores};
+use super::{LEAST_SHARE, NO_SIBLINGS, SMT_GAIN, shares_cores};
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
-use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
 use model::words::ms;
 use model::{Change, CpuId};
@@ -27,7 +27,8 @@ pub(super) const RULE: Rule = Rule {
         example: "B is woken on the sibling of A's CPU, and both run there for 3 ms while the core beside is idle.",
     },
     tables: &["placement", "smt_cores"],
-    thresholds: &[Threshold { name: "smt_gain", unit: Unit::Ratio, value: 1.3, reason: super::SMT_GAIN }, LEAST_SHARE],
+    thresholds: &[SMT_GAIN, LEAST_SHARE],
+    explains: &[],
     look,
 };
 

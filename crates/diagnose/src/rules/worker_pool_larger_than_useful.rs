@@ -41,6 +41,7 @@ pub(super) const RULE: Rule = Rule {
         },
         LEAST_SHARE,
     ],
+    explains: &[],
     look,
 };
 

@@ -1,0 +1,97 @@
+//! Time on slower cores, and what a faster one would give back of it.
+
+use crate::finding::Claim;
+use crate::given::{Given, Shown};
+use crate::rule::{Threshold, Unit};
+use engine::EngineError;
+
+/// How fast a slower core is taken to be where the kernel's capacities do not tell.
+pub(crate) const SLOWER_SPEED: Threshold = Threshold {
+    name: "slower_speed",
+    unit: Unit::Ratio,
+    value: 0.615,
+    reason: "of a performance core's: six threads of a game on a hybrid desktop did 0.32 to 0.87 of the instructions a second on \
+             efficient cores, in the middle 0.615; where the kernel tells capacities, these count instead",
+};
+
+/// The same threads, those to which the type of core mattered least and most.
+const SLOWER_SPEEDS: [f64; 2] = [0.87, 0.32];
+
+/// What a faster core gives back of time on a slower one.
+pub(crate) struct Saving {
+    pub(crate) best: i64,
+    pub(crate) range: [i64; 2],
+    /// Whether the kernel's capacities tell it.
+    told: bool,
+}
+
+impl Saving {
+    /// Of so much time, `perhaps` of so much more; `costed` is what the capacities say that some of it costs.
+    pub(crate) fn of(given: &Given<'_>, certain: i64, perhaps: i64, costed: Option<(i64, i64)>) -> Self {
+        let slower = |speed: f64, ns: i64| (ns as f64 * (1.0 - speed).clamp(0.0, 1.0)).round() as i64;
+        let told = costed.filter(|(_, of)| *of > 0);
+        let best = match told {
+            Some((cost, of)) => (certain as f64 * cost as f64 / of as f64).round() as i64,
+            None => slower(given.threshold("slower_speed"), certain),
+        };
+        let [least, most] = SLOWER_SPEEDS;
+        let range = [slower(least, certain).min(best), slower(most, certain.max(perhaps)).max(best)];
+        Self { best, range, told: told.is_some() }
+    }
+
+    /// What it rests on.
+    pub(crate) fn words(&self, given: &Given<'_>) -> String {
+        let [most, least] = SLOWER_SPEEDS;
+        match self.told {
+            true => format!(
+                "a slower core is slower by the kernel's capacities (the range: it does {least} to {most} of the work)"
+            ),
+            false => {
+                let speed = given.threshold("slower_speed");
+                format!(
+                    "without capacities of the kernel, a slower core does {speed} of a faster one's work ({least} to {most})"
+                )
+            }
+        }
+    }
+}
+
+/// Who was on slower cores for no good, by one of the reasons that the table slower_cores tells apart.
+pub(crate) struct Slower {
+    /// Those that a faster core would give enough back.
+    pub(crate) claims: Vec<Claim>,
+    pub(crate) shown: Shown,
+    /// The one that loses most, what it would get back, and for how long it was there, ns.
+    pub(crate) most: Option<(i64, Saving, i64)>,
+}
+
+/// Those that lose [`LEAST_SHARE`](crate::rules::LEAST_SHARE) by the time in one column, which costs what another one says;
+/// `counts` says which threads. None where nobody tells on which CPUs threads are allowed.
+pub(crate) fn slower(
+    given: &Given<'_>,
+    [time, cost]: [&'static str; 2],
+    counts: impl Fn(i64) -> bool,
+) -> Result<Option<Slower>, EngineError> {
+    let least = given.share("least_share").max(1);
+    let (mut ran, mut told) = (0_i64, 0_i64);
+    let mut slower = Slower { claims: Vec::new(), shown: Shown::default(), most: None };
+    given.each("slower_cores", |row| {
+        let [thread, tid, running, untold, ns] =
+            row.sums(["thread", "tid", "running_ns", "permission_unknown_ns", time]);
+        ran = ran.saturating_add(running);
+        told = told.saturating_add(running.saturating_sub(untold));
+        let saving = Saving::of(given, ns, 0, row.int(cost).map(|cost| (cost, ns)));
+        if saving.best < least || !counts(thread) {
+            return;
+        }
+        slower.claims.push(given.claim(thread, tid, saving.best));
+        slower.shown.push(ns, row, &[time, "running_ns", cost]);
+        if slower.most.as_ref().is_none_or(|(_, of, _)| of.best < saving.best) {
+            slower.most = Some((thread, saving, ns));
+        }
+    })?;
+    Ok((ran == 0 || told > 0).then_some(slower))
+}
+
+/// Why rules of masks do not look.
+pub(crate) const NO_MASKS: &str = "nobody tells on which CPUs threads are allowed: recordings by corewise do";
