@@ -334,7 +334,7 @@ impl Chunker {
 
     /// Compresses the pages and puts headers before them.
     fn finish(&mut self, descr: ColumnDescPtr, page: Page, rows: usize, zstd: bool) -> Result<Chunk> {
-        // A page that zstd does not shrink by a fourth is not worth packing and unpacking; the codec is the whole chunk's.
+        // A page that zstd does not shrink is not worth unpacking; the codec is the whole chunk's.
         let data = std::mem::take(&mut self.page);
         let mut packed = std::mem::take(&mut self.packed);
         let mut length = data.len();
@@ -342,7 +342,7 @@ impl Chunker {
             packed.resize(zstd::zstd_safe::compress_bound(data.len()), 0);
             length = self.zstd.compress_to_buffer(&data, packed.as_mut_slice())?;
         }
-        let shrinks = length < data.len() - data.len() / 4;
+        let shrinks = length < data.len() - data.len() / 16;
         let mut out = Vec::with_capacity(self.dict.len() + data.len().min(length) + 128);
         let mut uncompressed = 0;
         if let Some(entries) = page.dict {

@@ -35,7 +35,7 @@ struct Lasts {
     far: FxHashMap<i32, Last>,
 }
 
-/// Numbers that Linux gives out where nobody raised `kernel.pid_max`, and twice as many.
+/// Twice as many numbers as Linux gives out where nobody raised `kernel.pid_max`; larger ones are looked up in a map.
 const NEAR: usize = 1 << 16;
 
 impl Lasts {

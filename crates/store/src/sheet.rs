@@ -93,8 +93,8 @@ pub(crate) fn columns(trace: i64, def: &TableDef, stores: &[Store], more: &[Colu
     std::iter::once(Column { col: TRACE, store: Store::Same(trace) }).chain(own).chain(more.iter().copied()).collect()
 }
 
-/// Row groups after one that zstd shrank too little, until it is tried again: to try costs as much as to encode.
-const DENSE: u8 = 15;
+/// Row groups after one that zstd did not shrink, until it is tried again: to try costs as much as to encode.
+const DENSE: u8 = 7;
 
 /// A Parquet file being written.
 pub(crate) struct Sheet<W: Write + Send> {
