@@ -8,47 +8,48 @@ use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
-const BLOCK: usize = 4096;
-/// The file's blocks, of which every 16th is read: too far apart for the kernel to guess.
-const APART: u64 = 16;
+/// So small that a request takes the disk longer than the CPU.
+const BLOCK: u64 = 4096;
+/// Blocks of the file. It is small, since a recording holds its writing too: what was read is forgotten, and read again.
+const BLOCKS: u64 = 2048;
 /// How far ahead the kernel is told.
 const AHEAD: u64 = 64;
 
 fn main() {
     let run = Run::from_arguments();
-    let blocks = run.size(20_000);
-    let file = match written(blocks * APART * BLOCK as u64) {
+    let reads = run.size(60_000);
+    let file = match written() {
         Ok(file) => file,
         Err(why) => leave(1, &format!("cannot write a file in the folder for temporary files: {why}")),
     };
-    // Prime to any number of blocks that is no multiple of it, so each is read once, in no order.
-    let place = |n: u64| (n * 7919 % blocks) * APART * BLOCK as u64;
+    // An odd step over a power of two of blocks reads each before the first again, in an order that the kernel does not guess.
+    let place = |n: u64| (n * 7919 % BLOCKS) * BLOCK;
     let marks = Marks::open();
-    let mut block = [0; BLOCK];
-    run.measure(blocks, || {
+    let mut block = [0; BLOCK as usize];
+    run.measure(reads, || {
         marks.around("read", || {
-            for n in 0..blocks {
+            for n in 0..reads {
                 if run.mended {
                     let told = if n == 0 { 0..AHEAD } else { n + AHEAD - 1..n + AHEAD };
-                    told.for_each(|n| advise(&file, place(n), BLOCK as u64, libc::POSIX_FADV_WILLNEED));
+                    told.for_each(|n| advise(&file, place(n), BLOCK, libc::POSIX_FADV_WILLNEED));
                 }
                 if let Err(why) = file.read_exact_at(&mut block, place(n)) {
                     leave(1, &format!("cannot read the file back: {why}"));
                 }
-                work(20);
+                advise(&file, place(n), BLOCK, libc::POSIX_FADV_DONTNEED);
+                work(2);
             }
         });
     });
 }
 
 /// A file without a name, on the disk and no longer in memory.
-fn written(bytes: u64) -> io::Result<File> {
+fn written() -> io::Result<File> {
     let path = std::env::temp_dir().join(format!("corewise-pathology-{}", std::process::id()));
     let mut file = File::options().read(true).write(true).create_new(true).open(&path)?;
     std::fs::remove_file(&path)?;
-    let zeros = vec![1; 1 << 20];
-    for _ in 0..bytes.div_ceil(zeros.len() as u64) {
-        file.write_all(&zeros)?;
+    for _ in 0..BLOCKS {
+        file.write_all(&[1; BLOCK as usize])?;
     }
     file.sync_all()?;
     advise(&file, 0, 0, libc::POSIX_FADV_DONTNEED);
