@@ -54,8 +54,10 @@ impl Kind for Concurrency<'_> {
         steps.finish(|at, bands| told.step(at, bands));
         let there = (0u32..).zip(BANDS).zip(told.most).filter(|(_, most)| *most > 0);
         let lane = |((track, label), most): ((u32, &str), i64)| Lane { track, label: label.into(), most: most as f64 };
-        let lanes = there.map(lane).collect();
+        let lanes: Vec<Lane> = there.map(lane).collect();
+        // Of a frame log alone there are no CPUs.
+        let any = !lanes.is_empty();
         let title = "Busy at once: mean over the time drawn, lighter up to the most".into();
-        Ok(told.feed.finish()?.then(|| Shown { title, ..Shown::of_values(lanes) }))
+        Ok((told.feed.finish()? && any).then(|| Shown { title, ..Shown::of_values(lanes) }))
     }
 }
