@@ -50,6 +50,7 @@ class Page {
   private readonly other: Linked | null;
   private readonly address = new Address();
   private drawing = false;
+  private diagnosed = false;
   private chain: Chain | null = null;
   /** Counts the paths asked for, so that an earlier answer is not shown. */
   private paths = 0;
@@ -106,8 +107,6 @@ class Page {
     if (asked.selected) this.select(asked.selected, true);
     if (asked.range) this.mark(asked.range);
     this.changed();
-    // After the first picture: rules read all of the recording.
-    requestAnimationFrame(() => void new Findings(element("findings"), element("tab-findings"), about.span_ns).load());
     // A trace without marks is aligned on its beginning.
     if (OF === "first") this.other?.seen(this.scene.span);
     if (this.other) firstMarks(about.span_ns).then((marks) => this.other?.marks(marks), () => this.other?.marks(new Map()));
@@ -205,6 +204,11 @@ class Page {
       this.address.say(toHash(this.scene.span, this.scene.selected, this.scene.overlay.range));
       const busy = String(this.tiles.busy);
       if (canvas.dataset["busy"] !== busy) canvas.dataset["busy"] = busy;
+      // Not before the first whole picture: rules read all of the recording, and what is seen would wait for them.
+      if (!this.tiles.busy && !this.diagnosed) {
+        this.diagnosed = true;
+        void new Findings(element("findings"), element("tab-findings"), this.about.span_ns).load();
+      }
       const pending = this.tiles.busy ? null : this.pending;
       if (pending) {
         this.pending = null;

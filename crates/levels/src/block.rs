@@ -11,27 +11,42 @@ const COLUMNS: usize = 8;
 /// What a block can be, unpacked: 8 columns of 8 bytes with a byte for the width.
 const MOST_BYTES: usize = COLUMNS * (1 + 8 * ROWS);
 
-/// Packs what is drawn in a chapter that began at `from`.
-pub(crate) fn pack<D: Detail>(drawn: &[D::Drawn], from: i64) -> std::io::Result<Vec<u8>> {
-    let mut plain = Vec::with_capacity(drawn.len() * 12);
-    let (mut track, mut end) = (0u32, from);
-    let mut columns: [Vec<u64>; COLUMNS] = std::array::from_fn(|_| Vec::with_capacity(drawn.len()));
-    for d in drawn {
-        let place = D::place(d);
-        let start = folded(place.1.wrapping_sub(if place.0 == track { end } else { from }));
-        let placed = [u64::from(place.0.wrapping_sub(track)), start, place.2.wrapping_sub(place.1) as u64];
-        let values = placed.into_iter().chain(D::columns(d));
-        columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
-        (track, end) = (place.0, place.2);
+/// Packs blocks; what that needs is kept from one to the next.
+pub(crate) struct Packer {
+    zstd: zstd::bulk::Compressor<'static>,
+    columns: [Vec<u64>; COLUMNS],
+    plain: Vec<u8>,
+}
+
+impl Packer {
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let columns = std::array::from_fn(|_| Vec::with_capacity(ROWS));
+        Ok(Self { zstd: zstd::bulk::Compressor::new(1)?, columns, plain: Vec::new() })
     }
-    for column in &columns {
-        let widest = column.iter().fold(0, |all, v| all | v);
-        let bytes = [0, 1, 2, 4, 8].into_iter().find(|b| widest < 1u64.checked_shl(8 * b).unwrap_or(u64::MAX));
-        let bytes = bytes.unwrap_or(8) as usize;
-        plain.push(bytes as u8);
-        column.iter().for_each(|v| plain.extend_from_slice(&v.to_le_bytes()[..bytes]));
+
+    /// Packs what is drawn in a chapter that began at `from`.
+    pub(crate) fn pack<D: Detail>(&mut self, drawn: &[D::Drawn], from: i64) -> std::io::Result<Vec<u8>> {
+        let Self { zstd, columns, plain } = self;
+        let (mut track, mut end) = (0u32, from);
+        columns.iter_mut().for_each(Vec::clear);
+        plain.clear();
+        for d in drawn {
+            let place = D::place(d);
+            let start = folded(place.1.wrapping_sub(if place.0 == track { end } else { from }));
+            let placed = [u64::from(place.0.wrapping_sub(track)), start, place.2.wrapping_sub(place.1) as u64];
+            let values = placed.into_iter().chain(D::columns(d));
+            columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
+            (track, end) = (place.0, place.2);
+        }
+        for column in columns {
+            let widest = column.iter().fold(0, |all, v| all | v);
+            let bytes = [0, 1, 2, 4, 8].into_iter().find(|b| widest < 1u64.checked_shl(8 * b).unwrap_or(u64::MAX));
+            let bytes = bytes.unwrap_or(8) as usize;
+            plain.push(bytes as u8);
+            column.iter().for_each(|v| plain.extend_from_slice(&v.to_le_bytes()[..bytes]));
+        }
+        zstd.compress(plain)
     }
-    zstd::bulk::compress(&plain, 1)
 }
 
 /// Unpacks a block of so many; `None` where it is not one.
@@ -107,7 +122,7 @@ mod tests {
         #[test]
         fn what_is_packed_is_unpacked(mut slices in prop::collection::vec(slice(), 0..200), from in 0..i64::MAX / 4) {
             slices.sort_by_key(|s| (s.track, s.start));
-            let packed = pack::<States>(&slices, from).unwrap();
+            let packed = Packer::new().unwrap().pack::<States>(&slices, from).unwrap();
             prop_assert_eq!(unpack::<States>(&packed, slices.len(), from), Some(slices));
         }
 
@@ -118,7 +133,7 @@ mod tests {
                 let [least, most, mean] = values.map(f64::from);
                 Step { track, start, end: start + len, least, most, mean, stretches }
             }).collect();
-            let packed = pack::<Values>(&steps, 0).unwrap();
+            let packed = Packer::new().unwrap().pack::<Values>(&steps, 0).unwrap();
             prop_assert_eq!(unpack::<Values>(&packed, steps.len(), 0), Some(steps));
         }
 

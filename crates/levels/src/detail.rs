@@ -5,11 +5,11 @@ pub type Place = (u32, i64, i64);
 
 /// A kind of detail: what is told of tracks, the sums that short stretches are put together by, and what is drawn of these.
 /// [`crate::States`] and [`crate::Values`] are all there are.
-pub trait Detail: Sized {
+pub trait Detail: Sized + 'static {
     /// What the writer is told: one stretch.
     type Told: Copy;
     /// What is drawn: one stretch, or short ones put together.
-    type Drawn: Copy;
+    type Drawn: Copy + Send;
 
     /// Where a stretch stands, and its sums.
     fn of(told: &Self::Told) -> (Place, Self);

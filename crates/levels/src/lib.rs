@@ -19,6 +19,7 @@
 //! of pixels to pay for its footer and column headers, costs more to open than a block of ours costs to read. It is made anew
 //! from `states/` whenever it is not there or not of this trace, so no other tool needs to read it.
 
+mod binder;
 mod block;
 mod detail;
 mod error;

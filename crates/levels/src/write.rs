@@ -1,18 +1,18 @@
 //! All levels of some tracks, in one pass.
 
+use crate::binder::{Binder, Bound, Chapter};
 use crate::fold::Piece;
-use crate::index::{Block, HEAD, Index, Level, TAIL};
-use crate::{Detail, Error, Fold, block};
+use crate::index::{HEAD, Index, Level, TAIL};
+use crate::{Detail, Error, Fold};
 use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes the levels of a trace's threads, or of its CPUs. Memory: a chapter of slices for each level, and what the folds
-/// hold open.
+/// Writes the levels of a trace's threads, or of its CPUs. Memory: a chapter of slices for each level, three on
+/// their way to the file, and what the folds hold open.
 pub struct Writer<D: Detail> {
     path: PathBuf,
-    file: BufWriter<File>,
-    at: u64,
+    /// Until writing fails.
+    binder: Option<Binder<D>>,
     /// A chapter's least slices.
     chapter: usize,
     of: String,
@@ -32,9 +32,8 @@ fn up<D: Detail>(levels: &mut [Making<D>], track: u32, piece: Piece<D>) {
 
 /// A level being made.
 struct Making<D: Detail> {
-    level: Level,
     fold: Fold<D>,
-    /// Of the chapter that goes on.
+    /// Of the chapter that goes on; those of a track in order of their start.
     slices: Vec<D::Drawn>,
     /// How many of them began before it.
     carried: usize,
@@ -50,23 +49,18 @@ impl<D: Detail> Writer<D> {
     pub fn create(path: &Path, of: &str, first: i64, whole: i64, chapter: usize) -> Result<Self, Error> {
         let file = File::create(path).map_err(Error::io(path, "making it"))?;
         let wider = std::iter::successors(Some(first.max(2)), |w| w.checked_mul(2)).take_while(|w| *w < whole);
-        let making = std::iter::once(0).chain(wider).map(|width| Making {
-            level: Level { width, blocks: Vec::new() },
-            fold: Fold::new(width),
-            slices: Vec::new(),
-            carried: 0,
-            from: i64::MIN,
-        });
-        let mut writer = Self {
+        let widths: Vec<i64> = std::iter::once(0).chain(wider).collect();
+        let making = |width: &i64| Making { fold: Fold::new(*width), slices: Vec::new(), carried: 0, from: i64::MIN };
+        let level = |width: &i64| Level { width: *width, blocks: Vec::new() };
+        let mut bound = Bound::new(file, widths.iter().map(level).collect());
+        bound.bytes(path, HEAD)?;
+        Ok(Self {
             path: path.to_owned(),
-            file: BufWriter::with_capacity(1 << 16, file),
-            at: 0,
+            binder: Some(Binder::new(path, bound)?),
             chapter: chapter.max(1),
             of: of.to_owned(),
-            making: making.collect(),
-        };
-        writer.bytes(HEAD)?;
-        Ok(writer)
+            making: widths.iter().map(making).collect(),
+        })
     }
 
     /// Takes a stretch, in order of start.
@@ -106,32 +100,24 @@ impl<D: Detail> Writer<D> {
             }
         }
         let making = &mut self.making[level];
-        making.slices.sort_unstable_by_key(|s| (D::place(s).0, D::place(s).1));
-        let from = making.from;
-        // Of those that begin in the same instant, some may be yet to come: all are of the next chapter.
-        let all = std::mem::take(&mut making.slices).into_iter();
-        let (slices, mut next): (Vec<_>, Vec<_>) = all.partition(|s| D::place(s).1 < to);
-        for rows in slices.chunks(block::ROWS) {
-            let packed = block::pack::<D>(rows, from).map_err(Error::io(&self.path, "packing a block"))?;
-            let block = Block {
-                from,
-                to,
-                first: rows.first().map_or(0, |s| D::place(s).0),
-                last: rows.last().map_or(0, |s| D::place(s).0),
-                at: self.at,
-                bytes: packed.len() as u32,
-                rows: rows.len() as u32,
-                crc: crc32fast::hash(&packed),
-            };
-            self.bytes(&packed)?;
-            self.making[level].level.blocks.push(block);
+        let slices = std::mem::take(&mut making.slices);
+        let place = |s: &D::Drawn| D::place(s);
+        // What reaches over the begin of the next chapter is of both. Of what begins in the same instant, some may be yet to come:
+        // all is of the next chapter.
+        making.slices.extend(slices.iter().filter(|s| place(s).1 < to && place(s).2 > to));
+        making.carried = making.slices.len();
+        making.slices.extend(slices.iter().filter(|s| place(s).1 >= to));
+        let from = std::mem::replace(&mut making.from, to);
+        match self.binder.as_ref().map(|binder| binder.take(Chapter { level, from, to, slices })) {
+            Some(Some(())) => Ok(()),
+            _ => self.bound().map(drop),
         }
-        let begun = slices.into_iter().filter(|s| D::place(s).2 > to);
-        let own = next.len();
-        next.extend(begun);
-        let making = &mut self.making[level];
-        (making.carried, making.slices, making.from) = (next.len() - own, next, to);
-        Ok(())
+    }
+
+    /// All that was written, or why it was not.
+    fn bound(&mut self) -> Result<Bound, Error> {
+        let failed = || Error::io(&self.path, "writing it")(std::io::Error::other("it failed before"));
+        self.binder.take().ok_or_else(failed)?.finish()
     }
 
     /// Writes what is left, and the index.
@@ -142,20 +128,16 @@ impl<D: Detail> Writer<D> {
         for level in 0..self.making.len() {
             self.cut(level, i64::MAX)?;
         }
-        let levels = std::mem::take(&mut self.making).into_iter().map(|m| m.level).collect();
-        let index = Index { of: std::mem::take(&mut self.of), levels };
+        let mut bound = self.bound()?;
+        let path = &self.path;
+        let index = Index { of: self.of, levels: std::mem::take(&mut bound.levels) };
         let index = postcard::to_stdvec(&index).map_err(std::io::Error::other);
         let index = index.and_then(|plain| zstd::bulk::compress(&plain, 1));
-        let index = index.map_err(Error::io(&self.path, "packing its index"))?;
-        self.bytes(&index)?;
-        self.bytes(&(index.len() as u64).to_le_bytes())?;
-        self.bytes(&crc32fast::hash(&index).to_le_bytes())?;
-        self.bytes(TAIL)?;
-        self.file.flush().map_err(Error::io(&self.path, "writing it"))
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.at += bytes.len() as u64;
-        self.file.write_all(bytes).map_err(Error::io(&self.path, "writing it"))
+        let index = index.map_err(Error::io(path, "packing its index"))?;
+        bound.bytes(path, &index)?;
+        bound.bytes(path, &(index.len() as u64).to_le_bytes())?;
+        bound.bytes(path, &crc32fast::hash(&index).to_le_bytes())?;
+        bound.bytes(path, TAIL)?;
+        bound.finish(path)
     }
 }
