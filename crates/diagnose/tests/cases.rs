@@ -36,13 +36,13 @@ fn told(block: &str) -> String {
         for line in words("process ") {
             let (pid, letters) = line.split_once(' ').expect("a number and threads");
             let pid = Pid(pid.parse().expect("a number"));
-            let first = batch.events.first().cloned().expect("something is drawn");
+            let first = *batch.events.first().expect("something is drawn");
             let of = |letter: u8| What::Name {
                 tid: testkit::tid(char::from(letter)),
                 pid,
                 name: NameId(u32::from(letter - b'A')),
             };
-            let told = |letter| Event { cpu: CpuId(0), current: Tid::IDLE, what: of(letter), ..first.clone() };
+            let told = |letter| Event { cpu: CpuId(0), current: Tid::IDLE, what: of(letter), ..first };
             batch.events.splice(0..0, letters.bytes().map(told));
         }
     });
