@@ -36,7 +36,7 @@ fn told(block: &str) -> String {
         for line in words("process ") {
             let (pid, letters) = line.split_once(' ').expect("a number and threads");
             let pid = Pid(pid.parse().expect("a number"));
-            let first = batch.events.first().copied().expect("something is drawn");
+            let first = *batch.events.first().expect("something is drawn");
             let of = |letter: u8| What::Name {
                 tid: testkit::tid(char::from(letter)),
                 pid,
