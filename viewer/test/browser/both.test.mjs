@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { servedBoth, skip } from "./support.mjs";
+import { pictures, servedBoth, skip } from "./support.mjs";
 
 /** A thread that runs for so long on one CPU, and marks a frame of 10 ms that begins so many ms after the first event. */
 function text(ms, all) {
@@ -47,6 +47,7 @@ test("two traces have one zoom, on their beginnings or on a mark that both have"
   await first.focus("#timeline");
   for (const key of ["w", "w", "w", "w", "w", "w", "w", "a", "a", "a"]) await page.keyboard.press(key);
   await first.waitForFunction(() => !location.hash.startsWith("#t=0.."));
+  await pictures(first);
   const near = await span(first);
   await shows(second, near);
   // The frame begins at 10 ms in the first and at 30 ms in the second: what is seen there is 20 ms later.
@@ -57,6 +58,7 @@ test("two traces have one zoom, on their beginnings or on a mark that both have"
   await second.focus("#timeline");
   await page.keyboard.press("d");
   await second.waitForFunction((was) => !location.hash.startsWith(was), `#t=${near[0] + 20_000_000}..`);
+  await pictures(second);
   const later = await span(second);
   await shows(first, later.map((time) => time - 20_000_000));
   assert.deepEqual(wrong, []);

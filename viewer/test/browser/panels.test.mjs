@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import axe from "axe-core";
-import { opened, part, rows, served, settled, skip } from "./support.mjs";
+import { hash, opened, part, rows, served, settled, skip } from "./support.mjs";
 
 let at;
 before(async () => {
@@ -11,7 +11,6 @@ before(async () => {
 });
 after(() => at?.end());
 
-const hash = (page) => page.evaluate(() => location.hash);
 const words = (page, id) => page.textContent(`#${id}`);
 const pair = async (page, word) => (await hash(page)).match(new RegExp(`[#&]${word}=(\\d+)\\.\\.(\\d+)`))?.slice(1).map(Number) ?? null;
 const told = (page) => page.waitForSelector("#range .rows[data-busy=false]", { timeout: 60_000 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { opened, served, settled, skip } from "./support.mjs";
+import { hash, opened, served, settled, skip } from "./support.mjs";
 
 let at;
 before(async () => {
@@ -10,7 +10,6 @@ before(async () => {
 });
 after(() => at?.end());
 
-const hash = (page) => page.evaluate(() => location.hash);
 const span = async (page) => (await hash(page)).match(/t=(\d+)\.\.(\d+)/).slice(1).map(Number);
 const diagnosed = (page) => page.waitForSelector("#findings summary", { state: "attached", timeout: 60_000 });
 const told = (page) => page.waitForSelector("#range .rows[data-busy=false]", { timeout: 60_000 });

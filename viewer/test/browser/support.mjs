@@ -124,6 +124,25 @@ async function openedAt(at, url, may, { width = 1280, height = 800, theme = "lig
 export async function settled(page) {
   await page.waitForTimeout(50);
   await page.waitForSelector("#timeline[data-busy=false]");
+  await pictures(page);
+  await page.waitForSelector("#timeline[data-busy=false]");
+}
+
+/** Some pictures later: what came last is drawn with the next one, and the address is written two after the end of a motion. */
+export const pictures = (page) =>
+  page.evaluate(
+    () =>
+      new Promise((done) => {
+        let left = 4;
+        const next = () => (left-- ? requestAnimationFrame(next) : done());
+        next();
+      }),
+  );
+
+/** What the address says of the page. */
+export async function hash(page) {
+  await pictures(page);
+  return page.evaluate(() => location.hash);
 }
 
 /** Rows of a table, asked for as the page asks. */

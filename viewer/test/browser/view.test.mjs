@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { dice, opened, rows, served, settled, skip } from "./support.mjs";
+import { dice, hash, opened, rows, served, settled, skip } from "./support.mjs";
 
 let at;
 before(async () => {
@@ -10,7 +10,6 @@ before(async () => {
 });
 after(() => at?.end());
 
-const hash = (page) => page.evaluate(() => location.hash);
 const span = async (page) => (await hash(page)).match(/t=(\d+)\.\.(\d+)/).slice(1).map(Number);
 const words = (page, id) => page.textContent(`#${id}`);
 const press = async (page, ...keys) => {
