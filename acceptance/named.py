@@ -27,8 +27,9 @@ from pathlib import Path
 import corewise
 from pathologies import LAST, ROOT, names
 
-# What a recording needs beside the events of all: only a callchain tells that a wait for a device was a read.
-RECORDED_WITH = {"reads_one_by_one": ["--stacks"]}
+# What a recording needs beside the events of all: only a callchain tells that a wait for a device was a read, and that a timer
+# ended a sleep.
+RECORDED_WITH = {"reads_one_by_one": ["--stacks"], "short_sleeps": ["--stacks"]}
 
 ROW = re.compile(r"^\| `(\w+)` \| [^|]+ \| ([\w-]+) \|", re.MULTILINE)
 

@@ -102,7 +102,7 @@ pub(super) const RULE: Rule = Rule {
         SWITCH,
         LEAST_SHARE,
     ],
-    explains: &[],
+    explains: &["wakeup-storm"],
     look,
 };
 
