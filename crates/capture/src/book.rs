@@ -271,14 +271,19 @@ impl Book {
         let head = wire::rare_head(&mut b);
         let mask = wire::mask(&mut b);
         let since = b.ns();
-        let Some(known) = self.settings.get_mut(&head.tid) else { return Some(record.to_vec()) };
+        let mut told = record.to_vec();
+        let Some(known) = self.settings.get_mut(&head.tid) else { return Some(told) };
         if known.mask == mask {
             return None;
+        }
+        // The rows told what came after it already.
+        if head.at < known.seen {
+            return Some(told);
         }
         // The rows may have seen the old one later than the programs.
         let since = if since > Ns::ZERO { since.max(known.seen) } else { since };
         (known.mask, known.seen) = (mask, head.at);
-        let mut told = record[..record.len() - size_of::<Ns>()].to_vec();
+        told.truncate(told.len().saturating_sub(size_of::<Ns>()));
         told.extend_from_slice(&since.0.to_ne_bytes());
         Some(told)
     }

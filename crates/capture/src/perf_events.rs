@@ -29,9 +29,6 @@ const RECORD_EXIT: u32 = 4;
 const RECORD_FORK: u32 = 7;
 const RECORD_SAMPLE: u32 = 9;
 
-/// Bits of `common_flags` (`enum trace_flag_type` of the kernel): in a hardware interrupt, in one that cannot be masked.
-const IN_INTERRUPT: u64 = 0x08 | 0x40;
-
 /// Tracepoints: system, name, whether there is no recording without it, whether only with interrupts.
 const POINTS: [(&str, &str, bool, bool); 12] = [
     ("sched", "sched_switch", true, false),
@@ -414,7 +411,7 @@ fn sample(points: &HashMap<u16, Point>, raw: &[u8], tid: u32, at: u64, block: &m
                 5
             };
             // Whom an interrupt came upon woke nobody.
-            let by = if field("common_flags") & IN_INTERRUPT == 0 { tid } else { 0 };
+            let by = if ftrace::in_interrupt(field("common_flags")) { 0 } else { tid };
             block.push(at, kind, word("prio") as u8, cpu_of_event, &[word("pid"), by], take);
         }
         "sched_migrate_task" => {

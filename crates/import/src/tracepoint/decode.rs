@@ -235,14 +235,10 @@ pub(crate) fn unnumbered(event: &str) -> Option<(IrqKind, bool, &'static [u8])> 
     Some((kind, begins, if begins { name } else { b"" }))
 }
 
-/// Bits of `common_flags` (`enum trace_flag_type` of the kernel): in a hardware interrupt, in one that cannot be masked. Not
-/// those of softirqs, which mostly run in the name of who raised them (a task that sends a packet to its own machine).
-const IN_INTERRUPT: u64 = 0x08 | 0x40;
-
 /// Who woke, by a record's `common_flags` and the task that was current: whom an interrupt came upon woke nobody.
 #[inline]
 pub(crate) fn waker(flags: u64, current: Tid) -> Tid {
-    if flags & IN_INTERRUPT == 0 { current } else { Tid::IDLE }
+    if ftrace::in_interrupt(flags) { Tid::IDLE } else { current }
 }
 
 /// Where a record was taken, as its source says.
