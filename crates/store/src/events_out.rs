@@ -341,6 +341,11 @@ impl EventSheets {
         Ok(())
     }
 
+    /// Begins to write what is left.
+    pub(crate) fn flush(&mut self, with: &mut Encoder) -> Result<(), Error> {
+        self.sheets.iter_mut().chain([&mut self.stacks]).flatten().try_for_each(|s| s.flush(with, &self.names))
+    }
+
     /// Writes what is left; name, rows and bytes of each file.
     pub(crate) fn close(self, trace: i64, with: &mut Encoder) -> Result<Vec<(&'static str, Done)>, Error> {
         let stacks = self.stacks.map(|s| (STACKS.name, s));

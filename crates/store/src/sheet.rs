@@ -1,7 +1,7 @@
 //! One Parquet file that grows by row groups: the columns of a [`TableDef`] behind the column `trace`.
 
 use crate::chunk::{SAME_AT, Values};
-use crate::encoder::Encoder;
+use crate::encoder::{Columns, Encoder, UnderWay};
 use crate::error::Error;
 use arrow_schema::{DataType, Field, Schema};
 use model::{Col, Kind, TableDef};
@@ -101,6 +101,9 @@ pub(crate) struct Sheet<W: Write + Send> {
     path: PathBuf,
     writer: SerializedFileWriter<W>,
     columns: Vec<Values>,
+    /// The row group before, and columns to be filled again.
+    under_way: Option<UnderWay>,
+    spare: Vec<Values>,
     stray: Values,
     rows_written: i64,
     /// Row groups for which each column is not compressed: where zstd did not shrink the last, it will hardly shrink the next.
@@ -173,7 +176,9 @@ impl<W: Write + Send> Sheet<W> {
             path: path.to_owned(),
             writer,
             dense: vec![0; columns.len()],
+            spare: columns.iter().map(Values::empty).collect(),
             columns,
+            under_way: None,
             stray: Values::Bool(Vec::new()),
             rows_written: 0,
             trace_at: Vec::new(),
@@ -190,7 +195,7 @@ impl<W: Write + Send> Sheet<W> {
         self.columns.iter().find_map(Values::len).unwrap_or(0)
     }
 
-    /// Writes the rows taken so far as one row group.
+    /// Begins to write the rows taken so far as one row group.
     pub(crate) fn flush(&mut self, encoder: &mut Encoder, names: &[Box<str>]) -> Result<(), Error> {
         let rows = self.rows();
         if self.columns.iter().filter_map(Values::len).any(|n| n != rows) {
@@ -199,10 +204,22 @@ impl<W: Write + Send> Sheet<W> {
         if rows == 0 {
             return Ok(());
         }
-        let descr = self.writer.schema_descr().columns().to_vec();
+        self.settle()?;
+        let values = std::mem::replace(&mut self.columns, std::mem::take(&mut self.spare));
         let zstd: Vec<bool> = self.dense.iter().map(|groups| *groups == 0).collect();
-        let mut write = || {
-            let chunks = encoder.columns(&descr, &self.columns, rows, names, &zstd)?;
+        let descr = self.writer.schema_descr().columns();
+        self.under_way = Some(encoder.begin(Columns { descr, values, rows, names, zstd: &zstd }));
+        self.rows_written += rows as i64;
+        Ok(())
+    }
+
+    /// Writes the row group under way.
+    fn settle(&mut self) -> Result<(), Error> {
+        let Some(under_way) = self.under_way.take() else { return Ok(()) };
+        let write = || {
+            let (chunks, values) = under_way.finish()?;
+            self.spare = values;
+            self.spare.iter_mut().for_each(Values::clear);
             let mut group = self.writer.next_row_group()?;
             for ((bytes, close), dense) in chunks.into_iter().zip(&mut self.dense) {
                 let shrunk = close.metadata.compression() != Compression::UNCOMPRESSED;
@@ -214,14 +231,13 @@ impl<W: Write + Send> Sheet<W> {
         let group = write().map_err(|e| wrote(&self.path, e))?;
         let trace = group.columns().first().and_then(|c| c.dictionary_page_offset());
         self.trace_at.extend(trace.map(|at| at as u64 + SAME_AT));
-        self.columns.iter_mut().for_each(Values::clear);
-        self.rows_written += rows as i64;
         Ok(())
     }
 
     /// Writes what is left and the footer; tells how many rows the file has and where in it the `trace` of each row group stands.
     pub(crate) fn close(mut self, encoder: &mut Encoder, names: &[Box<str>]) -> Result<(W, i64, Vec<u64>), Error> {
         self.flush(encoder, names)?;
+        self.settle()?;
         let out = self.writer.into_inner().map_err(|e| wrote(&self.path, e))?;
         Ok((out, self.rows_written, self.trace_at))
     }

@@ -205,6 +205,11 @@ impl StateSheets {
         }
     }
 
+    /// Begins to write what is left.
+    pub(crate) fn flush(&mut self, with: &mut Encoder) -> Result<(), Error> {
+        self.main.flush(with, &[]).and_then(|()| self.index.flush(with, &[]))
+    }
+
     /// Writes what is left; the rows and bytes of the file and of its index.
     pub(crate) fn close(self, trace: i64, with: &mut Encoder) -> Result<(Done, Done), Error> {
         Ok((self.main.close_as(trace, with, &[])?, self.index.close_as(trace, with, &[])?))

@@ -354,6 +354,10 @@ impl Desk {
         let mut add = |name: String, done: Done| {
             files.insert(name, FileInfo { rows: done.rows, bytes: done.bytes, footer_crc32: done.footer });
         };
+        // All are begun before any is waited for.
+        self.events.flush(&mut self.encoder)?;
+        self.threads.flush(&mut self.encoder)?;
+        self.cpus.flush(&mut self.encoder)?;
         for (name, done) in self.events.close(trace, &mut self.encoder)? {
             add(format!("events/{name}.parquet"), done);
         }
