@@ -339,7 +339,10 @@ impl Chunker {
         let mut packed = std::mem::take(&mut self.packed);
         let mut length = data.len();
         if zstd && !page.patched {
-            packed.resize(zstd::zstd_safe::compress_bound(data.len()), 0);
+            let most = zstd::zstd_safe::compress_bound(data.len());
+            if packed.len() < most {
+                packed.resize(most, 0);
+            }
             length = self.zstd.compress_to_buffer(&data, packed.as_mut_slice())?;
         }
         let shrinks = length < data.len() - data.len() / 16;
