@@ -20,6 +20,8 @@ use crate::findings::diagnosed;
 use crate::prepare::Levels;
 use crate::server::about;
 use crate::{ServeError, Trace, pages, part, tracks};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use blocks::Blocks;
 use detail::{Finer, Of, Written};
 use engine::Session;
@@ -178,7 +180,7 @@ fn rows(session: &Session, blocks: &mut Blocks) -> Result<bool, ServeError> {
         });
         written.map_err(unwritten)?;
         let bytes = out.finish().and_then(|packer| Ok(packer.finish()?)).map_err(unwritten)?;
-        let characters = blocks::base64(&bytes);
+        let characters = BASE64_STANDARD.encode(&bytes);
         if characters.len() > left {
             return Ok(false);
         }
