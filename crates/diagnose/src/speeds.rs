@@ -123,7 +123,7 @@ impl Speed {
 
     /// What it rests on.
     pub(crate) fn words(&self) -> String {
-        let [slow, fast] = self.bursts.map(|n| grouped(n));
+        let [slow, fast] = self.bursts.map(grouped);
         format!(
             "{} bursts there and {} elsewhere between its waits: {:.2} ({:.2} to {:.2})",
             slow, fast, self.best, self.range[0], self.range[1]
