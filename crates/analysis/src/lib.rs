@@ -170,6 +170,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<tables::smt_utilisation::SmtUtilisation>(&model::tables::SMT_UTILISATION),
     entry::<tables::smt_threads::SmtThreads>(&model::tables::SMT_THREADS),
     entry::<tables::smt_beside::SmtBeside>(&model::tables::SMT_BESIDE),
+    entry::<tables::cpu_bursts::CpuBursts>(&model::tables::CPU_BURSTS),
     entry::<tables::placement::Placement>(&model::tables::PLACEMENT),
     entry::<tables::slower_cores::SlowerCores>(&model::tables::SLOWER_CORES),
     entry::<tables::ready_wait::ReadyWait>(&model::tables::READY_WAIT),

@@ -5,6 +5,8 @@
 mod concurrency;
 #[path = "laws/concurrency_bands.rs"]
 mod concurrency_bands;
+#[path = "laws/cpu_bursts.rs"]
+mod cpu_bursts;
 #[path = "laws/ideal_cpu.rs"]
 mod ideal_cpu;
 #[path = "laws/idle_periods.rs"]
@@ -71,6 +73,7 @@ const LAWS: &[Law] = &[
     priority_residency::holds,
     priority_classes::holds,
     thread_scheduling::holds,
+    cpu_bursts::holds,
     ideal_cpu::holds,
     wakers::holds,
     idle_periods::holds,

@@ -16,6 +16,7 @@ mod rules;
 mod sarif;
 mod settings;
 mod slower;
+mod speeds;
 mod text;
 mod timers;
 

@@ -3,6 +3,7 @@
 use crate::finding::Claim;
 use crate::given::{Given, Shown};
 use crate::rule::{Threshold, Unit};
+use crate::speeds::{Speed, Speeds};
 use engine::EngineError;
 
 /// How fast a slower core is taken to be where the kernel's capacities do not tell.
@@ -11,7 +12,7 @@ pub(crate) const SLOWER_SPEED: Threshold = Threshold {
     unit: Unit::Ratio,
     value: 0.615,
     reason: "of a performance core's: six threads of a game on a hybrid desktop did 0.32 to 0.87 of the instructions a second on \
-             efficient cores, in the middle 0.615; where the kernel tells capacities, these count instead",
+             efficient cores, in the middle 0.615; where the kernel tells capacities, or what was run on both, these count instead",
 };
 
 /// The same threads, those to which the type of core mattered least and most.
@@ -21,32 +22,66 @@ const SLOWER_SPEEDS: [f64; 2] = [0.87, 0.32];
 pub(crate) struct Saving {
     pub(crate) best: i64,
     pub(crate) range: [i64; 2],
-    /// Whether the kernel's capacities tell it.
-    told: bool,
+    told: Told,
+}
+
+/// What tells how much slower a slower core is.
+enum Told {
+    /// The kernel's capacities.
+    Capacities,
+    /// What the thread itself ran on both.
+    Own(Speed),
+    /// What other threads ran on both.
+    Others(f64),
+    Nothing,
 }
 
 impl Saving {
-    /// Of so much time, `perhaps` of so much more; `costed` is what the capacities say that some of it costs.
-    pub(crate) fn of(given: &Given<'_>, certain: i64, perhaps: i64, costed: Option<(i64, i64)>) -> Self {
+    /// Of so much time of a thread, `perhaps` of so much more; `costed` is what the capacities say that some of it costs.
+    pub(crate) fn of(
+        given: &Given<'_>,
+        speeds: &Speeds,
+        thread: i64,
+        [certain, perhaps]: [i64; 2],
+        costed: Option<(i64, i64)>,
+    ) -> Self {
         let slower = |speed: f64, ns: i64| (ns as f64 * (1.0 - speed).clamp(0.0, 1.0)).round() as i64;
-        let told = costed.filter(|(_, of)| *of > 0);
-        let best = match told {
-            Some((cost, of)) => (certain as f64 * cost as f64 / of as f64).round() as i64,
-            None => slower(given.threshold("slower_speed"), certain),
+        let costed = costed.filter(|(_, of)| *of > 0);
+        let told = match (costed, speeds.slower(thread)) {
+            (Some(_), _) => Told::Capacities,
+            (None, Some(own)) => Told::Own(own),
+            (None, None) => speeds.slower_in_general().map_or(Told::Nothing, Told::Others),
         };
-        let [least, most] = SLOWER_SPEEDS;
-        let range = [slower(least, certain).min(best), slower(most, certain.max(perhaps)).max(best)];
-        Self { best, range, told: told.is_some() }
+        let best = match (&told, costed) {
+            (_, Some((cost, of))) => (certain as f64 * cost as f64 / of as f64).round() as i64,
+            (Told::Own(Speed { best, .. }) | Told::Others(best), _) => slower(*best, certain),
+            _ => slower(given.threshold("slower_speed"), certain),
+        };
+        // What it ran on the two may not have been the same work.
+        let [most, least] = match &told {
+            Told::Own(own) => [own.range[1].max(SLOWER_SPEEDS[0]), own.range[0].min(SLOWER_SPEEDS[1])],
+            _ => SLOWER_SPEEDS,
+        };
+        let range = [slower(most, certain).min(best), slower(least, certain.max(perhaps)).max(best)];
+        Self { best, range, told }
     }
 
     /// What it rests on.
     pub(crate) fn words(&self, given: &Given<'_>) -> String {
         let [most, least] = SLOWER_SPEEDS;
-        match self.told {
-            true => format!(
+        match &self.told {
+            Told::Capacities => format!(
                 "a slower core is slower by the kernel's capacities (the range: it does {least} to {most} of the work)"
             ),
-            false => {
+            Told::Own(own) => format!(
+                "what it does on a slower core, by what it does on the fastest: by {}, if they were of the same work (the \
+                 range, if not: {least} to {most})",
+                own.words()
+            ),
+            Told::Others(speed) => format!(
+                "a slower core does {speed:.2} of a faster one's work for it, as for other threads in this recording ({least} to {most})"
+            ),
+            Told::Nothing => {
                 let speed = given.threshold("slower_speed");
                 format!(
                     "without capacities of the kernel, a slower core does {speed} of a faster one's work ({least} to {most})"
@@ -73,6 +108,7 @@ pub(crate) fn slower(
     counts: impl Fn(i64) -> bool,
 ) -> Result<Option<Slower>, EngineError> {
     let least = given.share("least_share").max(1);
+    let speeds = Speeds::new(given)?;
     let (mut ran, mut told) = (0_i64, 0_i64);
     let mut slower = Slower { claims: Vec::new(), shown: Shown::default(), most: None };
     given.each("slower_cores", |row| {
@@ -80,7 +116,7 @@ pub(crate) fn slower(
             row.sums(["thread", "tid", "running_ns", "permission_unknown_ns", time]);
         ran = ran.saturating_add(running);
         told = told.saturating_add(running.saturating_sub(untold));
-        let saving = Saving::of(given, ns, 0, row.int(cost).map(|cost| (cost, ns)));
+        let saving = Saving::of(given, &speeds, thread, [ns, 0], row.int(cost).map(|cost| (cost, ns)));
         if saving.best < least || !counts(thread) {
             return;
         }

@@ -733,6 +733,28 @@ export interface SmtBeside {
   readonly beside_ns: number;
 }
 
+/** How long each thread ran from one wait to the next (a CPU burst, whoever ran in between), by the class of core, by what its siblings did meanwhile, and by length in sixteen steps an octave: a thread that does the same work again and again shows how much slower it is on one class than on another, and beside a busy sibling. The rows of a thread sum to its running_ns. */
+export interface CpuBursts {
+  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  readonly thread: number;
+  /** The kernel's number of the thread; numbers are used again. */
+  readonly tid: number;
+  /** 0 = slowest class of the machine; null: it ran on several. */
+  readonly core_class: number | null;
+  /** performance, middle, efficient, low_power, or uniform where one class or none is known. */
+  readonly core_type: string | null;
+  /** For more than fifteen sixteenths of it: idle: the core's other CPUs were; busy: another one ran a thread; unknown: of one that might have, nobody can say; none: the core is of one CPU, or nobody told of others. Null: now one, now another. */
+  readonly sibling: string | null;
+  /** The shortest length of this row: 0, 1024, 1088, 1152, …; null: begin or end were not seen, or something between. */
+  readonly from_ns: number | null;
+  /** The first length beyond this row; null: of no known length. */
+  readonly to_ns: number | null;
+  /** How often it ran for so long. */
+  readonly bursts: number;
+  /** For how long in all. */
+  readonly running_ns: number;
+}
+
 /** How long each thread ran against the order whole fast cores, whole slower cores, busy cores' siblings, while a core before its own was idle on which it was allowed, and was not parked as far as anybody told. While nobody tells where that is (permission_unknown_ns), any core may be: such time counts in the upper end of a range, and not in its lower. in_order_ns, the upper ends and unknown_ns tile running. */
 export interface Placement {
   /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */

@@ -2,6 +2,7 @@
 
 pub(crate) mod concurrency;
 pub(crate) mod concurrency_bands;
+pub(crate) mod cpu_bursts;
 pub(crate) mod frames_parked;
 pub(crate) mod frequency_residency;
 pub(crate) mod ideal_cpu;

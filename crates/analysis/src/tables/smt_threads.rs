@@ -10,8 +10,11 @@ pub(crate) struct SmtThreads {
     threads: ByThread<(Tid, [Ns; 4])>,
 }
 
-/// What goes on beside a thread that runs on a core, as a place in its times.
-fn beside(core: &CoreNow) -> usize {
+/// What can go on beside a thread that runs on a core.
+pub(super) const BESIDE: [&str; 4] = ["idle", "busy", "unknown", "none"];
+
+/// What goes on beside a thread that runs on a core, as a place in [`BESIDE`] and in its times.
+pub(super) fn beside(core: &CoreNow) -> usize {
     const ALONE: usize = 0;
     const BUSY: usize = 1;
     const UNKNOWN: usize = 2;

@@ -33,7 +33,8 @@ pub(super) const RULE: Rule = Rule {
         },
         LEAST_OF_REGIONS,
     ],
-    explains: &[],
+    // Who spins has the CPUs that the critical thread waits for.
+    explains: &["critical-thread-same-priority-as-workers"],
     look,
 };
 

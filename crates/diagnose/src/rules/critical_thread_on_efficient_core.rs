@@ -5,6 +5,7 @@ use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use crate::slower::{SLOWER_SPEED, Saving};
+use crate::speeds::Speeds;
 use engine::EngineError;
 use model::words::{ms, percent};
 use model::{Change, CoreType};
@@ -20,11 +21,12 @@ pub(super) const RULE: Rule = Rule {
                   that ran little so far, or that is woken for short whiles, looks light to a scheduler that places by load.",
         sure: "What was idle and where the thread is allowed is known; while nobody tells where it is allowed, such time is in the upper \
                end only, and alone never makes a finding more than low. Time on a slower core while the faster ones were busy is not \
-               counted: whether the work there could have waited, the trace does not tell.",
+               counted: whether the work there could have waited, the trace does not tell. How much slower a slower core is, is told by the kernel's capacities, \
+               else by what the thread itself ran on both (cpu_bursts), else by what others did, else it is assumed.",
         mend: "Say that the thread is urgent: a utilisation clamp, a better nice value, or no EcoQoS; no mask that leaves the faster cores out.",
         example: "A runs alone for 4 ms on an efficient core while a performance core is idle.",
     },
-    tables: &["placement", "critical_by_thread", "cpus"],
+    tables: &["placement", "critical_by_thread", "cpu_bursts", "cpus"],
     thresholds: &[
         LEAST_PATH_SHARE,
         Threshold {
@@ -69,6 +71,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     }
     let (mut claims, mut best_of, mut whole) = (Vec::new(), None::<(i64, Saving, i64, i64)>, given.span().len().0);
     whole = whole.max(1);
+    let speeds = Speeds::new(given)?;
     given.each("critical_by_thread", |row| {
         let [thread, tid, path] = row.sums(["thread", "tid", "path_ns"]);
         let Some(Slow { certain, perhaps, cost }) = slow.get(&thread) else { return };
@@ -77,7 +80,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             .iter()
             .fold(0, |sum: i64, ns| sum.saturating_add(*ns));
         let (on_path, perhaps) = (there.min(*certain), there.min(*perhaps));
-        let saving = Saving::of(given, on_path, perhaps, cost.map(|cost| (cost, *certain)));
+        let saving = Saving::of(given, &speeds, thread, [on_path, perhaps], cost.map(|cost| (cost, *certain)));
         let is_least = |ns: i64, name: &str, of: i64| ns as f64 >= given.threshold(name) * of as f64;
         let decides = is_least(path, "least_path_share", whole) && is_least(perhaps, "least_slower_share", path);
         if !decides || saving.range[1] < least {

@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
                   the others wait for, it waits its turn behind work that has time.",
         sure: "A name that one thread of a program alone marks, again and again, is taken to be that of its frames, and the thread to be what the \
                program's speed depends on. Elsewhere the critical path tells: it ends with the thread that ran last in the time looked at, of the program that was recorded where it is known: is that not what matters, choose a part (--range). Who ran \
-               instead, and at which priority, is known; of a thread that had several the one at which it waited longest counts. While nobody tells processes, it is low. Had it run sooner, something else may have become critical: the \
+               instead, and at which priority, is known; of a thread that had several the one at which it waited longest counts. What it was ready beside the critical path is not counted: others were not done then either. While nobody tells processes, it is low. Had it run sooner, something else may have become critical: the \
                lower end is nothing.",
         mend: "Raise its priority above that of the workers, or lower theirs, which needs no privilege; or start fewer workers.",
         example: "M prepares the next frame and waits for 2 ms behind W1 and W2 of its own priority.",
@@ -167,11 +167,19 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let (Some(((_, name), workers)), true) = (most, behind >= given.share("least_share").max(1)) else {
         return Ok(Looked::At(Vec::new()));
     };
+    // What it was ready beside the path, those that it waits for were not done with either.
+    let mut decides = behind;
+    given.each("critical_by_thread", |row| {
+        let [of, on_path, ready] = row.sums(["thread", "path_ns", "ready_ns"]);
+        if of == thread && on_path as f64 >= given.threshold("least_path") * given.span().len().0 as f64 {
+            decides = behind.min(ready);
+        }
+    })?;
     let workers: Vec<_> = workers.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
     let change = Change::Nice { threads: threads(&workers), nice: NICE };
     let own = given.name(thread);
     // Whom it takes turns with gets time by weight, so what it waits for those goes down as their weight does.
-    let best = behind - (behind as f64 * LEFT as f64 / OF as f64).round() as i64;
+    let best = decides - (decides as f64 * LEFT as f64 / OF as f64).round() as i64;
     let finding = given.finding(
         vec![given.claim(thread, tid, best)],
         change,
@@ -194,6 +202,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
                 "at a nice value {NICE} above {own}'s, {name} has {LEFT}/{OF} of its weight, and it waits for so much of what it does now; \
                  the upper end: it never waits for {name}"
             ),
+            "what it was ready beside the critical path gives nothing back".to_owned(),
             match frames {
                 Some(_) => format!("the program is as fast as {own} gets through what it marks"),
                 None => "the critical path ends with the thread that ran last in this time".to_owned(),

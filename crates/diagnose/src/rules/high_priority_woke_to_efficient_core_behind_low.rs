@@ -24,7 +24,7 @@ pub(super) const RULE: Rule = Rule {
                or defer it.",
         example: "B (nice 19) has the performance core; A (nice 0) is woken, and runs for 4 ms on the efficient one.",
     },
-    tables: &["slower_cores", "run_lengths", "priority_residency", "thread_by_core_type", "cpus"],
+    tables: &["slower_cores", "cpu_bursts", "run_lengths", "priority_residency", "thread_by_core_type", "cpus"],
     thresholds: &[
         Threshold {
             name: "woken_share",

@@ -241,7 +241,8 @@ fn finding(given: &Given<'_>, name: &str, queue: Queue, over_all: bool, cpus: i6
     let spread = ran - ran / at_once;
     let switching = |waits: i64| (waits as f64 * 2.0 * given.threshold("switch_ns")) as i64;
     let least = queue.of.values().map(|(_, waits, _)| switching(*waits)).max().unwrap_or(0);
-    let most = queue.of.values().map(|(.., blocked)| *blocked).max().unwrap_or(0);
+    let most =
+        queue.of.values().map(|(_, waits, blocked)| blocked.saturating_add(switching(*waits))).max().unwrap_or(0);
     let of = |(thread, (tid, waits, blocked)): (&i64, &(i64, i64, i64))| {
         given.claim(*thread, *tid, spread.max(switching(*waits)).min(*blocked))
     };
@@ -269,7 +270,7 @@ fn finding(given: &Given<'_>, name: &str, queue: Queue, over_all: bool, cpus: i6
                 plural(at_once.unsigned_abs(), "CPU")
             ),
             format!(
-                "the lower end: one by one it stays, without two switches of {} ns a wait; the upper: nobody gains more than it waited",
+                "the lower end: one by one it stays, without two switches of {} ns a wait; the upper: nobody gains more than it waited, and those switches",
                 given.threshold("switch_ns")
             ),
         ],

@@ -19,11 +19,12 @@ pub(super) const RULE: Rule = Rule {
                   of several is waited for, all are as slow as it.",
         sure: "Masks, what ran and what was idle are known from the recording. Threads at a nice value above 0, or of \
                SCHED_IDLE, are left out: on slower cores they are where they were put on purpose. The kernel's own threads of one CPU cannot \
-               be moved.",
+               be moved. How much slower a slower core is, is told by the kernel's capacities, \
+               else by what the thread itself ran on both (cpu_bursts), else by what others did, else it is assumed.",
         mend: "Remove the mask. To spare energy, say that the work is not urgent (EcoQoS, a utilisation clamp) and let the scheduler place it.",
         example: "A may run on the efficient cores only, and does for 4 ms while a performance core is idle.",
     },
-    tables: &["slower_cores", "priority_residency", "cpus"],
+    tables: &["slower_cores", "cpu_bursts", "priority_residency", "cpus"],
     thresholds: &[
         Threshold {
             name: "worst_prio",

@@ -1,10 +1,11 @@
 //! Threads that waited where they were pinned, while other CPUs were idle.
 
-use super::LEAST_SHARE;
+use super::{LEAST_SHARE, SWITCH};
 use crate::finding::Confidence;
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule};
 use crate::slower::{NO_MASKS, SLOWER_SPEED, Saving};
+use crate::speeds::Speeds;
 use engine::EngineError;
 use model::words::ms;
 use model::{Change, CpuId};
@@ -23,21 +24,22 @@ pub(super) const RULE: Rule = Rule {
         mend: "Remove the mask, or widen it to a set of CPUs that share a cache.",
         example: "A and B are pinned on CPU 0, and CPU 1 is idle: each waits while the other runs.",
     },
-    tables: &["ready_wait", "thread_by_cpu", "slower_cores"],
-    thresholds: &[SLOWER_SPEED, LEAST_SHARE],
+    tables: &["ready_wait", "thread_by_cpu", "slower_cores", "cpu_bursts"],
+    thresholds: &[SLOWER_SPEED, SWITCH, LEAST_SHARE],
     // Who may run on one CPU only takes turns there, whoever else has it.
     explains: &["serialised-on-one-cpu"],
     look,
 };
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
-    let (mut claims, mut shown, mut told, mut most) = (Vec::new(), Shown::default(), false, 0);
+    let (mut claims, mut shown, mut told, mut gains) = (Vec::new(), Shown::default(), false, Vec::new());
     let mut waited = BTreeMap::new();
     let least = given.share("least_share").max(1);
-    let mut slow = BTreeMap::new();
+    let (speeds, mut slow) = (Speeds::new(given)?, BTreeMap::new());
     given.each("slower_cores", |row| {
-        let ns = row.sum("faster_not_allowed_ns");
-        slow.insert(row.sum("thread"), Saving::of(given, ns, 0, row.int("not_allowed_cost_ns").map(|cost| (cost, ns))));
+        let [thread, ns] = row.sums(["thread", "faster_not_allowed_ns"]);
+        let costed = row.int("not_allowed_cost_ns").map(|cost| (cost, ns));
+        slow.insert(thread, Saving::of(given, &speeds, thread, [ns, 0], costed));
     })?;
     given.each("ready_wait", |row| {
         let Some(ns) = row.int("free_not_allowed_ns") else { return };
@@ -47,7 +49,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             let [best, upper] = slow.get(&thread).map_or([0; 2], |saving| [saving.best, saving.range[1]]);
             waited.insert(thread, ns);
             claims.push(given.claim(thread, tid, ns.saturating_add(best)));
-            most = row.sum("ready_ns").saturating_add(upper).max(most);
+            let [ready, times, running] = row.sums(["ready_ns", "ready_count", "running_ns"]);
+            let switching = (times as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+            gains.push((ready.saturating_add(upper).saturating_add(switching), running));
             shown.push(ns, row, &["free_not_allowed_ns", "ready_ns", "running_ns"]);
         }
     })?;
@@ -80,12 +84,16 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         first.map_or("", |c| c.name.as_str()),
         ms(first.and_then(|c| waited.get(&c.thread)).copied().unwrap_or(0))
     );
-    finding.range_ns = [0, most];
+    // Where others take the work on, it does no more of it than they.
+    let each = gains.iter().fold(0, |sum: i64, (_, running)| sum.saturating_add(*running)) / gains.len().max(1) as i64;
+    let most = gains.iter().map(|(ns, running)| ns.saturating_add((running - each).max(0))).max().unwrap_or(0);
+    finding.range_ns = [0, most.max(finding.recoverable_ns)];
     finding.confidence = Confidence::High;
     finding.evidence = shown.finish();
     finding.assumptions = vec![
         "an idle CPU would have run it at the same speed, or, of a faster type, sooner by what it ran on a slower core; the lower \
-         end: somebody else would have taken that CPU; the upper: it would never have waited"
+         end: somebody else would have taken that CPU; the upper: it would never have waited, saved two switches each time, and done no more of the work than \
+         others that waited so"
             .to_owned(),
         "the mask is no requirement of the program (a device's queue, a NUMA node's memory)".to_owned(),
     ];

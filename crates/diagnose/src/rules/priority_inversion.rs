@@ -20,8 +20,8 @@ pub(super) const RULE: Rule = Rule {
                   which is what priorities were meant to prevent.",
         sure: "Priorities, and that the low one was preempted within the wait, are known. That the wait was for a lock which it held all \
                the while is likely, not certain: it may have handed over its work late; where it was blocked itself meanwhile, it is not, and \
-               nothing is said (as of a wait for its end). While nobody tells processes, it is low. Where the \
-               lock lends its priority, the low one has it, and nothing is found.",
+               nothing is said (as of a wait for its end). While nobody tells processes, it is low. With \
+               the higher one's weight it takes turns too, if fewer, which is in the estimate. Where the lock lends its priority, the low one has it, and nothing is found.",
         mend: "Let the lock lend the priority of whoever waits to its holder, or do not share a lock between such threads.",
         example: "L holds a lock and is preempted by M for 10 ms; H, which is before both, waits for the lock and so for M.",
     },
@@ -67,12 +67,20 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     })?;
     let least = given.share("least_share").max(1);
     waited.retain(|_, ns| *ns >= least);
-    let claims: Vec<_> = waited.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
+    // With the higher priority it takes turns too, if fewer.
+    let mut left = BTreeMap::new();
+    for ((thread, waker), ns) in &behind {
+        let [own, low] = [thread, waker].map(|of| priorities.get(of).copied().unwrap_or_default());
+        add(&mut left, *thread, (*ns as f64 * left_of_turns(own.1, low.0)).round() as i64);
+    }
+    let of = |thread: &i64, ns: i64| ns.saturating_sub(left.get(thread).copied().unwrap_or(0));
+    let claims: Vec<_> = waited.iter().map(|((key, tid), ns)| given.claim(*key, *tid, of(key, *ns))).collect();
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
         return Ok(Looked::At(Vec::new()));
     };
     let low = behind.iter().filter(|((thread, _), _)| *thread == most.thread).max_by_key(|(_, ns)| **ns);
     let low = low.map_or_else(String::new, |((_, waker), _)| given.name(*waker));
+    let longest = waited.iter().filter(|((thread, _), _)| *thread == most.thread).map(|(_, ns)| *ns).max().unwrap_or(0);
     let change = Change::PriorityInheritance { threads: threads(&claims) };
     let finding =
         given.finding(claims, change, format!("Let {low} have {}'s priority while that waits for it", most.name));
@@ -80,17 +88,27 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         title: format!(
             "{} waited for {low}, of lower priority, which was ready but had no CPU for {} ms of it",
             most.name,
-            ms(most.recoverable_ns)
+            ms(longest)
         ),
-        range_ns: [0, finding.recoverable_ns],
+        range_ns: [0, longest.max(finding.recoverable_ns)],
         confidence: if processes.are_told() { Confidence::Medium } else { Confidence::Low },
         evidence: shown.finish(),
         assumptions: vec![
             format!("{low} held what {} waited for all the while; the lower end: it did not", most.name),
-            "with the higher priority it would have run at once".to_owned(),
+            "with the higher priority it would have waited less by what that weighs more, a quarter for each nice level (the \
+             upper end: it would have run at once)"
+                .to_owned(),
         ],
         ..finding
     }]))
+}
+
+/// What is left of a thread's waiting for its turn when it has another one's priority: turns go by weight, 1.25 times as much a nice
+/// level (`sched_prio_to_weight` in the kernel); nothing where one of the two is a real-time priority, below 100.
+fn left_of_turns(own: i64, low: i64) -> f64 {
+    const NICE: std::ops::Range<i64> = 100..140;
+    let both = NICE.contains(&own) && NICE.contains(&low);
+    if both { 1.25_f64.powi(i32::try_from(own.saturating_sub(low)).unwrap_or(i32::MIN)).min(1.0) } else { 0.0 }
 }
 
 /// The best and the worst priority at which each thread ran or was ready, for more than a moment.

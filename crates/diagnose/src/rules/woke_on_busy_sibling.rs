@@ -1,9 +1,10 @@
 //! Threads that were woken beside a busy sibling while a whole core was idle.
 
 use super::{LEAST_SHARE, NO_SIBLINGS, SMT_GAIN, shares_cores};
-use crate::finding::{Confidence, Finding};
+use crate::finding::{Claim, Confidence, Finding};
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule};
+use crate::speeds::{Speed, Speeds};
 use engine::EngineError;
 use model::words::ms;
 use model::{Change, CpuId};
@@ -20,17 +21,56 @@ pub(super) const RULE: Rule = Rule {
         matters: "Two threads on one core share its units and caches: together they do a third more than one alone, so each is a third \
                   slower than on a core of its own, which was there.",
         sure: "What was idle and where threads are allowed is known; while nobody tells where they are allowed, such time is in the upper \
-               end only, and alone never makes a finding more than low. How much two siblings do is assumed, and depends on the code: \
-               two that wait for memory lose nothing, two that fill a core's units lose half.",
+               end only, and alone never makes a finding more than low. How much two siblings do depends on the code: \
+               two that wait for memory lose nothing, two that fill a core's units lose half. Where the thread did like work beside a busy sibling and \
+               alone, its own bursts (table cpu_bursts) tell; else it is assumed.",
         mend: "Remove masks that hold the threads together, or give them CPUs of different cores. Where the kernel should have chosen the \
                idle core (select_idle_core needs a shared cache that it knows of), this is one to tell its developers.",
         example: "B is woken on the sibling of A's CPU, and both run there for 3 ms while the core beside is idle.",
     },
-    tables: &["placement", "smt_cores"],
+    tables: &["placement", "cpu_bursts", "smt_cores"],
     thresholds: &[SMT_GAIN, LEAST_SHARE],
     explains: &[],
     look,
 };
+
+/// The part that each of two siblings loses where both do no more than one alone.
+const MOST: f64 = 0.5;
+
+/// The part of its time that a thread loses beside a busy sibling.
+struct Loses {
+    best: f64,
+    most: f64,
+    own: Option<Speed>,
+}
+
+impl Loses {
+    /// By its own bursts where they tell; else two siblings do `smt_gain` of one's work.
+    fn of(given: &Given<'_>, speeds: &Speeds, thread: i64) -> Self {
+        match speeds.beside(thread) {
+            Some(own) => Self { best: 1.0 - own.best, most: (1.0 - own.range[0]).max(MOST), own: Some(own) },
+            None => {
+                let best = (1.0 - given.threshold("smt_gain") / 2.0).clamp(0.0, MOST);
+                Self { best, most: MOST, own: None }
+            }
+        }
+    }
+
+    /// What it rests on.
+    fn words(&self, given: &Given<'_>) -> String {
+        match &self.own {
+            Some(own) => format!(
+                "what it does beside a busy sibling, by what it does alone: by {}, if they were of the same work (the lower \
+                 end: it loses nothing; the upper: half)",
+                own.words()
+            ),
+            None => format!(
+                "two busy siblings do {} of what one does alone (the lower end: twice as much; the upper: no more than one)",
+                given.threshold("smt_gain")
+            ),
+        }
+    }
+}
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     match shares_cores(given)? {
@@ -41,23 +81,26 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if !given.summary().ready_known {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was woken".to_owned()));
     }
-    let (mut claims, mut shown, mut upper) = (Vec::new(), Shown::default(), BTreeMap::new());
+    let (mut claims, mut shown, mut woken_for, mut most) = (Vec::new(), Shown::default(), BTreeMap::new(), 0);
     let least = given.share("least_share").max(1);
-    // Two siblings do `gain` of one's work, so each loses this part of its time.
-    let part = (1.0 - given.threshold("smt_gain") / 2.0).clamp(0.0, 0.5);
+    let speeds = Speeds::new(given)?;
     given.each("placement", |row| {
         let [thread, tid, certain, perhaps] =
             row.sums(["thread", "tid", "woken_sibling_lower_ns", "woken_sibling_upper_ns"]);
-        if perhaps as f64 * part >= least as f64 {
-            claims.push(given.claim(thread, tid, (certain as f64 * part) as i64));
-            upper.insert(thread, perhaps);
+        if perhaps < least {
+            return;
+        }
+        let loses = Loses::of(given, &speeds, thread);
+        if perhaps as f64 * loses.best >= least as f64 {
+            claims.push(given.claim(thread, tid, (certain as f64 * loses.best) as i64));
+            most = most.max((perhaps as f64 * loses.most) as i64);
+            woken_for.insert(thread, (perhaps, loses));
             shown.push(perhaps, row, &["woken_sibling_lower_ns", "woken_sibling_upper_ns", "running_ns"]);
         }
     })?;
-    let Some(woken) = claims.iter().max_by_key(|c| (upper.get(&c.thread), std::cmp::Reverse(c.thread))).cloned() else {
-        return Ok(Looked::At(Vec::new()));
-    };
-    let most = claims.iter().filter_map(|c| upper.get(&c.thread)).copied().max().unwrap_or(0);
+    let longest = |c: &&Claim| (woken_for.get(&c.thread).map(|(ns, _)| *ns), std::cmp::Reverse(c.thread));
+    let Some(woken) = claims.iter().max_by_key(longest).cloned() else { return Ok(Looked::At(Vec::new())) };
+    let Some((ran, loses)) = woken_for.get(&woken.thread) else { return Ok(Looked::At(Vec::new())) };
     let mut cpus = Vec::new();
     given.each("smt_cores", |row| cpus.extend(u32::try_from(row.sum("first_cpu")).ok().map(CpuId)))?;
     let change = Change::Affinity { threads: threads(std::slice::from_ref(&woken)), cpus };
@@ -67,17 +110,14 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         title: format!(
             "{} was woken beside a busy sibling, and ran there for up to {} ms while a whole core was idle{}",
             woken.name,
-            ms(upper.get(&woken.thread).copied().unwrap_or(0)),
+            ms(*ran),
             if certain { "" } else { ", if it may run there" }
         ),
-        range_ns: [0, most / 2],
+        range_ns: [0, most],
         confidence: if certain { Confidence::Medium } else { Confidence::Low },
         evidence: shown.finish(),
         assumptions: vec![
-            format!(
-                "two busy siblings do {} of what one does alone (the lower end: twice as much; the upper: no more than one)",
-                given.threshold("smt_gain")
-            ),
+            loses.words(given),
             "the idle core would not have slowed anybody else (its clock, a cold cache)".to_owned(),
         ],
         ..finding

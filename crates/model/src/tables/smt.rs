@@ -90,6 +90,37 @@ pub const SMT_BESIDE: TableDef = TableDef {
     ],
 };
 
+/// How long threads ran from one wait to the next, and where.
+pub const CPU_BURSTS: TableDef = TableDef {
+    name: "cpu_bursts",
+    version: 1,
+    doc: "How long each thread ran from one wait to the next (a CPU burst, whoever ran in between), by the class of core, by what its \
+          siblings did meanwhile, and by length in sixteen steps an octave: a thread that does the same work again and again shows \
+          how much slower it is on one class than on another, and beside a busy sibling. The rows of a thread sum to its \
+          running_ns.",
+    key: &["thread", "core_class", "sibling", "from_ns"],
+    cols: &[
+        THREAD,
+        TID,
+        int("core_class", "", "0 = slowest class of the machine; null: it ran on several.").or_null(),
+        CORE_TYPE.or_null(),
+        text(
+            "sibling",
+            "For more than fifteen sixteenths of it: idle: the core's other CPUs were; busy: another one ran a thread; unknown: of one that \
+             might have, nobody can say; none: the core is of one CPU, or nobody told of others. Null: now one, now another.",
+        )
+        .or_null(),
+        ns(
+            "from_ns",
+            "The shortest length of this row: 0, 1024, 1088, 1152, …; null: begin or end were not seen, or something between.",
+        )
+        .or_null(),
+        ns("to_ns", "The first length beyond this row; null: of no known length.").or_null(),
+        count("bursts", "How often it ran for so long."),
+        ns("running_ns", "For how long in all."),
+    ],
+};
+
 /// How many cores of each type and second siblings were busy at once.
 pub const CONCURRENCY_BANDS: TableDef = TableDef {
     name: "concurrency_bands",
