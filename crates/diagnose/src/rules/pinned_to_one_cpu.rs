@@ -30,6 +30,9 @@ pub(super) const RULE: Rule = Rule {
     look,
 };
 
+/// So much of the ready time of a thread that never sleeps is after it lost its CPU while it could run.
+const NEVER_SLEEPS: f64 = 0.95;
+
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let (mut claims, mut shown, mut told, mut most) = (Vec::new(), Shown::default(), false, 0);
     let mut waited = BTreeMap::new();
@@ -47,7 +50,12 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             let [best, upper] = slow.get(&thread).map_or([0; 2], |saving| [saving.best, saving.range[1]]);
             waited.insert(thread, ns);
             claims.push(given.claim(thread, tid, ns.saturating_add(best)));
-            most = row.sum("ready_ns").saturating_add(upper).max(most);
+            let [ready, preempted, yielded, running] =
+                row.sums(["ready_ns", "ready_preempted_ns", "ready_yielded_ns", "running_ns"]);
+            // Who never sleeps may spin for whom it takes turns with.
+            let spun =
+                if preempted.saturating_add(yielded) as f64 >= NEVER_SLEEPS * ready as f64 { running } else { 0 };
+            most = ready.saturating_add(upper).saturating_add(spun).max(most);
             shown.push(ns, row, &["free_not_allowed_ns", "ready_ns", "running_ns"]);
         }
     })?;
@@ -85,7 +93,8 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     finding.evidence = shown.finish();
     finding.assumptions = vec![
         "an idle CPU would have run it at the same speed, or, of a faster type, sooner by what it ran on a slower core; the lower \
-         end: somebody else would have taken that CPU; the upper: it would never have waited"
+         end: somebody else would have taken that CPU; the upper: it would never have waited, and, of one that never sleeps, all that it ran \
+         was spinning for whoever had the CPU"
             .to_owned(),
         "the mask is no requirement of the program (a device's queue, a NUMA node's memory)".to_owned(),
     ];
