@@ -107,17 +107,16 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         }
     })?;
     let looks = |of: &Sleeps| of.ran as f64 <= given.threshold("short_run_ns") * of.count as f64;
-    let cost = |of: &Sleeps| {
-        let switches = |each: f64| (of.count as f64 * each * given.threshold("switch_ns")) as i64;
-        // What it ran has one of the two switches in it.
-        if looks(of) { switches(2.0).max(of.ran.saturating_add(switches(1.0))) } else { switches(2.0) }
-    };
+    let switching = |of: &Sleeps| (of.count as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+    // What it ran has its own switches in it.
+    let cost = |of: &Sleeps| if looks(of) { of.ran.max(switching(of)) } else { switching(of) };
     let claims: Vec<_> = sleeps.iter().map(|(key, of)| given.claim(*key, of.tid, cost(of))).collect();
     let change = Change::Sleep { threads: threads(&claims), length: Ns(break_even) };
     let what = format!("Let {} wait for what happens, or sleep for longer", threads(&claims).name);
     let finding = given.finding(claims, change, what);
     let Some(most) = finding.threads.first().cloned() else { return Ok(Looked::At(Vec::new())) };
     let Some(of) = sleeps.get(&most.thread) else { return Ok(Looked::At(Vec::new())) };
+    let interrupting = sleeps.values().filter(|of| looks(of)).fold(0_i64, |sum, of| sum.saturating_add(switching(of)));
     let confidence = match of {
         of if 2 * of.timed > of.count => Confidence::High,
         of if 2 * (of.timed + of.inferred) > of.count => Confidence::Medium,
@@ -136,18 +135,18 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             time(of.blocked / of.count.max(1)),
             time(break_even),
             ms(most.recoverable_ns),
-            if looks(of) { "looking and switching" } else { "switching" }
+            if looks(of) { "looking" } else { "switching" }
         ),
         severity: given.severity(recoverable),
         recoverable_ns: recoverable,
-        range_ns: [0, recoverable],
+        range_ns: [0, recoverable.saturating_add(interrupting / cpus.max(1))],
         cpu_ns: Some(cpu_ns),
         confidence,
         evidence: shown.finish(),
         assumptions: vec![
             match looks(of) {
                 true => format!(
-                    "what it ran is looking, and each sleep costs whom it interrupts a switch of {} ns more; the lower end: nothing",
+                    "what it ran is looking; the lower end: nothing; the upper: each sleep also costs whom it interrupts two switches of {} ns",
                     given.threshold("switch_ns")
                 ),
                 false => {
