@@ -78,27 +78,27 @@ struct Against {
     excess: i64,
     /// As in [`Shared`].
     behind: BTreeMap<(i64, i64), i64>,
-    /// That of those of better nice value.
-    process: Option<i64>,
+    /// Those of better nice value are of the process that the recording was made for.
+    is_own: bool,
 }
 
 impl Shared {
-    fn against(self, process: Option<i64>, levels: i64, given: &Given<'_>) -> Option<Against> {
+    fn against(self, is_own: bool, levels: i64, given: &Given<'_>) -> Option<Against> {
         let behind = self.behind.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
         let both = behind.saturating_add(self.before);
         let part = behind as f64 / both.max(1) as f64;
         let due = 1.0 / (1.0 + 1.25_f64.powi(i32::try_from(levels).unwrap_or(i32::MAX)));
         let excess = behind - (due * both as f64) as i64;
         let against = both >= given.share("least_share").max(1) && part - due >= given.threshold("least_excess");
-        against.then_some(Against { part, due, excess, behind: self.behind, process })
+        against.then_some(Against { part, due, excess, behind: self.behind, is_own })
     }
 }
 
 /// All that share so, and the rows that show it.
 struct Found {
     pairs: Vec<Against>,
-    /// By the process of those of better nice value.
-    shown: BTreeMap<Option<i64>, Shown>,
+    /// Of others, and of those of the process that the recording was made for, as those of better nice value.
+    shown: [Shown; 2],
     /// Threads' numbers.
     tids: BTreeMap<i64, i64>,
 }
@@ -121,23 +121,16 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     }
     let found = found(given, &prios)?;
     let processes = Processes::new(given)?;
-    let mut of_process = BTreeMap::<Option<i64>, Vec<Against>>::new();
-    for against in found.pairs {
-        of_process.entry(against.process).or_default().push(against);
-    }
+    let (own, others): (Vec<_>, Vec<_>) = found.pairs.into_iter().partition(|against| against.is_own);
     let mut cpus = 0_i64;
     given.each("cpus", |_| cpus += 1)?;
-    let mut set =
-        Set { tids: found.tids, cgroups: BTreeMap::new(), cpus: cpus.max(1), of_processes: processes.are_told() };
+    let mut set = Set { tids: found.tids, cgroups: BTreeMap::new(), cpus: cpus.max(1), processes };
     given.each("thread_scheduling", |row| {
         set.cgroups.insert(row.sum("thread"), row.text("cgroup").to_owned());
     })?;
-    let mut shown = found.shown;
-    let all = of_process.into_iter().filter_map(|(process, pairs)| {
-        let shown = shown.remove(&process).unwrap_or_default();
-        finding(given, &set, &pairs, shown)
-    });
-    Ok(Looked::At(all.collect()))
+    let [shown_others, shown_own] = found.shown;
+    let own = finding(given, &set, &own, shown_own);
+    Ok(Looked::At(own.into_iter().chain(finding(given, &set, &others, shown_others)).collect()))
 }
 
 /// What is known of all threads.
@@ -146,10 +139,10 @@ struct Set {
     /// By thread.
     cgroups: BTreeMap<i64, String>,
     cpus: i64,
-    of_processes: bool,
+    processes: Processes,
 }
 
-/// What the threads of a process lose to others that are nicer.
+/// What the threads of some processes lose to others that are nicer.
 fn finding(given: &Given<'_>, set: &Set, pairs: &[Against], shown: Shown) -> Option<Finding> {
     let worst = pairs.iter().max_by_key(|against| against.excess)?;
     let (mut lost, mut lower) = (BTreeMap::new(), BTreeMap::new());
@@ -175,8 +168,11 @@ fn finding(given: &Given<'_>, set: &Set, pairs: &[Against], shown: Shown) -> Opt
     let name = threads(&claims).name;
     let other = threads(&behind).name;
     // Who lives shortly is followed by the next: what threads of a process lose is lost in turn, on each CPU by itself.
-    let all = lost.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
-    let most = if set.of_processes { all } else { 0 };
+    let mut of_process = BTreeMap::new();
+    for (thread, ns) in lost.iter().filter(|_| set.processes.are_told()) {
+        add(&mut of_process, set.processes.pool(given, *thread).0, *ns);
+    }
+    let most = of_process.into_values().max().unwrap_or(0);
     let mut finding =
         given.finding(claims, grouped, format!("Let the nice values of {name} and {other} count against each other"));
     finding.recoverable_ns = finding.recoverable_ns.max(most / set.cpus);
@@ -213,8 +209,9 @@ fn found(given: &Given<'_>, prios: &BTreeMap<i64, i64>) -> Result<Found, EngineE
     };
     let busy = busy(given, side)?;
     let busy = |thread: i64| side(thread).filter(|side| busy.contains(side));
-    let (mut shared, mut shown) = (BTreeMap::<(Side, Side), Shared>::new(), BTreeMap::<_, Shown>::new());
+    let (mut shared, mut shown) = (BTreeMap::<(Side, Side), Shared>::new(), <[Shown; 2]>::default());
     let mut tids = BTreeMap::new();
+    let is_own = |side: &Side| side.0.0.is_some() && side.0.0 == processes.focus();
     given.each("ready_by_thief", |row| {
         let [thread, tid, thief_tid, ns] = row.sums(["thread", "tid", "thief_tid", "ready_ns"]);
         let Some(thief) = row.int("thief").filter(|thief| *thief > 0) else { return };
@@ -222,8 +219,8 @@ fn found(given: &Given<'_>, prios: &BTreeMap<i64, i64>) -> Result<Found, EngineE
         if ((own.1 - other.1).abs() as f64) < given.threshold("least_levels") {
             return;
         }
-        let process = if own.1 < other.1 { own.0.0 } else { other.0.0 };
-        shown.entry(process).or_default().push(ns, row, &["ready_ns"]);
+        let is_own = is_own(if own.1 < other.1 { &own } else { &other });
+        shown[usize::from(is_own)].push(ns, row, &["ready_ns"]);
         if own.1 < other.1 {
             add(&mut shared.entry((own, other)).or_default().behind, (thread, thief), ns);
         } else {
@@ -232,7 +229,7 @@ fn found(given: &Given<'_>, prios: &BTreeMap<i64, i64>) -> Result<Found, EngineE
         }
         tids.extend([(thread, tid), (thief, thief_tid)]);
     })?;
-    let against = |((high, low), shared): ((Side, Side), Shared)| shared.against(high.0.0, low.1 - high.1, given);
+    let against = |((high, low), shared): ((Side, Side), Shared)| shared.against(is_own(&high), low.1 - high.1, given);
     Ok(Found { pairs: shared.into_iter().filter_map(against).collect(), shown, tids })
 }
 
