@@ -113,7 +113,7 @@ struct Part {
     arrived: Ns,
     /// What the thread had done when it arrived.
     by_then: Did,
-    /// For how long it had been ready when others began to wait.
+    /// For how long it had been ready when its first stretch began, or, before that, others began to wait.
     ready: Ns,
     /// How cores had idled by then.
     idle: Area,
@@ -161,16 +161,13 @@ impl Region {
 /// Nobody comes later than by so much: regions that ended longer ago are handed on.
 const LATE: Ns = Ns(1_000_000_000);
 
-/// Of regions of more threads nobody tells how long the last was ready: all are looked at whenever a first one waits.
-const MOST: usize = 1024;
-
 /// When nobody has a stretch open any more.
 struct Closed {
     end: Ns,
     idle: Area,
     /// For how long those who waited ran.
     waiting_running: Option<Ns>,
-    /// For how long the last to arrive had been ready while others waited.
+    /// For how long the last to arrive had been ready in its part, and before it while others waited.
     last_ready: Option<Ns>,
 }
 
@@ -258,7 +255,7 @@ impl ParallelRegions {
         }
         let region = self.regions.entry(key).or_insert_with(|| Region::new(now, begins));
         region.closed = None;
-        let waits = region.waits;
+        let waits = if region.parts.len() > region.open { region.waits } else { now };
         let new = || Part { ready: did.ready - did.was_ready_since(waits), ..Part::default() };
         let part = region.parts.entry(worker).or_insert_with(new);
         if part.depth == 0 {
@@ -283,9 +280,6 @@ impl ParallelRegions {
         region.open -= 1;
         if region.parts.len() - region.open == 1 {
             region.waits = now;
-            for ((thread, _), part) in region.parts.iter_mut().take(MOST) {
-                part.ready = self.threads.of(*thread).read(now).ready;
-            }
         }
         if region.open == 0 {
             let [waiting_running, last_ready] = did(&mut self.threads, self.ready_known, &region.parts, now);
@@ -322,7 +316,7 @@ fn did(threads: &mut ByThread<Did>, ready_known: bool, parts: &BTreeMap<Worker, 
             ready = Some(ready.map_or(waited, |least: Ns| least.min(waited)));
         }
     }
-    [Some(ran), ready.filter(|_| ready_known && parts.len() <= MOST)]
+    [Some(ran), ready.filter(|_| ready_known)]
 }
 
 impl Analysis for ParallelRegions {

@@ -120,9 +120,10 @@ fn region(a: &Analysed, name: &str, of: &[Part]) -> Option<(String, Region)> {
     let mut edges: Vec<_> =
         of.iter().flat_map(|p| [(p.3[0], p.0, true, p.1), (p.3[1], p.0, false, p.2.unwrap())]).collect();
     edges.sort();
-    let (mut idle, mut waits) = (BTreeSet::new(), 0);
+    let (mut idle, mut waits, mut begun) = (BTreeSet::new(), 0, BTreeMap::new());
     for (_, worker, begins, at) in edges {
         if begins {
+            begun.entry(worker).or_insert((at, if idle.is_empty() { at } else { waits }));
             idle.remove(&worker);
         } else {
             waits = if idle.is_empty() { at } else { waits };
@@ -133,11 +134,10 @@ fn region(a: &Analysed, name: &str, of: &[Part]) -> Option<(String, Region)> {
     for (worker, arrived) in &arrivals {
         ran += during(a, *worker, ThreadState::Running, *arrived, end);
         if *arrived == end {
-            let begun = of.iter().find(|p| p.0 == *worker).unwrap().1;
-            // Whoever begins later counts as ready as far back as that was at once.
+            // It counts as ready as far back as that was at once, if others waited.
+            let (begun, waits) = begun[worker];
             let (from, to) = was_ready(a, *worker, begun);
-            let before = if waits < begun { (to - from.max(waits)).max(0) } else { 0 };
-            ready = ready.min(before + during(a, *worker, ThreadState::Ready, begun.max(waits), end));
+            ready = ready.min((to - from.max(waits)).max(0) + during(a, *worker, ThreadState::Ready, begun, end));
         }
     }
     if !a.totals.ready_known {

@@ -48,8 +48,8 @@ pub const PARALLEL_REGIONS: TableDef = TableDef {
         .or_null(),
         ns(
             "last_ready_ns",
-            "For how long the last to arrive had been ready since there always was another that had arrived, or was between two stretches; \
-             the least of those that came last; null where the source has no wakings, or stretches are of no thread, or of more than 1024.",
+            "For how long the last to arrive had been ready since its part began, and at once before that while another had arrived; the least of \
+             those that came last; null where the source has no wakings, or stretches are of no thread.",
         )
         .or_null(),
         ns("slowest_ns", "What all of the work takes one thread alone that goes as the slowest does."),
