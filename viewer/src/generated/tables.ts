@@ -987,7 +987,7 @@ export interface ParallelRegions {
   readonly recoverable_to_ns: number;
   /** Of waiting_ns, that in which those who waited ran: they spun, or did other work; null where stretches are of no thread. */
   readonly waiting_running_ns: number | null;
-  /** For how long the last to arrive had been ready since there always was another that had arrived, or was between two stretches; the least of those that came last; null where the source has no wakings, or stretches are of no thread, or of more than 1024. */
+  /** For how long the last to arrive had been ready since its part began, and at once before that while another had arrived; the least of those that came last; null where the source has no wakings, or stretches are of no thread. */
   readonly last_ready_ns: number | null;
   /** What all of the work takes one thread alone that goes as the slowest does. */
   readonly slowest_ns: number;
