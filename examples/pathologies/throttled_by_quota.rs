@@ -2,9 +2,7 @@
 //!
 //! Mended, the group may run as much as the machine has. Wants the right to make a control group (root).
 
-use pathologies::{Marks, Run, leave, skip, thread, work};
-use std::fs;
-use std::path::{Path, PathBuf};
+use pathologies::{Group, Marks, Run, skip, thread, work};
 
 /// The file of a group's quota, with what is written there: of cgroup v2, and of v1.
 const V2: (&str, &str, &str) = ("cpu.max", "40000 100000", "max 100000");
@@ -13,7 +11,7 @@ const V1: (&str, &str, &str) = ("cpu.cfs_quota_us", "40000", "-1");
 fn main() {
     let run = Run::from_arguments();
     let frames = run.size(100);
-    let group = Group::enter(run.mended);
+    let group = entered(run.mended);
     let marks = Marks::open();
     run.measure(2 * frames, || {
         for _ in 0..frames {
@@ -22,53 +20,17 @@ fn main() {
             });
         }
     });
-    group.leave();
+    group.remove();
 }
 
-/// A group of this process alone.
-struct Group {
-    parent: PathBuf,
-    own: PathBuf,
-}
-
-impl Group {
-    fn enter(mended: bool) -> Group {
-        let parent = home();
-        let own = parent.join(format!("corewise-pathology-{}", std::process::id()));
-        if let Err(why) = fs::create_dir(&own) {
-            skip(&format!("cannot make a control group in {}: {why}", parent.display()));
-        }
-        let group = Group { parent, own };
-        let (file, limited, free) = if group.own.join(V1.0).exists() { V1 } else { V2 };
-        let pid = std::process::id().to_string();
-        let entered = fs::write(group.own.join(file), if mended { free } else { limited })
-            .and_then(|()| fs::write(group.own.join("cgroup.procs"), pid));
-        if let Err(why) = entered {
-            group.leave();
-            skip(&format!("no control group has a quota here: {file}: {why}"));
-        }
-        group
+/// A group with its quota, and this process in it.
+fn entered(mended: bool) -> Group {
+    let group = Group::new();
+    let (file, limited, free) = if group.has(V1.0) { V1 } else { V2 };
+    let quota = group.set(file, if mended { free } else { limited });
+    if let Err(why) = quota.and_then(|()| group.take(std::process::id())) {
+        group.remove();
+        skip(&format!("no control group has a quota here: {file}: {why}"));
     }
-
-    /// Goes back, and takes the group away: an empty one can be removed.
-    fn leave(&self) {
-        let pid = std::process::id().to_string();
-        // Not being in it is as good.
-        let _ = fs::write(self.parent.join("cgroup.procs"), pid);
-        if let Err(why) = fs::remove_dir(&self.own) {
-            leave(1, &format!("cannot remove {}: {why}", self.own.display()));
-        }
-    }
-}
-
-/// The folder of groups beside which one with a quota may be made: in v1 our own group, in v2 the root, as a group with
-/// processes of its own may not have others with controllers below it.
-fn home() -> PathBuf {
-    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let v1 = own.lines().find_map(|line| {
-        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
-        let cpu = controllers.split(',').any(|c| c == "cpu");
-        cpu.then(|| Path::new("/sys/fs/cgroup").join(controllers).join(path.trim_start_matches('/')))
-    });
-    v1.unwrap_or_else(|| PathBuf::from("/sys/fs/cgroup"))
+    group
 }

@@ -4,6 +4,10 @@
 //! times: `--seconds` only says how much work, in seconds that the faulty twin took on the machine of the README.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod groups;
+
+pub use groups::Group;
+
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Write};

@@ -969,7 +969,7 @@ export interface MarkStretches {
   readonly unknown_ns: number | null;
 }
 
-/** Every parallel region: while two threads or more of a process have stretches of one name marked, from the first begin to the last end, in order of end. A thread arrives with the end of its last stretch, and waits for the last to arrive (the tail of a barrier). What could be recovered is an estimate: recoverable_from_ns to recoverable_to_ns, had the work been handed out such that all arrive at once. With n chunks, handed out one by one, up to slowest_ns / n of that is left, while the last chunk is done on whatever is slowest; what handing out costs is in none of these. Of regions that the time asked for cuts there are no rows. */
+/** Every parallel region: while two threads or more of a process have stretches of one name marked, from the first begin to the last end, in order of end. Who begins when all others have ended, within a second, is of it too where it had no CPU meanwhile: it was ready then, and had been for half of the region. A thread arrives with the end of its last stretch, and waits for the last to arrive (the tail of a barrier). What could be recovered is an estimate: recoverable_from_ns to recoverable_to_ns, had the work been handed out such that all arrive at once. With n chunks, handed out one by one, up to slowest_ns / n of that is left, while the last chunk is done on whatever is slowest; what handing out costs is in none of these. Of regions that the time asked for cuts there are no rows. */
 export interface ParallelRegions {
   /** The process, where told. */
   readonly pid: number | null;
@@ -1009,7 +1009,7 @@ export interface ParallelRegions {
   readonly recoverable_to_ns: number;
   /** Of waiting_ns, that in which those who waited ran: they spun, or did other work; null where stretches are of no thread. */
   readonly waiting_running_ns: number | null;
-  /** For how long the last to arrive had been ready since its part began, the least of those that came last; null where the source has no wakings, or stretches are of no thread. */
+  /** For how long the last to arrive had been ready since its part began, and at once before that while another had arrived; the least of those that came last; null where the source has no wakings, or stretches are of no thread. */
   readonly last_ready_ns: number | null;
   /** What all of the work takes one thread alone that goes as the slowest does. */
   readonly slowest_ns: number;

@@ -66,6 +66,8 @@ struct Did {
     ready: Ns,
     state: Option<ThreadState>,
     since: Ns,
+    /// When it last was ready, from and to; while it is, to what was read last.
+    was_ready: (Ns, Ns),
 }
 
 impl Did {
@@ -74,10 +76,25 @@ impl Did {
         let time = now - self.since;
         match self.state {
             Some(ThreadState::Running) => self.running = self.running + time,
-            Some(ThreadState::Ready) => self.ready = self.ready + time,
+            Some(ThreadState::Ready) => {
+                self.ready = self.ready + time;
+                self.was_ready.1 = now;
+            }
             _ => {}
         }
         Self { since: now, ..self }
+    }
+
+    /// In another state from now on.
+    fn begin(self, state: ThreadState, now: Ns) -> Self {
+        let was_ready = if state == ThreadState::Ready { (now, now) } else { self.was_ready };
+        Self { state: Some(state), was_ready, ..self }
+    }
+
+    /// Of the time when it last was ready, that since then.
+    fn was_ready_since(&self, then: Ns) -> Ns {
+        let (from, to) = self.was_ready;
+        (to - from.max(then)).max(Ns::ZERO)
     }
 }
 
@@ -94,9 +111,10 @@ struct Part {
     stretches: i64,
     worked: Ns,
     arrived: Ns,
-    /// What the thread had done when its first stretch began, and when it arrived.
-    begun: Did,
+    /// What the thread had done when it arrived.
     by_then: Did,
+    /// For how long it had been ready when its first stretch began, or, before that, others began to wait.
+    ready: Ns,
     /// How cores had idled by then.
     idle: Area,
 }
@@ -108,6 +126,49 @@ struct Region {
     /// Workers that have a stretch open.
     open: usize,
     parts: BTreeMap<Worker, Part>,
+    /// Since when there always was one that had none.
+    waits: Ns,
+    /// Nobody has: over, if nobody comes late.
+    closed: Option<Closed>,
+}
+
+impl Region {
+    fn new(start: Ns, begins: Begins) -> Self {
+        Self { start, whole: begins == Begins::Here, open: 0, parts: BTreeMap::new(), waits: start, closed: None }
+    }
+
+    /// Whether a worker that begins a stretch now, when nobody has one open, is of this region: it had no CPU meanwhile. Who is
+    /// ready for the lesser part of it only was woken by one of the others, to go on when that was done.
+    fn has_late(&self, worker: Worker, did: &Did, now: Ns) -> bool {
+        let Some(closed) = &self.closed else { return true };
+        let (from, to) = did.was_ready;
+        let ready = closed.end - from.max(self.start);
+        let is_new = worker.0 != ThreadKey::UNKNOWN && !self.parts.contains_key(&worker);
+        is_new
+            && to > closed.end
+            && now - closed.end <= LATE
+            && ready.0.saturating_mul(2) >= (closed.end - self.start).0
+    }
+
+    /// The region that it was, where its begin was seen and several worked.
+    fn over(self, (pid, name): (Pid, NameId)) -> Option<Over> {
+        let Self { start, whole, parts, closed, .. } = self;
+        let is_one = whole && parts.len() > 1;
+        closed.filter(|_| is_one).map(|closed| Over { pid, name, start, parts: parts.into_values().collect(), closed })
+    }
+}
+
+/// Nobody comes later than by so much: regions that ended longer ago are handed on.
+const LATE: Ns = Ns(1_000_000_000);
+
+/// When nobody has a stretch open any more.
+struct Closed {
+    end: Ns,
+    idle: Area,
+    /// For how long those who waited ran.
+    waiting_running: Option<Ns>,
+    /// For how long the last to arrive had been ready in its part, and before it while others waited.
+    last_ready: Option<Ns>,
 }
 
 /// A region that is over.
@@ -115,41 +176,31 @@ struct Over {
     pid: Pid,
     name: NameId,
     start: Ns,
-    end: Ns,
     parts: Vec<Part>,
-    idle: Area,
-    /// For how long those who waited ran.
-    waiting_running: Option<Ns>,
-    /// For how long the last to arrive had been ready.
-    last_ready: Option<Ns>,
+    closed: Closed,
 }
 
 impl Over {
     fn row(&self, world: &World) -> Vec<Value> {
-        let first = self.parts.iter().map(|p| p.arrived).min().unwrap_or(self.end);
-        let waiting: Ns = self.parts.iter().map(|p| self.end - p.arrived).sum();
-        let by_first = self.parts.iter().min_by_key(|p| p.arrived).map_or(self.idle, |p| p.idle);
+        let Closed { end, idle, waiting_running, last_ready } = &self.closed;
+        let first = self.parts.iter().map(|p| p.arrived).min().unwrap_or(*end);
+        let waiting: Ns = self.parts.iter().map(|p| *end - p.arrived).sum();
+        let by_first = self.parts.iter().min_by_key(|p| p.arrived).map_or(*idle, |p| p.idle);
         let [from, to] = self.recoverable(first);
         let mut row = vec![
             (self.pid != Pid::UNKNOWN).then_some(i64::from(self.pid.0)).into(),
             world.name(self.name).into(),
             self.start.into(),
-            self.end.into(),
+            (*end).into(),
             Value::Int(self.parts.len() as i64),
             self.parts.iter().map(|p| p.stretches).sum::<i64>().into(),
             self.parts.iter().map(|p| p.worked).sum::<Ns>().into(),
             first.into(),
-            (self.end - first).into(),
+            (*end - first).into(),
             waiting.into(),
         ];
-        row.extend(self.idle.iter().zip(by_first).map(|(all, before)| Value::from(*all - before)));
-        row.extend([
-            from.into(),
-            to.into(),
-            self.waiting_running.into(),
-            self.last_ready.into(),
-            self.slowest().into(),
-        ]);
+        row.extend(idle.iter().zip(by_first).map(|(all, before)| Value::from(*all - before)));
+        row.extend([from.into(), to.into(), (*waiting_running).into(), (*last_ready).into(), self.slowest().into()]);
         row
     }
 
@@ -162,7 +213,7 @@ impl Over {
                 all += rate(part);
                 left += rate(part) * (part.arrived - first).0 as f64;
             }
-            Ns(((self.end - first).0 as f64 - left / all).round() as i64)
+            Ns(((self.closed.end - first).0 as f64 - left / all).round() as i64)
         };
         let alike = sooner(&|_| 1.0);
         let by_stretches = sooner(&|part| part.stretches as f64 / part.worked.0.max(1) as f64);
@@ -193,28 +244,20 @@ pub(crate) struct ParallelRegions {
 }
 
 impl ParallelRegions {
-    /// For how long those who waited ran, and the last to arrive had been ready, of a region that ends now.
-    fn did(&mut self, parts: &BTreeMap<Worker, Part>, now: Ns) -> [Option<Ns>; 2] {
-        if parts.keys().any(|(thread, _)| *thread == ThreadKey::UNKNOWN) {
-            return [None; 2];
-        }
-        let (mut ran, mut ready) = (Ns::ZERO, None);
-        for ((thread, _), part) in parts {
-            let did = self.threads.of(*thread).read(now);
-            ran = ran + (did.running - part.by_then.running);
-            if part.arrived == now {
-                let waited = did.ready - part.begun.ready;
-                ready = Some(ready.map_or(waited, |least: Ns| least.min(waited)));
+    fn begin(&mut self, key: (Pid, NameId), worker: Worker, begins: Begins, now: Ns) {
+        let did = self.threads.of(worker.0).read(now);
+        if let Some(before) = self.regions.remove(&key) {
+            if before.has_late(worker, &did, now) {
+                self.regions.insert(key, before);
+            } else {
+                self.over.extend(before.over(key));
             }
         }
-        [Some(ran), ready.filter(|_| self.ready_known)]
-    }
-
-    fn begin(&mut self, (pid, name): (Pid, NameId), worker: Worker, begins: Begins, now: Ns) {
-        let new = || Region { start: now, whole: begins == Begins::Here, open: 0, parts: BTreeMap::new() };
-        let region = self.regions.entry((pid, name)).or_insert_with(new);
-        let did = self.threads.of(worker.0).read(now);
-        let part = region.parts.entry(worker).or_insert_with(|| Part { begun: did, ..Part::default() });
+        let region = self.regions.entry(key).or_insert_with(|| Region::new(now, begins));
+        region.closed = None;
+        let waits = if region.parts.len() > region.open { region.waits } else { now };
+        let new = || Part { ready: did.ready - did.was_ready_since(waits), ..Part::default() };
+        let part = region.parts.entry(worker).or_insert_with(new);
         if part.depth == 0 {
             part.since = now;
             region.open += 1;
@@ -222,8 +265,8 @@ impl ParallelRegions {
         part.depth += 1;
     }
 
-    fn end(&mut self, (pid, name): (Pid, NameId), worker: Worker, now: Ns) {
-        let Some(region) = self.regions.get_mut(&(pid, name)) else { return };
+    fn end(&mut self, key: (Pid, NameId), worker: Worker, now: Ns) {
+        let Some(region) = self.regions.get_mut(&key) else { return };
         let Some(part) = region.parts.get_mut(&worker).filter(|part| part.depth > 0) else { return };
         part.depth -= 1;
         if part.depth > 0 {
@@ -235,15 +278,45 @@ impl ParallelRegions {
         part.by_then = self.threads.of(worker.0).read(now);
         part.idle = self.idle.read(now);
         region.open -= 1;
+        if region.parts.len() - region.open == 1 {
+            region.waits = now;
+        }
         if region.open == 0 {
-            let Some(Region { start, whole, parts, .. }) = self.regions.remove(&(pid, name)) else { return };
-            if whole && parts.len() > 1 {
-                let [waiting_running, last_ready] = self.did(&parts, now);
-                let (parts, idle) = (parts.into_values().collect(), self.idle.area);
-                self.over.push(Over { pid, name, start, end: now, parts, idle, waiting_running, last_ready });
-            }
+            let [waiting_running, last_ready] = did(&mut self.threads, self.ready_known, &region.parts, now);
+            region.closed = Some(Closed { end: now, idle: self.idle.area, waiting_running, last_ready });
         }
     }
+
+    /// Hands on, in order of end, those to which nobody can come late any more at that time.
+    fn hand_on(&mut self, world: &World, since: Ns, out: &mut dyn Rows) {
+        let is_over = |region: &Region| region.closed.as_ref().is_some_and(|closed| since - closed.end > LATE);
+        let keys: Vec<_> = self.regions.iter().filter(|(_, region)| is_over(region)).map(|(key, _)| *key).collect();
+        for key in keys {
+            self.over.extend(self.regions.remove(&key).and_then(|region| region.over(key)));
+        }
+        self.over.sort_by_key(|over| over.closed.end);
+        let ends = self.regions.values().filter_map(|region| Some(region.closed.as_ref()?.end));
+        let first = ends.min();
+        let known = first.map_or(self.over.len(), |first| self.over.partition_point(|over| over.closed.end < first));
+        self.over.drain(..known).for_each(|over| out.row(&over.row(world)));
+    }
+}
+
+/// For how long those who waited ran, and the last to arrive had been ready meanwhile, of a region that closes now.
+fn did(threads: &mut ByThread<Did>, ready_known: bool, parts: &BTreeMap<Worker, Part>, now: Ns) -> [Option<Ns>; 2] {
+    if parts.keys().any(|(thread, _)| *thread == ThreadKey::UNKNOWN) {
+        return [None; 2];
+    }
+    let (mut ran, mut ready) = (Ns::ZERO, None);
+    for ((thread, _), part) in parts {
+        let did = threads.of(*thread).read(now);
+        ran = ran + (did.running - part.by_then.running);
+        if part.arrived == now {
+            let waited = did.ready - part.ready;
+            ready = Some(ready.map_or(waited, |least: Ns| least.min(waited)));
+        }
+    }
+    [Some(ran), ready.filter(|_| ready_known)]
 }
 
 impl Analysis for ParallelRegions {
@@ -261,7 +334,7 @@ impl Analysis for ParallelRegions {
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
         let did = self.threads.of(stretch.thread);
-        *did = Did { state: Some(stretch.state), ..did.read(world.now) };
+        *did = did.read(world.now).begin(stretch.state, world.now);
     }
 
     fn cpu(&mut self, stretch: &CpuStretch, _: Begins, world: &World) {
@@ -292,10 +365,10 @@ impl Analysis for ParallelRegions {
     }
 
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {
-        self.over.drain(..).for_each(|over| out.row(&over.row(world)));
+        self.hand_on(world, world.now, out);
     }
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
-        self.drain(world, out);
+        self.hand_on(world, Ns(i64::MAX), out);
     }
 }

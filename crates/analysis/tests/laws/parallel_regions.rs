@@ -4,10 +4,13 @@ use super::support::Analysed;
 use super::support::instants::instants;
 use model::{CoreType, CpuState, MarkEdge, Ns, Span, ThreadState};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Start, end, first arrival, threads, stretches, worked, waiting, waiting and running, ready of the last one; −1: not told.
 type Region = [i64; 9];
+
+/// A worker's stretch: its begin (−1: before all), its end, and which marks these are.
+type Part = (i64, i64, Option<i64>, [usize; 2]);
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["parallel_regions"];
@@ -55,60 +58,102 @@ fn regions(a: &Analysed) -> Vec<(String, Region)> {
         lives.map(|s| s.thread.0).max().unwrap_or(-1)
     };
     let mut open: BTreeMap<i64, Vec<String>> = BTreeMap::new();
-    // By name: when each thread's part begins and ends, as long as one is open.
-    let mut parts: BTreeMap<String, Vec<(i64, i64, Option<i64>)>> = BTreeMap::new();
+    // By name: when each thread's part begins and ends, up to when nobody can come any more.
+    let mut parts: BTreeMap<String, Vec<Part>> = BTreeMap::new();
     let mut regions = Vec::new();
-    for m in a.marks.iter().filter(|m| m.at < a.span.end) {
+    for (order, m) in a.marks.iter().enumerate().filter(|(_, m)| m.at < a.span.end) {
         let (at, worker) = (m.at.max(a.span.start).0, thread(m.mark.tid, m.at));
         let stack = open.entry(worker).or_default();
         match m.mark.edge {
             MarkEdge::Begin => {
                 let name = a.names[m.mark.name.0 as usize - 1].to_string();
-                let parts = parts.entry(name.clone()).or_default();
+                let of = parts.entry(name.clone()).or_default();
                 // Within one of the same name it is no part of its own.
                 let within = stack.contains(&name);
-                stack.push(name);
-                if !within {
-                    parts.push((worker, if m.at < a.span.start { -1 } else { at }, None));
+                stack.push(name.clone());
+                if within {
+                    continue;
                 }
+                if !of.is_empty() && of.iter().all(|p| p.2.is_some()) && !is_late(a, of, worker, at) {
+                    regions.extend(region(a, &name, &std::mem::take(of)));
+                }
+                of.push((worker, if m.at < a.span.start { -1 } else { at }, None, [order; 2]));
             }
             MarkEdge::End => {
                 let Some(name) = stack.pop().filter(|name| !stack.contains(name)) else { continue };
                 let of = parts.get_mut(&name).unwrap();
-                of.iter_mut().find(|p| p.0 == worker && p.2.is_none()).unwrap().2 = Some(at);
-                if of.iter().any(|p| p.2.is_none()) {
-                    continue;
-                }
-                let of = parts.remove(&name).unwrap();
-                // Of one worker the last part ends last.
-                let arrivals: BTreeMap<i64, i64> = of.iter().map(|p| (p.0, p.2.unwrap())).collect();
-                if arrivals.len() > 1 && of[0].1 >= 0 {
-                    let first = *arrivals.values().min().unwrap();
-                    let worked = of.iter().map(|p| p.2.unwrap() - p.1).sum();
-                    let waiting = arrivals.values().map(|arrived| at - arrived).sum();
-                    let counts = [arrivals.len() as i64, of.len() as i64];
-                    let [mut ran, mut ready] = [0, i64::MAX];
-                    for (worker, arrived) in &arrivals {
-                        let begun = of.iter().find(|p| p.0 == *worker).unwrap().1;
-                        ran += during(a, *worker, ThreadState::Running, *arrived, at);
-                        if *arrived == at {
-                            ready = ready.min(during(a, *worker, ThreadState::Ready, begun, at));
-                        }
-                    }
-                    if !a.totals.ready_known {
-                        ready = -1;
-                    }
-                    if arrivals.keys().any(|worker| *worker < 0) {
-                        [ran, ready] = [-1, -1];
-                    }
-                    regions.push((name, [of[0].1, at, first, counts[0], counts[1], worked, waiting, ran, ready]));
-                }
+                let part = of.iter_mut().find(|p| p.0 == worker && p.2.is_none()).unwrap();
+                (part.2, part.3[1]) = (Some(at), order);
             }
             MarkEdge::Instant => {}
         }
     }
+    let all_over = parts.iter().filter(|(_, of)| of.iter().all(|p| p.2.is_some()));
+    regions.extend(all_over.filter_map(|(name, of)| region(a, name, of)));
     regions.sort();
     regions
+}
+
+/// Whether a worker that begins then is of the region of those parts, which are over: it was ready when they were, and had been
+/// for half of the region.
+fn is_late(a: &Analysed, of: &[Part], worker: i64, at: i64) -> bool {
+    let (start, end) = (of[0].1.max(a.span.start.0), of.iter().map(|p| p.2.unwrap()).max().unwrap());
+    let (from, to) = was_ready(a, worker, at);
+    worker >= 0
+        && of.iter().all(|p| p.0 != worker)
+        && to > end
+        && at - end <= 1_000_000_000
+        && 2 * (end - from.max(start)) >= end - start
+}
+
+fn region(a: &Analysed, name: &str, of: &[Part]) -> Option<(String, Region)> {
+    // Of one worker the last part ends last.
+    let arrivals: BTreeMap<i64, i64> = of.iter().map(|p| (p.0, p.2.unwrap())).collect();
+    if arrivals.len() < 2 || of[0].1 < 0 {
+        return None;
+    }
+    let (first, end) = (*arrivals.values().min().unwrap(), *arrivals.values().max().unwrap());
+    let worked = of.iter().map(|p| p.2.unwrap() - p.1).sum();
+    let waiting = arrivals.values().map(|arrived| end - arrived).sum();
+    let counts = [arrivals.len() as i64, of.len() as i64];
+    // Since when there always was one that had begun and had none open.
+    let mut edges: Vec<_> =
+        of.iter().flat_map(|p| [(p.3[0], p.0, true, p.1), (p.3[1], p.0, false, p.2.unwrap())]).collect();
+    edges.sort();
+    let (mut idle, mut waits, mut begun) = (BTreeSet::new(), 0, BTreeMap::new());
+    for (_, worker, begins, at) in edges {
+        if begins {
+            begun.entry(worker).or_insert((at, if idle.is_empty() { at } else { waits }));
+            idle.remove(&worker);
+        } else {
+            waits = if idle.is_empty() { at } else { waits };
+            idle.insert(worker);
+        }
+    }
+    let [mut ran, mut ready] = [0, i64::MAX];
+    for (worker, arrived) in &arrivals {
+        ran += during(a, *worker, ThreadState::Running, *arrived, end);
+        if *arrived == end {
+            // It counts as ready as far back as that was at once, if others waited.
+            let (begun, waits) = begun[worker];
+            let (from, to) = was_ready(a, *worker, begun);
+            ready = ready.min((to - from.max(waits)).max(0) + during(a, *worker, ThreadState::Ready, begun, end));
+        }
+    }
+    if !a.totals.ready_known {
+        ready = -1;
+    }
+    if arrivals.keys().any(|worker| *worker < 0) {
+        [ran, ready] = [-1, -1];
+    }
+    Some((name.to_owned(), [of[0].1, end, first, counts[0], counts[1], worked, waiting, ran, ready]))
+}
+
+/// From when to when a thread was ready last, up to then.
+fn was_ready(a: &Analysed, thread: i64, at: i64) -> (i64, i64) {
+    let of = a.threads.iter().filter(|s| s.thread.0 == thread && s.state == ThreadState::Ready);
+    let of = of.filter_map(|s| s.span.overlap(Span::new(a.span.start, Ns(at))));
+    of.map(|span| (span.start.0, span.end.0)).max().unwrap_or((0, 0))
 }
 
 /// For how long a thread was in a state within a time.

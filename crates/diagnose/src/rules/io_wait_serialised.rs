@@ -1,6 +1,6 @@
 //! Threads that ask a device for one thing, wait, and ask for the next.
 
-use super::LEAST_SHARE;
+use super::{LEAST_SHARE, SWITCH};
 use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::pools::Processes;
@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
         matters: "Devices answer several requests in about the time of one: who asks for one at a time gets a part of what they can do, and the \
                   time of the program is that of the device.",
         sure: "Sleep in state D is mostly, not always, for a device. Whether the next request depends on the answer to the one before nobody can say, \
-               nor how many the device takes at once: with two under way at any time half of the waiting is taken to be left. Only where a \
+               nor how many the device takes at once: with two under way at any time half of the waits are taken to be left, and of their switching. Only where a \
                callchain tells that it was a read is it more than low: who writes to a log must wait.",
         mend: "Read ahead: larger reads, posix_fadvise(2), several requests under way (io_uring(7), threads).",
         example: "A reads a file in pieces of 4 KiB in random order: 8 000 waits of 100 µs in a second.",
@@ -39,6 +39,7 @@ pub(super) const RULE: Rule = Rule {
             reason: "waits: with fewer, a wait takes milliseconds, as a disk that is asked much by others does",
         },
         LEAST_SHARE,
+        SWITCH,
     ],
     explains: &[],
     look,
@@ -95,8 +96,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         let own = of.blocked.saturating_add(ran.get(thread).copied().unwrap_or(0)) as f64;
         of.blocked >= least && of.blocked as f64 >= part * own && of.count as f64 >= rate * span / 1e9
     });
-    let claims: Vec<_> =
-        waits.iter().map(|(key, of)| given.claim(*key, of.tid, of.blocked - of.blocked / AT_ONCE)).collect();
+    let switching = |of: &Waits| (of.count as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+    let spared = |ns: i64| ns - ns / AT_ONCE;
+    let claims: Vec<_> = waits
+        .iter()
+        .map(|(key, of)| given.claim(*key, of.tid, spared(of.blocked.saturating_add(switching(of)))))
+        .collect();
+    let cpu_ns = waits.values().fold(0_i64, |sum, of| sum.saturating_add(spared(switching(of))));
     let change = Change::InFlight { threads: threads(&claims), requests: AT_ONCE as u32 };
     let what = format!("Let {} ask for the next before it has the one before", threads(&claims).name);
     let finding = given.finding(claims, change, what);
@@ -111,11 +117,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             ms(of.blocked),
             percent(of.blocked, given.span().len().0)
         ),
-        range_ns: [0, of.blocked],
+        range_ns: [0, of.blocked.saturating_add(switching(of))],
+        cpu_ns: Some(cpu_ns),
         confidence: if certain { Confidence::Medium } else { Confidence::Low },
         evidence: shown.finish(),
         assumptions: vec![
             format!("the device does {AT_ONCE} requests in the time of one; the upper end: any number"),
+            format!("each wait that is spared costs two switches of {} ns less", given.threshold("switch_ns")),
             "no request depends on the answer to the one before; the lower end: each does".to_owned(),
         ],
         ..finding

@@ -8,7 +8,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
 use model::words::{grouped, ms, plural};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
     id: "lock-convoy",
@@ -94,10 +94,11 @@ pub(super) const RULE: Rule = Rule {
             reason: "the length, in the powers of two of run_lengths, of such runs: to find the lock taken, spin for it and wait again took 4 to 8 µs there",
         },
         Threshold {
-            name: "least_mutual",
+            name: "least_by_others",
             unit: Unit::Ratio,
-            value: 0.2,
-            reason: "and part of the waits that go both ways, each of two having ended the other's: 0.42 there, nothing where one hands out work",
+            value: 0.25,
+            reason: "and part of the waits that others ended than the one who ended most, running meanwhile: 0.45 to 0.59 there, where one keeps \
+                     the lock until it needs it no more and then the next does; nothing where one hands out work",
         },
         SWITCH,
         LEAST_SHARE,
@@ -111,12 +112,14 @@ pub(super) const RULE: Rule = Rule {
 struct Queue {
     /// Key and number; how often and for how long it waited.
     of: BTreeMap<i64, (i64, i64, i64)>,
+    /// Those and who ended their waits: who keeps the lock all the time never waits for it.
+    members: BTreeSet<i64>,
     /// For how long whoever ended the waits had waited itself.
     queued: i64,
     /// Waits that were ended with others.
     together: i64,
-    /// Waits by who ended and who waited.
-    pairs: BTreeMap<(i64, i64), i64>,
+    /// Waits by who ended them, of whom that ran as whoever holds a lock does.
+    held_by: BTreeMap<i64, i64>,
     /// Runs after a waking, and those of them that were short.
     runs: i64,
     short: i64,
@@ -132,10 +135,10 @@ impl Queue {
         self.of.values().map(|(_, waits, _)| waits).sum()
     }
 
-    /// Waits that two threads ended for each other.
-    fn mutual(&self) -> i64 {
-        let back = |(waker, thread): (i64, i64)| self.pairs.get(&(thread, waker)).copied().unwrap_or(0);
-        self.pairs.iter().fold(0, |sum, (pair, waits)| sum.saturating_add(back(*pair).min(*waits)))
+    /// Waits that others than the one who ended most of them ended, running meanwhile.
+    fn by_others(&self) -> i64 {
+        let all = self.held_by.values().fold(0_i64, |sum, waits| sum.saturating_add(*waits));
+        all - self.held_by.values().max().copied().unwrap_or(0)
     }
 
     /// Whether whoever ended the waits had waited too.
@@ -155,7 +158,7 @@ impl Queue {
         self.ran_meanwhile as f64 >= given.threshold("least_held") * self.blocked() as f64
             && self.short as f64 >= given.threshold("least_short") * self.runs.max(1) as f64
             && self.is_one_by_one(given)
-            && self.mutual() as f64 >= given.threshold("least_mutual") * waits
+            && self.by_others() as f64 >= given.threshold("least_by_others") * waits
     }
 
     fn blocked(&self) -> i64 {
@@ -164,7 +167,7 @@ impl Queue {
 
     /// How many of them ran at a time while the others queued, if all others did.
     fn at_a_time(&self) -> f64 {
-        self.ran_meanwhile as f64 * (self.of.len() as f64 - 1.0) / self.blocked().max(1) as f64
+        self.ran_meanwhile as f64 * (self.members.len() as f64 - 1.0) / self.blocked().max(1) as f64
     }
 
     /// What they ran one by one: all of it, where that is so over all of the time; else what was run while others waited.
@@ -192,10 +195,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         let queue = queues.entry(pool).or_default();
         let of = queue.of.entry(thread).or_insert((tid, 0, 0));
         *of = (tid, of.1.saturating_add(waits), of.2.saturating_add(blocked));
+        queue.members.extend([thread, waker]);
         queue.queued = queue.queued.saturating_add(queued);
         queue.ran_meanwhile = queue.ran_meanwhile.saturating_add(ran);
         queue.together = queue.together.saturating_add(row.sum("together"));
-        add(&mut queue.pairs, (waker, thread), waits);
+        if ran as f64 >= given.threshold("least_held") * blocked as f64 {
+            add(&mut queue.held_by, waker, waits);
+        }
         queue.is_told |= reason.is_some();
         queue.shown.push(blocked, row, &["waits", "together", "blocked_ns", "waker_running_ns", "waker_blocked_ns"]);
     })?;
@@ -220,7 +226,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let busy = |running: f64| (least..=most).contains(&running);
     let is_convoy = |queue: &Queue, over_all: bool| {
         let (blocked, ran) = (queue.blocked() as f64, queue.one_by_one(over_all) as f64);
-        queue.of.len() as f64 >= members
+        queue.members.len() as f64 >= members
             && queue.waits() as f64 >= rate * ran.min(span) / 1e9
             && (queue.is_handed_on(given) || queue.is_taken_again(given))
             && blocked >= waiting * ran
@@ -236,7 +242,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
 }
 
 fn finding(given: &Given<'_>, name: &str, queue: Queue, over_all: bool, cpus: i64) -> Option<Finding> {
-    let at_once = cpus.min(queue.of.len() as i64).max(1);
+    let at_once = cpus.min(queue.members.len() as i64).max(1);
     let ran = queue.one_by_one(over_all);
     let spread = ran - ran / at_once;
     let switching = |waits: i64| (waits as f64 * 2.0 * given.threshold("switch_ns")) as i64;
@@ -248,7 +254,7 @@ fn finding(given: &Given<'_>, name: &str, queue: Queue, over_all: bool, cpus: i6
     };
     let claims: Vec<_> = queue.of.iter().map(of).collect();
     let change = Change::SplitLock { threads: threads(&claims) };
-    let (count, waits, blocked) = (queue.of.len() as u64, queue.waits(), queue.blocked());
+    let (count, waits, blocked) = (queue.members.len() as u64, queue.waits(), queue.blocked());
     let finding = given.finding(claims, change, format!("Let {name} need less of what they queue for"));
     if finding.recoverable_ns < given.share("least_share") {
         return None;

@@ -1,6 +1,6 @@
 //! Nice values that decide nothing.
 
-use crate::finding::{Claim, Confidence};
+use crate::finding::{Claim, Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::pools::{Pool, Processes};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
@@ -24,7 +24,7 @@ pub(super) const RULE: Rule = Rule {
                into one group, or weigh the groups (cpu.weight).",
         example: "A (nice 0) and B (nice 10) take turns of a millisecond on one CPU: B should run a tenth of the time.",
     },
-    tables: &["ready_by_thief", "priority_residency", "ready_wait", "cpus"],
+    tables: &["ready_by_thief", "priority_residency", "ready_wait", "thread_scheduling", "cpus"],
     thresholds: &[
         Threshold {
             name: "least_levels",
@@ -78,24 +78,27 @@ struct Against {
     excess: i64,
     /// As in [`Shared`].
     behind: BTreeMap<(i64, i64), i64>,
+    /// Those of better nice value are of the process that the recording was made for.
+    is_own: bool,
 }
 
 impl Shared {
-    fn against(self, levels: i64, given: &Given<'_>) -> Option<Against> {
+    fn against(self, is_own: bool, levels: i64, given: &Given<'_>) -> Option<Against> {
         let behind = self.behind.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
         let both = behind.saturating_add(self.before);
         let part = behind as f64 / both.max(1) as f64;
         let due = 1.0 / (1.0 + 1.25_f64.powi(i32::try_from(levels).unwrap_or(i32::MAX)));
         let excess = behind - (due * both as f64) as i64;
         let against = both >= given.share("least_share").max(1) && part - due >= given.threshold("least_excess");
-        against.then_some(Against { part, due, excess, behind: self.behind })
+        against.then_some(Against { part, due, excess, behind: self.behind, is_own })
     }
 }
 
 /// All that share so, and the rows that show it.
 struct Found {
     pairs: Vec<Against>,
-    shown: Shown,
+    /// Of others, and of those of the process that the recording was made for, as those of better nice value.
+    shown: [Shown; 2],
     /// Threads' numbers.
     tids: BTreeMap<i64, i64>,
 }
@@ -104,7 +107,7 @@ struct Found {
 /// mends that.
 pub(super) fn pairs(given: &Given<'_>) -> Result<BTreeSet<(i64, i64)>, EngineError> {
     let given = given.of(&RULE);
-    let found = found(&given, &only_priorities(&given)?)?;
+    let found = found(&given, &priorities(&given)?)?;
     Ok(found.pairs.into_iter().flat_map(|against| against.behind.into_keys()).collect())
 }
 
@@ -112,14 +115,38 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if !given.summary().ready_known {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was ready".to_owned()));
     }
-    let prios = only_priorities(given)?;
+    let prios = priorities(given)?;
     if prios.is_empty() {
         return Ok(Looked::Lacks("the source tells no priorities".to_owned()));
     }
-    let Found { pairs, shown, tids } = found(given, &prios)?;
-    let Some(worst) = pairs.iter().max_by_key(|against| against.excess) else { return Ok(Looked::At(Vec::new())) };
+    let found = found(given, &prios)?;
+    let processes = Processes::new(given)?;
+    let (own, others): (Vec<_>, Vec<_>) = found.pairs.into_iter().partition(|against| against.is_own);
+    let mut cpus = 0_i64;
+    given.each("cpus", |_| cpus += 1)?;
+    let mut set = Set { tids: found.tids, cgroups: BTreeMap::new(), cpus: cpus.max(1), processes };
+    given.each("thread_scheduling", |row| {
+        set.cgroups.insert(row.sum("thread"), row.text("cgroup").to_owned());
+    })?;
+    let [shown_others, shown_own] = found.shown;
+    let own = finding(given, &set, &own, shown_own);
+    Ok(Looked::At(own.into_iter().chain(finding(given, &set, &others, shown_others)).collect()))
+}
+
+/// What is known of all threads.
+struct Set {
+    tids: BTreeMap<i64, i64>,
+    /// By thread.
+    cgroups: BTreeMap<i64, String>,
+    cpus: i64,
+    processes: Processes,
+}
+
+/// What the threads of some processes lose to others that are nicer.
+fn finding(given: &Given<'_>, set: &Set, pairs: &[Against], shown: Shown) -> Option<Finding> {
+    let worst = pairs.iter().max_by_key(|against| against.excess)?;
     let (mut lost, mut lower) = (BTreeMap::new(), BTreeMap::new());
-    for against in &pairs {
+    for against in pairs {
         let all = against.behind.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns)).max(1) as f64;
         for ((high, low), ns) in &against.behind {
             let excess = (against.excess as f64 * *ns as f64 / all) as i64;
@@ -128,26 +155,27 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         }
     }
     let claimed = |of: &BTreeMap<i64, i64>| -> Vec<Claim> {
-        of.iter().map(|(key, ns)| given.claim(*key, tids.get(key).copied().unwrap_or(0), *ns)).collect()
+        of.iter().map(|(key, ns)| given.claim(*key, set.tids.get(key).copied().unwrap_or(0), *ns)).collect()
     };
     let (claims, behind) = (claimed(&lost), claimed(&lower));
-    let (grouped, why) = match autogroup(given) {
-        Some(true) => (Change::Autogroup { on: false }, "; autogroup is on"),
-        _ => (Change::Weight { threads: threads(&claims), weight: 1000 }, ""),
+    let cgroup = |thread: &i64| set.cgroups.get(thread).filter(|path| !path.is_empty());
+    let are_apart = |(high, low): &(i64, i64)| cgroup(high).zip(cgroup(low)).is_some_and(|(a, b)| a != b);
+    let by_session = autogroup(given) == Some(true) && !worst.behind.keys().any(are_apart);
+    let (grouped, why) = match by_session {
+        true => (Change::Autogroup { on: false }, "; autogroup is on"),
+        false => (Change::Weight { threads: threads(&claims), weight: 1000 }, ""),
     };
     let name = threads(&claims).name;
     let other = threads(&behind).name;
     // Who lives shortly is followed by the next: what threads of a process lose is lost in turn, on each CPU by itself.
-    let mut cpus = 0_i64;
-    given.each("cpus", |_| cpus += 1)?;
-    let (processes, mut of_process) = (Processes::new(given)?, BTreeMap::new());
-    for (thread, ns) in lost.iter().filter(|_| processes.are_told()) {
-        add(&mut of_process, processes.pool(given, *thread).0, *ns);
+    let mut of_process = BTreeMap::new();
+    for (thread, ns) in lost.iter().filter(|_| set.processes.are_told()) {
+        add(&mut of_process, set.processes.pool(given, *thread).0, *ns);
     }
     let most = of_process.into_values().max().unwrap_or(0);
     let mut finding =
         given.finding(claims, grouped, format!("Let the nice values of {name} and {other} count against each other"));
-    finding.recoverable_ns = finding.recoverable_ns.max(most / cpus.max(1));
+    finding.recoverable_ns = finding.recoverable_ns.max(most / set.cpus);
     finding.severity = given.severity(finding.recoverable_ns);
     finding.title = format!(
         "{other} had {} of the time that it and {name} competed for, by their nice values {} is due: {} ms too much{why}",
@@ -163,7 +191,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             .to_owned(),
         "the threads of a process wait on all CPUs at once; the upper end: each when the one before is done".to_owned(),
     ];
-    Ok(Looked::At(vec![finding]))
+    if by_session {
+        finding.assumptions.push(
+            "the two are of different sessions, and neither is in a control group of its own, whose weight (cpu.weight) would decide instead"
+                .to_owned(),
+        );
+    }
+    Some(finding)
 }
 
 /// Those that share against their nice values, and the rows that show it.
@@ -175,8 +209,9 @@ fn found(given: &Given<'_>, prios: &BTreeMap<i64, i64>) -> Result<Found, EngineE
     };
     let busy = busy(given, side)?;
     let busy = |thread: i64| side(thread).filter(|side| busy.contains(side));
-    let (mut shared, mut shown) = (BTreeMap::<(Side, Side), Shared>::new(), Shown::default());
+    let (mut shared, mut shown) = (BTreeMap::<(Side, Side), Shared>::new(), <[Shown; 2]>::default());
     let mut tids = BTreeMap::new();
+    let is_own = |side: &Side| side.0.0.is_some() && side.0.0 == processes.focus();
     given.each("ready_by_thief", |row| {
         let [thread, tid, thief_tid, ns] = row.sums(["thread", "tid", "thief_tid", "ready_ns"]);
         let Some(thief) = row.int("thief").filter(|thief| *thief > 0) else { return };
@@ -184,6 +219,8 @@ fn found(given: &Given<'_>, prios: &BTreeMap<i64, i64>) -> Result<Found, EngineE
         if ((own.1 - other.1).abs() as f64) < given.threshold("least_levels") {
             return;
         }
+        let is_own = is_own(if own.1 < other.1 { &own } else { &other });
+        shown[usize::from(is_own)].push(ns, row, &["ready_ns"]);
         if own.1 < other.1 {
             add(&mut shared.entry((own, other)).or_default().behind, (thread, thief), ns);
         } else {
@@ -191,20 +228,27 @@ fn found(given: &Given<'_>, prios: &BTreeMap<i64, i64>) -> Result<Found, EngineE
             *before = before.saturating_add(ns);
         }
         tids.extend([(thread, tid), (thief, thief_tid)]);
-        shown.push(ns, row, &["ready_ns"]);
     })?;
-    let against = |((high, low), shared): ((Side, Side), Shared)| shared.against(low.1 - high.1, given);
+    let against = |((high, low), shared): ((Side, Side), Shared)| shared.against(is_own(&high), low.1 - high.1, given);
     Ok(Found { pairs: shared.into_iter().filter_map(against).collect(), shown, tids })
 }
 
-/// The priority of each thread that had only one.
-fn only_priorities(given: &Given<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
-    let mut prios: BTreeMap<i64, Option<i64>> = BTreeMap::new();
+/// Of so many parts of its running time, a thread has less than one at other priorities than its own: whoever is made nice
+/// began as whoever made it.
+const AT_OTHERS: i64 = 20;
+
+/// The priority of each thread that ran at one for nearly all of its time.
+fn priorities(given: &Given<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
+    let mut ran: BTreeMap<i64, Vec<(i64, Option<i64>)>> = BTreeMap::new();
     given.each("priority_residency", |row| {
-        let (thread, prio) = (row.sum("thread"), row.int("prio"));
-        prios.entry(thread).and_modify(|own| *own = None).or_insert(prio);
+        ran.entry(row.sum("thread")).or_default().push((row.sum("running_ns"), row.int("prio")));
     })?;
-    Ok(prios.into_iter().filter_map(|(key, prio)| Some((key, prio?))).collect())
+    let nearly = |at: Vec<(i64, Option<i64>)>| {
+        let all = at.iter().fold(0_i64, |sum, (ns, _)| sum.saturating_add(*ns));
+        let (most, prio) = at.into_iter().max_by_key(|(ns, _)| *ns)?;
+        prio.filter(|_| all.saturating_sub(most) <= all / AT_OTHERS)
+    };
+    Ok(ran.into_iter().filter_map(|(key, at)| Some((key, nearly(at)?))).collect())
 }
 
 /// Those that were mostly ready because they were switched out while they could run.

@@ -44,7 +44,9 @@ pub(super) const RULE: Rule = Rule {
 #[derive(Default)]
 struct Crowd {
     wanted: i64,
-    /// By thread, waits that one of the others ended with more of them, as at a barrier.
+    /// By thread, waits that one of the others ended.
+    waits: BTreeMap<i64, i64>,
+    /// Of those, by thread, the ones that it ended with more of them, as at a barrier.
     together: BTreeMap<i64, i64>,
     of: Vec<(i64, i64)>,
     shown: Shown,
@@ -56,9 +58,18 @@ impl Crowd {
         (waits as f64 * (1.0 - cpus as f64 / self.of.len().max(1) as f64)) as i64
     }
 
-    /// All such waits.
+    /// All waits of steps that they make together: at a barrier that sleeps on a condition variable, its lock is queued for too.
     fn waits(&self) -> i64 {
-        self.together.values().fold(0, |sum, waits| sum.saturating_add(*waits))
+        let sum = |of: &BTreeMap<i64, i64>| of.values().fold(0_i64, |sum, waits| sum.saturating_add(*waits));
+        let (all, together) = (sum(&self.waits), sum(&self.together));
+        if together > all / STEPS { all } else { together }
+    }
+
+    /// Those of a thread.
+    fn waits_of(&self, thread: i64) -> i64 {
+        let of = |waits: &BTreeMap<i64, i64>| waits.get(&thread).copied().unwrap_or(0);
+        let together = self.together.values().fold(0_i64, |sum, waits| sum.saturating_add(*waits));
+        if self.waits() > together { of(&self.waits) } else { of(&self.together) }
     }
 
     /// What those cost that can be spared: the CPUs switch at the same time, each for its part.
@@ -66,6 +77,9 @@ impl Crowd {
         cost(given, self.spared(self.waits(), cpus)) / cpus.max(1)
     }
 }
+
+/// Where one of so many waits among them ends with others, they make steps together: none at a lock, half at a barrier with one.
+const STEPS: i64 = 4;
 
 /// What it costs to switch to a thread and back so often.
 fn cost(given: &Given<'_>, times: i64) -> i64 {
@@ -88,8 +102,11 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             crowd.shown.push(waited, row, &["running_ns", "no_cpu_free_ns"]);
         }
     })?;
-    let mut cpus = 0_i64;
-    given.each("cpus", |_| cpus += 1)?;
+    let (mut cpus, mut idle) = (0_i64, 0_i64);
+    given.each("cpus", |row| {
+        cpus += 1;
+        idle = idle.saturating_add(row.sum("idle_ns"));
+    })?;
     let whole = given.span().len().0.saturating_mul(cpus).max(1) as f64;
     let least = given.threshold("least_for_each_cpu");
     crowds.retain(|_, crowd| crowd.of.len() as f64 > least.max(1.0) * cpus as f64);
@@ -98,13 +115,16 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     }
     let processes = Processes::new(given)?;
     given.each("waits", |row| {
-        let [thread, together] = row.sums(["thread", "together"]);
+        let [thread, waits, together] = row.sums(["thread", "waits", "together"]);
         let Some(waker) = row.int("waker").filter(|waker| *waker > 0 && processes.are_one(*waker, thread)) else {
             return;
         };
         let name = called(thread);
-        if let Some(crowd) = crowds.get_mut(&name).filter(|_| together > 0 && called(waker) == name) {
-            add(&mut crowd.together, thread, together);
+        if let Some(crowd) = crowds.get_mut(&name).filter(|_| called(waker) == name) {
+            add(&mut crowd.waits, thread, waits);
+            if together > 0 {
+                add(&mut crowd.together, thread, together);
+            }
         }
     })?;
     let in_steps = |crowd: &Crowd| {
@@ -113,7 +133,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     };
     crowds.retain(|_, crowd| crowd.wanted as f64 / whole > least || in_steps(crowd));
     let preempted = given.preempted()?;
-    let found = crowds.into_iter().map(|(name, crowd)| finding(given, &name, crowd, cpus, whole, &preempted));
+    let found = crowds.into_iter().map(|(name, crowd)| finding(given, &name, crowd, [cpus, idle], whole, &preempted));
     Ok(Looked::At(found.collect()))
 }
 
@@ -121,13 +141,13 @@ fn finding(
     given: &Given<'_>,
     name: &str,
     crowd: Crowd,
-    cpus: i64,
+    [cpus, idle]: [i64; 2],
     whole: f64,
     preempted: &BTreeMap<i64, i64>,
 ) -> Finding {
     let of = |sums: &BTreeMap<i64, i64>, thread: &i64| sums.get(thread).copied().unwrap_or(0);
     let own = |thread: &i64| {
-        let waits = crowd.spared(of(&crowd.together, thread), cpus);
+        let waits = crowd.spared(crowd.waits_of(*thread), cpus);
         cost(given, of(preempted, thread).saturating_add(waits))
     };
     let claims: Vec<_> = crowd.of.iter().map(|(key, tid)| given.claim(*key, *tid, own(key))).collect();
@@ -143,8 +163,10 @@ fn finding(
     let all = cpu_ns / cpus.max(1);
     let switched = match together {
         0 => format!("{} preemptions", grouped(times)),
-        _ => format!("{} preemptions and {} waits for the last of them", grouped(times), grouped(together)),
+        _ => format!("{} preemptions and {} waits for one another in steps", grouped(times), grouped(together)),
     };
+    // The tables of sums are of the whole recording.
+    let idle = if together > 0 && !given.is_part() { idle / cpus.max(1) } else { 0 };
     Finding {
         title: format!(
             "{:.1} threads called {name} wanted to run for each of {}: {switched} took about {} ms",
@@ -154,14 +176,14 @@ fn finding(
         ),
         severity: given.severity(all),
         recoverable_ns: all,
-        range_ns: [0, all],
+        range_ns: [0, all.saturating_add(idle)],
         cpu_ns: Some(cpu_ns),
         confidence: if spared > times { Confidence::Medium } else { Confidence::Low },
         evidence: crowd.shown.finish(),
         assumptions: vec![
             format!(
                 "each preemption, and each wait that fewer threads would not have, costs two switches of {} ns; the lower end: \
-                 nothing",
+                 nothing; the upper, where they make steps: no CPU would have idled either while one after the other was woken",
                 given.threshold("switch_ns")
             ),
             "fewer threads do the same work; cold caches and locks held by who waits come on top".to_owned(),

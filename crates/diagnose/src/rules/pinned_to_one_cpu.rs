@@ -31,6 +31,18 @@ pub(super) const RULE: Rule = Rule {
     look,
 };
 
+/// So much of the ready time of a thread that never sleeps is after it lost its CPU while it could run.
+const NEVER_SLEEPS: f64 = 0.95;
+
+/// What a thread may gain at most.
+struct Gain {
+    /// Not to wait.
+    waits: i64,
+    running: i64,
+    /// It may spin for whom it takes turns with.
+    never_sleeps: bool,
+}
+
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let (mut claims, mut shown, mut told, mut gains) = (Vec::new(), Shown::default(), false, Vec::new());
     let mut waited = BTreeMap::new();
@@ -51,7 +63,12 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             claims.push(given.claim(thread, tid, ns.saturating_add(best)));
             let [ready, times, running] = row.sums(["ready_ns", "ready_count", "running_ns"]);
             let switching = (times as f64 * 2.0 * given.threshold("switch_ns")) as i64;
-            gains.push((ready.saturating_add(upper).saturating_add(switching), running));
+            let turns: i64 = row.sums(["ready_preempted_ns", "ready_yielded_ns"]).iter().sum();
+            gains.push(Gain {
+                waits: ready.saturating_add(upper).saturating_add(switching),
+                running,
+                never_sleeps: turns as f64 >= NEVER_SLEEPS * ready as f64,
+            });
             shown.push(ns, row, &["free_not_allowed_ns", "ready_ns", "running_ns"]);
         }
     })?;
@@ -85,15 +102,16 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         ms(first.and_then(|c| waited.get(&c.thread)).copied().unwrap_or(0))
     );
     // Where others take the work on, it does no more of it than they.
-    let each = gains.iter().fold(0, |sum: i64, (_, running)| sum.saturating_add(*running)) / gains.len().max(1) as i64;
-    let most = gains.iter().map(|(ns, running)| ns.saturating_add((running - each).max(0))).max().unwrap_or(0);
+    let each = gains.iter().fold(0, |sum: i64, of| sum.saturating_add(of.running)) / gains.len().max(1) as i64;
+    let ran = |of: &Gain| if of.never_sleeps { of.running } else { (of.running - each).max(0) };
+    let most = gains.iter().map(|of| of.waits.saturating_add(ran(of))).max().unwrap_or(0);
     finding.range_ns = [0, most.max(finding.recoverable_ns)];
     finding.confidence = Confidence::High;
     finding.evidence = shown.finish();
     finding.assumptions = vec![
         "an idle CPU would have run it at the same speed, or, of a faster type, sooner by what it ran on a slower core; the lower \
-         end: somebody else would have taken that CPU; the upper: it would never have waited, saved two switches each time, and done no more of the work than \
-         others that waited so"
+         end: somebody else would have taken that CPU; the upper: it would never have waited, saved two switches each time, and done no more of the \
+         work than others that waited so, or nothing where it never sleeps: all that it ran may have been spinning for whoever had the CPU"
             .to_owned(),
         "the mask is no requirement of the program (a device's queue, a NUMA node's memory)".to_owned(),
     ];

@@ -22,12 +22,12 @@ pub(super) const RULE: Rule = Rule {
         sure: "How often and for how long is known. An interrupt ended the sleeps: whether a timer or a device did is known only where a \
                callchain tells (nanosleep, record --stacks); else it is low. Where the source does not tell interrupts from \
                whoever they came upon, threads of one name that many others woke, always on the CPU on which these ran themselves, and on \
-               several CPUs, are taken to be woken by timers. The time is that of the switching, by an assumed cost; the \
-               energy is not estimated.",
+               several CPUs, are taken to be woken by timers. The time is that of the switching, by an assumed cost, and of who only looks and sleeps \
+               again also what it ran; the energy is not estimated.",
         mend: "Wait for what happens instead of looking for it; where it must be a timer, sleep for longer, or let timers end together.",
         example: "A looks every 100 µs whether there is work: 10 000 times a second a CPU wakes up.",
     },
-    tables: &["waits", "wakers", "thread_by_cpu", "idle_residency", "cpus"],
+    tables: &["waits", "wakers", "thread_by_cpu", "idle_residency", "ready_wait", "cpus"],
     thresholds: &[
         Threshold {
             name: "least_per_second",
@@ -40,6 +40,13 @@ pub(super) const RULE: Rule = Rule {
             unit: Unit::Ns,
             value: 600_000.0,
             reason: "used where the machine's description tells of no idle state: what the Linux driver intel_idle has for C6 of Skylake servers and of Alder Lake",
+        },
+        Threshold {
+            name: "short_run_ns",
+            unit: Unit::Ns,
+            value: 16_000.0,
+            reason: "on average, between two sleeps: who runs no longer only looks whether there is work. 11 µs in the pathology short_sleeps, of which \
+                     its switches are the most",
         },
         SWITCH,
     ],
@@ -54,6 +61,7 @@ struct Sleeps {
     tid: i64,
     count: i64,
     blocked: i64,
+    ran: i64,
     /// Those of which a callchain tells that a timer was to end them.
     timed: i64,
     /// Those of which who ended them tells that it was a timer.
@@ -93,13 +101,22 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     })?;
     let short = |of: &Sleeps| of.blocked / of.count.max(1) < break_even;
     sleeps.retain(|_, of| of.count > 0 && of.count as f64 >= least && short(of));
-    let cost = |count: i64| (count as f64 * 2.0 * given.threshold("switch_ns")) as i64;
-    let claims: Vec<_> = sleeps.iter().map(|(key, of)| given.claim(*key, of.tid, cost(of.count))).collect();
+    given.each("ready_wait", |row| {
+        if let Some(of) = sleeps.get_mut(&row.sum("thread")) {
+            of.ran = row.sum("running_ns");
+        }
+    })?;
+    let looks = |of: &Sleeps| of.ran as f64 <= given.threshold("short_run_ns") * of.count as f64;
+    let switching = |of: &Sleeps| (of.count as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+    // What it ran has its own switches in it.
+    let cost = |of: &Sleeps| if looks(of) { of.ran.max(switching(of)) } else { switching(of) };
+    let claims: Vec<_> = sleeps.iter().map(|(key, of)| given.claim(*key, of.tid, cost(of))).collect();
     let change = Change::Sleep { threads: threads(&claims), length: Ns(break_even) };
     let what = format!("Let {} wait for what happens, or sleep for longer", threads(&claims).name);
     let finding = given.finding(claims, change, what);
     let Some(most) = finding.threads.first().cloned() else { return Ok(Looked::At(Vec::new())) };
     let Some(of) = sleeps.get(&most.thread) else { return Ok(Looked::At(Vec::new())) };
+    let interrupting = sleeps.values().filter(|of| looks(of)).fold(0_i64, |sum, of| sum.saturating_add(switching(of)));
     let confidence = match of {
         of if 2 * of.timed > of.count => Confidence::High,
         of if 2 * (of.timed + of.inferred) > of.count => Confidence::Medium,
@@ -112,21 +129,33 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let recoverable = most.recoverable_ns.max(cpu_ns / cpus.max(1));
     Ok(Looked::At(vec![Finding {
         title: format!(
-            "{} slept {} times for {} on average, less than the {} that a deep idle state needs: about {} ms went into switching",
+            "{} slept {} times for {} on average, less than the {} that a deep idle state needs: about {} ms went into {}",
             most.name,
             grouped(of.count),
             time(of.blocked / of.count.max(1)),
             time(break_even),
-            ms(most.recoverable_ns)
+            ms(most.recoverable_ns),
+            if looks(of) { "looking" } else { "switching" }
         ),
         severity: given.severity(recoverable),
         recoverable_ns: recoverable,
-        range_ns: [0, recoverable],
+        range_ns: [0, recoverable.saturating_add(interrupting / cpus.max(1))],
         cpu_ns: Some(cpu_ns),
         confidence,
         evidence: shown.finish(),
         assumptions: vec![
-            format!("each sleep costs two switches of {} ns; the lower end: nothing", given.threshold("switch_ns")),
+            match looks(of) {
+                true => format!(
+                    "what it ran is looking; the lower end: nothing; the upper: each sleep also costs whom it interrupts two switches of {} ns",
+                    given.threshold("switch_ns")
+                ),
+                false => {
+                    format!(
+                        "each sleep costs two switches of {} ns; the lower end: nothing",
+                        given.threshold("switch_ns")
+                    )
+                }
+            },
             match told {
                 Some(_) => "the deepest idle state is as the machine's description says".to_owned(),
                 None => format!("the machine tells of no idle states; {} is assumed of the deepest", time(break_even)),

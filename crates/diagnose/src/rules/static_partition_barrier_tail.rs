@@ -53,15 +53,24 @@ const SPANS: usize = 8;
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let regions = by_name(given, |of: &mut Regions, row| {
-        let [threads, stretches, worked, from, to] =
-            row.sums(["threads", "stretches", "worked_ns", "recoverable_from_ns", "recoverable_to_ns"]);
+        let [threads, stretches, worked, from, to, ran, ready] = row.sums([
+            "threads",
+            "stretches",
+            "worked_ns",
+            "recoverable_from_ns",
+            "recoverable_to_ns",
+            "waiting_running_ns",
+            "last_ready_ns",
+        ]);
         if stretches as f64 > given.threshold("most_pieces") * threads as f64 {
             return;
         }
         // Half of the largest piece, which is about twice the mean: who is done first waits for one, who is done last for none.
         let left = worked / threads.max(1) / PIECES;
         of.count += 1;
-        of.best = of.best.saturating_add(from.saturating_sub(left).max(0));
+        // Smaller pieces do not take a CPU from who spins on it.
+        let held_up = ran.min(ready);
+        of.best = of.best.saturating_add(from.saturating_sub(left).saturating_sub(held_up).max(0));
         of.threads = of.threads.max(threads);
         (of.from, of.to) = (of.from.saturating_add(from), of.to.saturating_add(to));
         of.shown.push(
