@@ -437,14 +437,18 @@ impl Running {
     /// Their tables.
     #[must_use]
     pub fn finish(self) -> Vec<Table> {
+        self.tables().collect()
+    }
+
+    /// The same, each made when it is asked for, so that none need be held beside another.
+    pub fn tables(self) -> impl Iterator<Item = Table> {
         let Self { span, mut world, analyses, .. } = self;
         world.now = span.end;
-        let table = |(def, mut analysis): (_, Box<dyn Analysis>)| {
+        analyses.into_iter().map(move |(def, mut analysis)| {
             let mut table = Table::new(def);
             analysis.finish(&world, &mut table);
             table
-        };
-        analyses.into_iter().map(table).collect()
+        })
     }
 }
 

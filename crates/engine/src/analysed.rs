@@ -83,20 +83,20 @@ impl Session {
         }
         let many = span.is_none() && self.made.asked.swap(true, Ordering::Relaxed);
         let made = if many {
-            self.make(&every())?;
+            self.make(&every(), Some(def))?;
             self.made.table(def.name)
         } else {
-            let made = self.analyse(&[def.name], span)?;
-            if span.is_none() {
-                self.keep(&made);
+            let made = self.analyse(&[def.name], span)?.into_iter().next();
+            if let (None, Some(table)) = (span, &made) {
+                self.store(table);
             }
-            made.into_iter().next().map(Arc::new)
+            made.map(Arc::new)
         };
         made.ok_or_else(|| EngineError::Other(format!("no analysis makes {}", def.name)))
     }
 
     /// Makes those of some tables that are not at hand, in one pass; whoever asks for them then has them at once. In a folder
-    /// they are kept, where it can be written.
+    /// they are stored, where it can be written; else they stay in memory.
     ///
     /// # Errors
     /// The trace cannot be read.
@@ -104,23 +104,27 @@ impl Session {
         let lacking =
             |name: &&&str| self.definition(name).is_ok_and(|def| Self::is_of_part(def) && !self.is_at_hand(def));
         let lacking: Vec<&str> = names.iter().filter(lacking).copied().collect();
-        if lacking.is_empty() { Ok(()) } else { self.make(&lacking) }
+        if lacking.is_empty() { Ok(()) } else { self.make(&lacking, None) }
     }
 
-    fn make(&self, names: &[&str]) -> Result<(), EngineError> {
-        let made = self.analyse(names, None)?;
-        self.keep(&made);
-        let mut tables = self.made.tables();
-        tables.retain(|old| made.iter().all(|new| new.def.name != old.def.name));
-        tables.extend(made.into_iter().map(Arc::new));
-        Ok(())
+    /// In memory stay those that the folder does not take, and the one that is wanted now: all of a large recording's need much.
+    fn make(&self, names: &[&str], now: Option<&TableDef>) -> Result<(), EngineError> {
+        let mut keep = |table: Table| {
+            if !self.store(&table) || now.is_some_and(|def| def.name == table.def.name) {
+                let mut tables = self.made.tables();
+                tables.retain(|old| old.def.name != table.def.name);
+                tables.push(Arc::new(table));
+            }
+        };
+        self.run(names, None, |stretches, given| shared::each_table(stretches, names, given, &mut keep))
     }
 
-    /// Keeps tables in the folder for the next time, where it can be written and they are as the folder tells of the machine.
-    fn keep(&self, made: &[Table]) {
-        if let Kind::Folder(folder, None) = self.kind() {
-            // A folder that cannot be written is as good, only slower.
-            made.iter().filter(|t| self.is_as_stored(t.def)).for_each(|table| drop(folder.write_table(table)));
+    /// Stores a table in the folder for the next time, where it can be written and is as the folder tells of the machine. A folder
+    /// that cannot be written is as good, only slower.
+    fn store(&self, table: &Table) -> bool {
+        match self.kind() {
+            Kind::Folder(folder, None) if self.is_as_stored(table.def) => folder.write_table(table).is_ok(),
+            _ => false,
         }
     }
 

@@ -7,8 +7,8 @@ use model::{
     Allowed, BlockedAt, CpuStretch, Marked, Move, Ns, PowerChange, Setting, Stacks, Table, ThreadStretch, Throttle,
     Together,
 };
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
 /// More threads than this gain little: each share follows the CPUs and lives by itself, and one analysis (`ready_by_thief`) may take
@@ -38,29 +38,55 @@ impl Given<'_> {
         running
     }
 
-    fn run(&self, tables: &[&str], told: &Receiver<Arc<Part>>) -> Vec<Table> {
+    fn run(&self, tables: &[&str], told: &Receiver<Arc<Part>>, each: &Mutex<EachTable<'_>>) {
         let mut running = self.start(tables);
         while let Ok(part) = told.recv() {
             running.push(&part.together());
         }
-        running.finish()
+        let mut tables = running.tables();
+        loop {
+            // Whoever panicked while it was told a table ends the pass by that.
+            let mut each = each.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(table) = tables.next() else { return };
+            each(table);
+        }
     }
 }
 
+/// Who is told each table.
+type EachTable<'a> = &'a mut (dyn FnMut(Table) + Send);
+
 /// Makes these tables in one pass; in the order of [`analysis::ANALYSES`].
 pub(crate) fn tables(stretches: &mut Stretches, names: &[&str], given: &Given<'_>) -> Result<Vec<Table>, EngineError> {
+    let mut made = Vec::new();
+    each_table(stretches, names, given, &mut |table| made.push(table))?;
+    let place = |table: &Table| analysis::ANALYSES.iter().position(|a| a.table.name == table.def.name);
+    made.sort_by_key(place);
+    Ok(made)
+}
+
+/// Makes these tables in one pass, and hands each on before the next one is made, in no order: one may have a million rows.
+pub(crate) fn each_table(
+    stretches: &mut Stretches,
+    names: &[&str],
+    given: &Given<'_>,
+    each: EachTable<'_>,
+) -> Result<(), EngineError> {
     let shares = shares(names, available_parallelism().map_or(1, usize::from).min(MOST));
     if shares.len() < 2 {
         let mut running = given.start(names);
         stretches.steps(|steps| running.push(steps)).map_err(EngineError::temporary)?;
-        return Ok(running.finish());
+        running.tables().for_each(each);
+        return Ok(());
     }
-    let mut made = std::thread::scope(|scope| {
+    let each = Mutex::new(each);
+    std::thread::scope(|scope| {
         let threads: Vec<_> = shares
             .iter()
             .map(|share| {
                 let (tell, told) = sync_channel(AHEAD);
-                (tell, scope.spawn(move || given.run(share, &told)))
+                let each = &each;
+                (tell, scope.spawn(move || given.run(share, &told, each)))
             })
             .collect();
         let mut parts: Vec<Arc<Part>> = Vec::new();
@@ -72,17 +98,14 @@ pub(crate) fn tables(stretches: &mut Stretches, names: &[&str], given: &Given<'_
             }
             parts.push(part);
         });
-        let mut made = Vec::new();
-        for (tell, thread) in threads {
-            drop(tell);
-            let failed = |_| EngineError::Other("an analysis failed: please report it".into());
-            made.extend(thread.join().map_err(failed)?);
+        drop(parts);
+        let (tells, threads): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
+        drop(tells);
+        for thread in threads {
+            thread.join().map_err(|_| EngineError::Other("an analysis failed: please report it".into()))?;
         }
-        read.map(|()| made).map_err(EngineError::temporary)
-    })?;
-    let place = |table: &Table| analysis::ANALYSES.iter().position(|a| a.table.name == table.def.name);
-    made.sort_by_key(place);
-    Ok(made)
+        read.map_err(EngineError::temporary)
+    })
 }
 
 /// What [`Together`] hands on, kept.

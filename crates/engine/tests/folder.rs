@@ -56,6 +56,38 @@ fn a_kept_analysis_of_another_version_is_made_anew() {
     assert!(kept().has(&tables::READY_WAIT));
 }
 
+#[test]
+fn prepared_tables_lie_in_the_folder_and_in_memory_only_where_it_cannot_be_written() {
+    let names = ["ready_wait", "wakers"];
+    let source = || Drawn(Random { mode: Mode::Whole, seed: 1, steps: 200 }.batch());
+    let of_source = Session::of_source(Box::new(source()), PassOptions::default()).unwrap();
+    for written in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.cw");
+        import(&source(), Target::New(&path), &PassOptions::default(), &mut |_| ()).map(|_| ()).unwrap();
+        let kept = path.join("tables");
+        let session = Session::open(&path, PassOptions::default()).unwrap();
+        if !written {
+            // Folders stand where the files are to be: not even root writes there.
+            names.iter().for_each(|name| std::fs::create_dir(kept.join(format!("{name}.parquet"))).unwrap());
+        }
+        session.prepare(&names).unwrap();
+        for name in names {
+            let def = session.definition(name).unwrap();
+            let stored = kept.join(format!("{name}.parquet"));
+            assert_eq!(stored.is_file(), written, "{name}");
+            assert!(session.is_at_hand(def), "{name}");
+            let rows = session.table(name).unwrap().rows;
+            assert!(!rows.is_empty());
+            assert_eq!(rows, of_source.table(name).unwrap().rows, "{name}");
+            if written {
+                std::fs::remove_file(stored).unwrap();
+                assert!(!session.is_at_hand(def), "{name} is not held in memory too");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(testkit::drawn(24))]
     #[test]

@@ -15,6 +15,13 @@ export interface Slices {
   readonly begins: Int32Array;
 }
 
+/** What they take of memory, as far as it grows with them. */
+export function bytesOf(s: Slices): number {
+  const { start, end, state, stateNs, what, whatNs, stretches, values, begins } = s;
+  const columns = [start, end, state, stateNs, what, whatNs, stretches, begins, ...(values ? [values.least, values.most, values.mean] : [])];
+  return columns.reduce((sum, column) => sum + column.byteLength, 0);
+}
+
 /** Slices of any tracks, these in order, and of which track each is. */
 export type Columns = Omit<Slices, "begins"> & { readonly track: Int32Array };
 

@@ -3,18 +3,20 @@
  * it. While a tile is on its way, a coarser one is drawn: it tells its own intervals as truly.
  */
 
-import type { Slices } from "./slices";
+import { bytesOf, type Slices } from "./slices";
 import type { Span } from "./view";
 
 /** Pixels of a tile. */
 export const PIXELS = 1024;
 /** Tracks of a tile. */
 export const TRACKS = 16;
-/** Kept at once; about 100 KB each. */
-const KEPT = 600;
+/** Kept at once, bytes: some 600 tiles of a full screen. */
+const KEPT = 64e6;
 /** Asked for at once: as many connections as a browser opens; of what is not seen fewer, so that what is seen finds one free. */
 const AT_ONCE = 4;
 const AROUND_AT_ONCE = 2;
+/** In a motion: to ask and to read an answer take as long as a picture has left. */
+const MOVING_AT_ONCE = 1;
 /** How much coarser a tile may be that stands in for another. */
 const COARSER = 24;
 
@@ -56,6 +58,8 @@ function keyOf(p: Place): string {
 /** Tiles that were fetched, and that are to be. */
 export class Tiles {
   private readonly kept = new Map<string, Slices>();
+  private bytes = 0;
+  private moves = false;
   private readonly asked = new Map<string, Place>();
   private wanted: Place[] = [];
   private around: Place[] = [];
@@ -64,10 +68,12 @@ export class Tiles {
 
   private readonly fetch: (place: Place) => Promise<Slices>;
   private readonly arrived: () => void;
+  private readonly most: number;
 
-  constructor(fetch: (place: Place) => Promise<Slices>, arrived: () => void) {
+  constructor(fetch: (place: Place) => Promise<Slices>, arrived: () => void, most = KEPT) {
     this.fetch = fetch;
     this.arrived = arrived;
+    this.most = most;
   }
 
   /** The tile itself, or the finest coarser one that is there. */
@@ -86,8 +92,12 @@ export class Tiles {
     return null;
   }
 
-  /** What is seen now, and what lies around it; what was wanted before and is not on its way is not fetched any more. */
-  want(seen: readonly Place[], around: readonly Place[] = []): void {
+  /**
+   * What is seen now, and what lies around it; what was wanted before and is not on its way is not fetched any more. `moves`: it is
+   * a picture of a motion, and the next one is not to wait for answers.
+   */
+  want(seen: readonly Place[], around: readonly Place[] = [], moves = false): void {
+    this.moves = moves;
     const there = (place: Place) => this.kept.has(keyOf(place));
     const begun = (place: Place) => this.asked.has(keyOf(place));
     const missing = seen.filter((place) => !there(place));
@@ -105,13 +115,14 @@ export class Tiles {
   private next(): void {
     for (;;) {
       const [of, most] = this.wanted.length > 0 ? [this.wanted, AT_ONCE] : [this.around, AROUND_AT_ONCE];
-      const place = this.asked.size < most ? of.shift() : undefined;
+      const place = this.asked.size < (this.moves ? MOVING_AT_ONCE : most) ? of.shift() : undefined;
       if (!place) return;
       const key = keyOf(place);
       this.asked.set(key, place);
       this.fetch(place).then(
         (slices) => {
           this.kept.set(key, slices);
+          this.bytes += bytesOf(slices);
           this.forget();
           this.ended(key);
         },
@@ -121,8 +132,11 @@ export class Tiles {
   }
 
   private forget(): void {
-    const oldest = this.kept.keys().next();
-    if (this.kept.size > KEPT && !oldest.done) this.kept.delete(oldest.value);
+    for (const [key, slices] of this.kept) {
+      if (this.bytes <= this.most) return;
+      this.kept.delete(key);
+      this.bytes -= bytesOf(slices);
+    }
   }
 
   private ended(key: string): void {

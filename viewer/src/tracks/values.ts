@@ -38,7 +38,7 @@ export function fillHeights(row: Heights, slices: Slices, track: number, scale: 
 }
 
 /** Writes a row into an image of `width` pixels a line, from its column `left` on; `line` is a share of the height, if there is one. */
-export function paintHeights(image: Uint32Array, width: number, left: number, row: Heights, bar: Bar, colours: { mean: number; most: number; line: number }, line: number | null): void {
+export function paintHeights(image: Uint32Array, width: number, left: number, row: Heights, bar: Bar, colours: { mean: number; most: number; line: number; page: number }, line: number | null): void {
   const lineAt = line === null ? -1 : Math.round(bar.height * (1 - line));
   for (let y = 0; y < bar.height; y++) {
     const at = (bar.top + y) * width + left;
@@ -52,7 +52,7 @@ export function paintHeights(image: Uint32Array, width: number, left: number, ro
     const base = y === bar.height - 1;
     for (let x = 0; x < row.mean.length; x++) {
       if (row.mean[x]! >= reach || (base && row.mean[x]! >= 0)) image[at + x] = colours.mean;
-      else if (row.most[x]! >= reach) image[at + x] = colours.most;
+      else image[at + x] = row.most[x]! >= reach ? colours.most : colours.page;
     }
   }
 }

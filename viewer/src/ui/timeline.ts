@@ -3,7 +3,7 @@
 import { firstBelow, lineAt, type Line, type Track } from "../model/layout";
 import { ink, ofThread, paler, pixel, placeOfThread, type Palette } from "../model/palette";
 import { eachWide } from "../model/names";
-import { cleared, emptyRow, fill, middle, paint, type Bar, type Row, type Scale } from "../model/raster";
+import { fill, inkOf, middle, paint, Rows, type Bar, type Ink, type Row, type Scale } from "../model/raster";
 import { at, type Slice, type Slices } from "../model/slices";
 import { covering, levelOf, spanOf, TRACKS, type Kind, type Place, type Tiles } from "../model/tiles";
 import { point, step } from "../model/time";
@@ -42,6 +42,29 @@ export interface Scene {
 /** What labels show; they stay as they are while it does. */
 type Labelled = Pick<Scene, "scroll" | "lines" | "palette" | "found"> & { readonly width: number; readonly height: number; readonly ratio: number };
 
+/** How slices of a kind look: their pixels, and those of whole tiles, each reckoned once. */
+interface Look {
+  readonly pixel: (state: number, what: number) => number;
+  readonly inks: WeakMap<Slices, Ink>;
+}
+
+/** What is there of a block of tracks, and from and up to which pixel it tells. */
+interface Part {
+  readonly slices: Slices;
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** What all parts of one picture share: it is reckoned once. */
+interface Picture {
+  readonly span: Span;
+  readonly scale: Scale;
+  /** The device's pixels of a row. */
+  readonly columns: number;
+  /** By kind and block. */
+  readonly tiles: Map<string, Part[]>;
+}
+
 interface Size {
   readonly width: number;
   readonly height: number;
@@ -75,13 +98,14 @@ export class Timeline {
   private readonly pen: CanvasRenderingContext2D;
   private sized: Size | null = null;
   private image: ImageData | null = null;
-  private scratch = emptyRow(0);
+  private readonly rows = new Rows();
+  private picture: Picture = { span: { from: 0, to: 1 }, scale: { from: 0, perPixel: 1 }, columns: 0, tiles: new Map() };
   /** What labels were last written for. */
   private labelled: Labelled | null = null;
-  private colours = new Map<string, (state: number, what: number) => number>();
+  private colours = new Map<string, Look>();
   private coloursOf: Palette | null = null;
   /** CPUs on whose queues threads are ready that are seen: their tiles are wanted too. */
-  private queues = new Set<number>();
+  private queues: ReadonlySet<number> = new Set();
 
   constructor(canvas: HTMLCanvasElement, tiles: Tiles) {
     const pen = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
@@ -156,7 +180,7 @@ export class Timeline {
   }
 
   /** Their pixels; states are bytes, and colours of threads as many as the palette has. */
-  private pixelOf(scene: Scene, kind: Kind): (state: number, what: number) => number {
+  private lookOf(scene: Scene, kind: Kind): Look {
     const key = `${kind} ${scene.byThread}`;
     if (this.coloursOf !== scene.palette) [this.colours, this.coloursOf] = [new Map(), scene.palette];
     const known = this.colours.get(key);
@@ -165,8 +189,9 @@ export class Timeline {
     const states = Uint32Array.from({ length: 256 }, (_, state) => pixel(this.colourOf(scene, kind, state, 0)));
     const threads = Uint32Array.from(scene.palette.threads, pixel);
     const made = (state: number, what: number) => (byThread && state === RUNS ? threads[placeOfThread(what, threads.length)]! : states[state]!);
-    this.colours.set(key, made);
-    return made;
+    const look = { pixel: made, inks: new WeakMap<Slices, Ink>() };
+    this.colours.set(key, look);
+    return look;
   }
 
   draw(scene: Scene): void {
@@ -175,11 +200,18 @@ export class Timeline {
     if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
     if (width === 0 || height === 0) return;
     const lines = this.visible(scene);
-    this.want(scene, lines);
+    const moves = this.labelled !== null && (this.labelled.scroll !== scene.scroll || this.picture.span !== scene.span);
+    this.picture = { span: scene.span, scale: this.scale(scene), columns: Math.max(0, width - Math.round(LABELS * ratio)), tiles: new Map() };
+    this.rows.giveBack();
+    this.want(scene, lines, moves);
     const labelled = { scroll: scene.scroll, lines: scene.lines, palette: scene.palette, found: scene.found, width, height, ratio };
     const stay = this.labelled !== null && same(this.labelled, labelled);
     this.labelled = labelled;
-    this.paintTracks(scene, lines, width, height, stay);
+    const queues = this.paintTracks(scene, lines, width, height, stay);
+    if ([...queues].some((cpu) => !this.queues.has(cpu))) {
+      this.queues = queues;
+      this.want(scene, lines, moves);
+    }
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.font = "12px system-ui, sans-serif";
     pen.textBaseline = "middle";
@@ -217,7 +249,7 @@ export class Timeline {
   }
 
   /** Asks for the tiles that are seen, then for those around: coarser ones, and the next ones on either side. */
-  private want(scene: Scene, lines: readonly Line[]): void {
+  private want(scene: Scene, lines: readonly Line[], moves: boolean): void {
     const blocks = new Map<string, { kind: Kind; block: number }>();
     for (const line of lines) {
       if (line.kind === "group") continue;
@@ -234,41 +266,42 @@ export class Timeline {
       }
       return all;
     };
-    this.tiles.want(places(0, 0), [...places(2, 0), ...places(0, 1)]);
+    this.tiles.want(places(0, 0), [...places(2, 0), ...places(0, 1)], moves);
   }
 
-  /** `right`: only what is right of the labels, which are there still. */
-  private paintTracks(scene: Scene, lines: readonly Line[], width: number, height: number, right: boolean): void {
+  /**
+   * `right`: only what is right of the labels, which are there still, as is all between the bars. Gives back the CPUs on whose queues
+   * threads are ready that are seen.
+   */
+  private paintTracks(scene: Scene, lines: readonly Line[], width: number, height: number, right: boolean): ReadonlySet<number> {
+    const { ratio, gap } = this;
+    const page = pixel(scene.palette.page);
     if (this.image?.width !== width || this.image.height !== height) this.image = this.pen.createImageData(width, height);
     const pixels = new Uint32Array(this.image.data.buffer);
-    pixels.fill(pixel(scene.palette.page));
-    const left = Math.min(width, Math.round(LABELS * this.ratio));
-    const thieves = new Thieves((cpu) => this.row({ ...scene, byThread: true }, { kind: "cpu", track: cpu }, emptyRow(width - left)));
+    if (!right) pixels.fill(page);
+    const left = width - this.picture.columns;
+    const thieves = new Thieves((cpu) => this.row({ ...scene, byThread: true }, { kind: "cpu", track: cpu }));
     for (const line of lines) {
-      const top = Math.round((AXIS + line.top - scene.scroll) * this.ratio);
-      const bottom = Math.round((AXIS + line.top + line.height - scene.scroll) * this.ratio);
+      const top = Math.round((AXIS + line.top - scene.scroll) * ratio);
+      const bottom = Math.round((AXIS + line.top + line.height - scene.scroll) * ratio);
       if (line.kind === "group") {
-        pixels.fill(pixel(scene.palette.group), Math.max(0, top) * width, Math.max(0, bottom - 1) * width);
+        if (!right) pixels.fill(pixel(scene.palette.group), Math.max(0, top) * width, Math.max(0, bottom - 1) * width);
         continue;
       }
+      const bar = { top, height: bottom - top - gap, tick: Math.round(4 * ratio) };
       if (line.most !== undefined && line.most > 0) {
-        this.paintValues(scene, line, pixels, width, left, { top, height: bottom - top - this.gap, tick: 0 });
+        this.paintValues(scene, line, pixels, width, left, bar);
         continue;
       }
-      if (this.scratch.colour.length !== width - left) this.scratch = emptyRow(width - left);
-      const row = this.row(scene, line, cleared(this.scratch));
-      paint(pixels, width, left, row, { top, height: bottom - top - this.gap, tick: Math.round(4 * this.ratio) });
+      paint(pixels, width, left, this.row(scene, line), bar, page);
       if (line.kind !== "thread") continue;
       // Below the ticks, above the lowest rows, which every share reaches.
-      const band = this.band(scene, line, thieves, width - left);
-      if (band) paint(pixels, width, left, band, { top: top + Math.round(5 * this.ratio), height: Math.round(THIEF * this.ratio), tick: 0 });
-    }
-    if ([...thieves.cpus].some((cpu) => !this.queues.has(cpu))) {
-      this.queues = thieves.cpus;
-      this.want(scene, lines);
+      const band = this.band(line, thieves);
+      if (band) paint(pixels, width, left, band, { top: top + Math.round(5 * ratio), height: Math.round(THIEF * ratio), tick: 0 });
     }
     const from = right ? left : 0;
     this.pen.putImageData(this.image, 0, 0, from, 0, width - from, height);
+    return thieves.cpus;
   }
 
   /** The lowest row of the canvas' pixels in which a track's bar is. */
@@ -281,16 +314,23 @@ export class Timeline {
     return Math.round(2 * this.ratio);
   }
 
-  private row(scene: Scene, line: Pick<Track, "kind" | "track">, row: Row): Row {
+  private row(scene: Scene, line: Pick<Track, "kind" | "track">): Row {
+    const row = this.rows.take(this.picture.columns);
     // Ticks tell of what ran; no other kind has such a state.
     const runs = line.kind === "thread" || line.kind === "cpu" ? RUNS : -1;
-    const colours = this.pixelOf(scene, line.kind);
-    const scale = this.scale(scene);
+    const look = this.lookOf(scene, line.kind);
+    const { scale } = this.picture;
     const begins = KINDS.get(line.kind)?.begins === true;
-    this.eachTile(scene, line, row.colour.length, (slices, begin, end) => {
-      if (begins) fillBegins(row, slices, line.track % TRACKS, scale, begin, end, colours(0, -1));
-      else fill(row, slices, line.track % TRACKS, scale, begin, end, colours, runs);
-    });
+    const track = line.track % TRACKS;
+    for (const { slices, begin, end } of this.parts(line)) {
+      if (begins) {
+        fillBegins(row, slices, track, scale, begin, end, look.pixel(0, -1));
+        continue;
+      }
+      const ink = look.inks.get(slices) ?? inkOf(slices, look.pixel);
+      look.inks.set(slices, ink);
+      fill(row, slices, ink, track, scale, begin, end, runs);
+    }
     return row;
   }
 
@@ -300,34 +340,37 @@ export class Timeline {
     if (!of) return;
     const across = line.line ?? null;
     const top = Math.max(line.most ?? 0, (across ?? 0) * 1.1);
-    const row = emptyHeights(Math.max(0, width - left));
-    const scale = this.scale(scene);
-    this.eachTile(scene, line, row.mean.length, (slices, begin, end) => {
-      fillHeights(row, slices, line.track % TRACKS, scale, begin, end, top);
-    });
+    const { scale, columns } = this.picture;
+    const row = emptyHeights(columns);
+    for (const { slices, begin, end } of this.parts(line)) fillHeights(row, slices, line.track % TRACKS, scale, begin, end, top);
     const [colour, page] = [of.colourOf(scene.palette, line.track), scene.palette.page];
-    const colours = { mean: pixel(colour), most: pixel(paler(colour, page)), line: pixel(scene.palette.text) };
+    const colours = { mean: pixel(colour), most: pixel(paler(colour, page)), line: pixel(scene.palette.text), page: pixel(page) };
     paintHeights(pixels, width, left, row, bar, colours, across === null ? null : across / top);
   }
 
   /** Where a thread was ready, what ran on the CPU of its queue; nothing where it nowhere was. */
-  private band(scene: Scene, line: Track, thieves: Thieves, width: number): Row | null {
+  private band(line: Track, thieves: Thieves): Row | null {
     let band: Row | null = null;
-    this.eachTile(scene, line, width, (slices, begin, end) => {
-      eachReady(slices, line.track % TRACKS, this.scale(scene), begin, end, READY, (cpu, from, to) => {
-        band ??= emptyRow(width);
+    const { scale, columns } = this.picture;
+    for (const { slices, begin, end } of this.parts(line)) {
+      eachReady(slices, line.track % TRACKS, scale, begin, end, READY, (cpu, from, to) => {
+        band ??= this.rows.take(columns);
         copy(band, thieves.row(cpu), from, to);
       });
-    });
+    }
     return band;
   }
 
-  /** The slices that are there of a track, and from and up to which pixel they tell. */
-  private eachTile(scene: Scene, line: Pick<Track, "kind" | "track">, width: number, each: (slices: Slices, begin: number, end: number) => void): void {
-    const scale = this.scale(scene);
-    const level = levelOf(scale.perPixel);
-    const { first, last } = covering(scene.span, level);
+  /** The tiles that are there of a track. */
+  private parts(line: Pick<Track, "kind" | "track">): readonly Part[] {
+    const { span, scale, columns, tiles } = this.picture;
     const block = Math.floor(line.track / TRACKS);
+    const key = `${line.kind} ${block}`;
+    const known = tiles.get(key);
+    if (known) return known;
+    const parts: Part[] = [];
+    const level = levelOf(scale.perPixel);
+    const { first, last } = covering(span, level);
     for (let index = first; index <= last; index++) {
       const place = { kind: line.kind, block, level, index };
       const best = this.tiles.best(place);
@@ -335,31 +378,34 @@ export class Timeline {
       const { from, to } = spanOf(place);
       // Each pixel belongs to the tile in which its middle lies.
       const begin = Math.max(0, Math.ceil((from - scale.from) / scale.perPixel - 0.5));
-      each(best.slices, begin, Math.min(width, Math.ceil((to - scale.from) / scale.perPixel - 0.5)));
+      parts.push({ slices: best.slices, begin, end: Math.min(columns, Math.ceil((to - scale.from) / scale.perPixel - 0.5)) });
     }
+    tiles.set(key, parts);
+    return parts;
   }
 
   /** Names of threads in what CPUs run, where there is room. */
   private writeNames(scene: Scene, lines: readonly Line[]): void {
     const { pen, ratio } = this;
+    const { scale, columns } = this.picture;
     for (const line of lines) {
       if (line.kind !== "cpu") continue;
       const y = AXIS + line.top - scene.scroll + line.height / 2 - 1;
-      const width = Math.round(this.width * ratio);
-      this.eachTile(scene, line, width, (slices, first, last) => {
-        eachWide(slices, line.track % TRACKS, this.scale(scene), { first, last, width }, RUNS, NAMED * ratio, (thread, from, to) => {
+      for (const { slices, begin, end } of this.parts(line)) {
+        eachWide(slices, line.track % TRACKS, scale, { first: begin, last: end, width: columns }, RUNS, NAMED * ratio, (thread, from, to) => {
           const letters = Math.floor(((to - from) / ratio - 6) / 7);
           pen.fillStyle = ink(this.colourOf(scene, "cpu", RUNS, thread));
           pen.fillText(scene.nameOf(thread).slice(0, letters), LABELS + from / ratio + 3, y);
         });
-      });
+      }
     }
   }
 
   private writeLabels(scene: Scene, lines: readonly Line[]): void {
-    const { pen } = this;
+    const { pen, ratio } = this;
     for (const line of lines) {
-      const top = AXIS + line.top - scene.scroll;
+      // On whole pixels: what is written anew over itself would else grow darker at its edges.
+      const top = Math.round((AXIS + line.top - scene.scroll) * ratio) / ratio;
       const group = line.kind === "group";
       pen.fillStyle = group ? scene.palette.group : scene.found.has(line) ? scene.palette.threads[1]! : scene.palette.page;
       pen.fillRect(0, top, group ? this.size.width : LABELS - 4, line.height - 1);

@@ -6,9 +6,9 @@ import { numbers } from "../../src/model/columns";
 import { firstBelow, layout, lineAt, type Cpu } from "../../src/model/layout";
 import { eachWide } from "../../src/model/names";
 import { DARK, LIGHT, ofThread, pixel } from "../../src/model/palette";
-import { emptyRow, fill, paint } from "../../src/model/raster";
+import { emptyRow, fill, inkOf, paint, Rows } from "../../src/model/raster";
 import { parse } from "../../src/model/search";
-import { at, firstEndingAfter, type Slices } from "../../src/model/slices";
+import { at, bytesOf, firstEndingAfter, type Slices } from "../../src/model/slices";
 import { covering, levelOf, spanOf, Tiles, type Place } from "../../src/model/tiles";
 import { copy, eachReady } from "../../src/model/thieves";
 import { length, point, step } from "../../src/model/time";
@@ -32,7 +32,7 @@ test("a pixel shows the slice at the time of its middle", () => {
   // Pixels of 10 ns: the middles 5, 15, 25, 35, 45. The second slice covers 15 and 25, none covers 35, the last one 45.
   const slices = track([0, 12, 0], [12, 30, 1], [40, 90, 2]);
   const row = emptyRow(5);
-  fill(row, slices, 0, { from: 0, perPixel: 10 }, 0, 5, (state) => state + 1, 0);
+  fill(row, slices, inkOf(slices, (state) => state + 1), 0, { from: 0, perPixel: 10 }, 0, 5, 0);
   assert.deepEqual([...row.colour], [1, 2, 2, 0, 3]);
   assert.deepEqual([...row.tick], [0, 0, 0, 0, 0]);
 });
@@ -40,7 +40,8 @@ test("a pixel shows the slice at the time of its middle", () => {
 test("what ran between two middles is told by a tick", () => {
   // State 0 runs from 16 to 18, between the middles 15 and 25: pixel 2, the first behind it, has the tick.
   const row = emptyRow(4);
-  fill(row, track([0, 16, 2], [16, 18, 0], [18, 40, 2]), 0, { from: 0, perPixel: 10 }, 0, 4, (state) => state + 1, 0);
+  const slices = track([0, 16, 2], [16, 18, 0], [18, 40, 2]);
+  fill(row, slices, inkOf(slices, (state) => state + 1), 0, { from: 0, perPixel: 10 }, 0, 4, 0);
   assert.deepEqual([...row.colour], [3, 3, 3, 3]);
   assert.deepEqual([...row.tick], [0, 0, 1, 0]);
 });
@@ -82,6 +83,28 @@ test("ticks are written over a bar, and what is nothing stays what it was", () =
   paint(image, 3, 0, row, { top: 0, height: 4, tick: 1 });
   // Four lines: the first with the ticks, the lower three of the last pixel for its least height.
   assert.deepEqual([...image], [7, 9, 9, 7, 1, 7, 7, 1, 7, 7, 1, 7]);
+});
+
+test("where nothing is the page is written, over what an earlier picture left", () => {
+  const row = emptyRow(3);
+  row.colour.set([7, 0, 7]);
+  row.share.set([1, 1, 0.5]);
+  const image = new Uint32Array(3 * 4).fill(5);
+  paint(image, 3, 0, row, { top: 0, height: 4, tick: 0 }, 1);
+  // Of the last pixel its least height, three of four lines.
+  assert.deepEqual([...image], [7, 1, 1, 7, 1, 7, 7, 1, 7, 7, 1, 7]);
+});
+
+test("a row that is used again is of nothing", () => {
+  const rows = new Rows();
+  const [first, second] = [rows.take(2), rows.take(2)];
+  assert.notEqual(first, second);
+  for (const part of [first.colour, first.share, first.tick]) part.fill(1);
+  rows.giveBack();
+  assert.equal(rows.take(2), first);
+  assert.deepEqual([first.colour, first.share, first.tick].map((part) => [...part]), [[0, 0], [0, 0], [0, 0]]);
+  rows.giveBack();
+  assert.equal(rows.take(3).colour.length, 3, "a page of another width");
 });
 
 test("integers of 64 bits are the numbers that they are", () => {
@@ -174,6 +197,23 @@ test("until a tile is there a coarser one stands in for it, and each is fetched 
   await new Promise((done) => setImmediate(done));
   assert.equal(tiles.best(fine)?.place.level, 3);
   assert.deepEqual(asked, ["5/2", "3/9"]);
+});
+
+test("so much is kept and no more: what was used last stays", async () => {
+  // A tile of one slice takes 53 bytes: seven numbers of 8, 4 or 1, and two places of 4. Two have room.
+  const slices = track([0, 1, 0]);
+  assert.equal(bytesOf(slices), 53);
+  const tiles = new Tiles(() => Promise.resolve(slices), () => undefined, 2 * 53 + 1);
+  const place = (index: number): Place => ({ kind: "cpu", block: 0, level: 30, index });
+  const fetched = async (index: number) => {
+    tiles.want([place(index)]);
+    await new Promise((done) => setImmediate(done));
+  };
+  await fetched(1);
+  await fetched(2);
+  assert.ok(tiles.best(place(1)));
+  await fetched(3);
+  assert.deepEqual([1, 2, 3].map((index) => tiles.best(place(index)) !== null), [true, false, true]);
 });
 
 test("times are told in their own unit", () => {
@@ -273,4 +313,21 @@ test("what lies around is fetched behind what is seen, and nobody waits for it",
   assert.deepEqual([asked, tiles.busy, arrived], [[1, 2, 3, 4], false, 2]);
   await answer();
   assert.equal(arrived, 2, "what is not seen changes no picture");
+});
+
+test("in a motion one tile is fetched at a time, and more when it rests", () => {
+  const asked: number[] = [];
+  const tiles = new Tiles(
+    (place) => {
+      asked.push(place.index);
+      return new Promise(() => undefined);
+    },
+    () => undefined,
+  );
+  const places = [1, 2, 3].map((index): Place => ({ kind: "cpu", block: 0, level: 3, index }));
+  tiles.want(places, [], true);
+  tiles.want(places, [], true);
+  assert.deepEqual(asked, [1]);
+  tiles.want(places);
+  assert.deepEqual(asked, [1, 2, 3]);
 });

@@ -40,12 +40,12 @@ test("values are bars up to the mean, paler up to the most; nothing is drawn whe
   row.mean.set([0.5, 0, -1]);
   row.most.set([0.75, 0, -1]);
   const image = new Uint32Array(3 * 4);
-  paintHeights(image, 3, 0, row, { top: 0, height: 4, tick: 0 }, { mean: 7, most: 8, line: 9 }, null);
+  paintHeights(image, 3, 0, row, { top: 0, height: 4, tick: 0 }, { mean: 7, most: 8, line: 9, page: 1 }, null);
   const column = (x: number) => [0, 1, 2, 3].map((y) => image[y * 3 + x]);
-  assert.deepEqual([column(0), column(1), column(2)], [[0, 8, 7, 7], [0, 0, 0, 7], [0, 0, 0, 0]]);
+  assert.deepEqual([column(0), column(1), column(2)], [[1, 8, 7, 7], [1, 1, 1, 7], [1, 1, 1, 1]]);
   // A line at half the height: of four lines the third, from the top.
-  paintHeights(image, 3, 0, row, { top: 0, height: 4, tick: 0 }, { mean: 7, most: 8, line: 9 }, 0.5);
-  assert.deepEqual(column(2), [0, 0, 9, 0]);
+  paintHeights(image, 3, 0, row, { top: 0, height: 4, tick: 0 }, { mean: 7, most: 8, line: 9, page: 1 }, 0.5);
+  assert.deepEqual(column(2), [1, 1, 9, 1]);
 });
 
 function shown(kind: string, over: Partial<Shown> = {}): Shown {

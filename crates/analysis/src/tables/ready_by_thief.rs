@@ -99,8 +99,8 @@ impl Queue {
 #[derive(Clone, Default)]
 struct Waited(Vec<Option<Box<[i64; PAGE]>>>);
 
-/// Thieves to a page.
-const PAGE: usize = 64;
+/// Thieves to a page: of thousands of threads that wait behind few others each, most pages hold one sum.
+const PAGE: usize = 16;
 
 impl Waited {
     #[inline]
@@ -305,6 +305,7 @@ impl Analysis for ReadyByThief {
         thieves.sort_unstable_by_key(|(_, number)| *number);
         let mut waited = std::mem::replace(&mut self.waited, ByThread::new());
         for (thread, waited) in waited.iter() {
+            let waited = std::mem::take(waited);
             let mut sums: Vec<(Thief, Ns)> = waited.iter().map(|(thief, time)| (thieves[thief].0, time)).collect();
             sums.sort_unstable();
             for (thief, time) in sums {
