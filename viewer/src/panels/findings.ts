@@ -19,6 +19,7 @@ interface Finding {
   readonly title: string;
   readonly recoverable_ns: number;
   readonly range_ns: readonly [number, number];
+  readonly cpu_ns: number | null;
   readonly confidence: string;
   readonly threads: readonly { readonly thread: number; readonly tid: number; readonly name: string; readonly recoverable_ns: number }[];
   readonly spans: readonly { readonly start: number; readonly end: number }[];
@@ -87,9 +88,11 @@ export class Findings {
     severity.textContent = finding.severity;
     title.append(severity, ` ${finding.title}`);
     const [least, most] = finding.range_ns;
+    const spared: [string, string][] = finding.cpu_ns === null ? [] : [["CPU time", `${length(finding.cpu_ns)} of all CPUs together`]];
     const cells: [string, Node | string][] = [
       ["Rule", finding.rule],
       ["Recoverable", finding.recoverable_ns > 0 || most > 0 ? `${length(finding.recoverable_ns)} (${length(least)} to ${length(most)})` : "none: it is about the recording itself"],
+      ...spared,
       ["Confidence", finding.confidence],
       ["Do", finding.action.what],
       ["On Linux", finding.action.linux],

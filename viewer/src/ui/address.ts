@@ -3,7 +3,7 @@
 /** A picture so long after the one before is not part of a motion, ms. */
 const MOTION = 1000;
 /** So long after its last picture a motion has ended, ms. */
-const ENDED = 60;
+const ENDED = 40;
 
 /** Written at once, but in a motion only when it has ended: the browser takes a good part of a picture's time to write it. */
 export class Address {

@@ -128,13 +128,13 @@ export async function settled(page) {
   await page.waitForSelector("#timeline[data-busy=false]");
 }
 
-/** Some pictures later: what came last is drawn with the next one, and the address is written two after the end of a motion. */
+/** Some pictures later: what came last is drawn with the next one, and the address is written 40 ms after the last one of a motion. */
 export const pictures = (page) =>
   page.evaluate(
     () =>
       new Promise((done) => {
         let left = 4;
-        const next = () => (left-- ? requestAnimationFrame(next) : done());
+        const next = () => (left-- ? requestAnimationFrame(next) : setTimeout(done, 45));
         next();
       }),
   );

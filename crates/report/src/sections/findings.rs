@@ -129,6 +129,7 @@ fn one(page: &mut Page, at: usize, of: &Finding, seen: &Seen<'_>) -> Result<(), 
         0 => words("No time to be recovered"),
         _ => (format!("Could be recovered: {}{TIE}ms ({from} to {to})", ms(of.recoverable_ns)), None),
     }];
+    costs.extend(of.cpu_ns.map(|ns| words(&format!(", {}{TIE}ms of CPU time", ms(ns)))));
     costs.push((format!(", confidence {}.", of.confidence.as_str()), None));
     if evidence {
         let shown = if of.evidence.is_empty() { None } else { Some(Place::Evidence(at)) };
