@@ -39,16 +39,24 @@ export interface Held {
 
 /** Where too much is asked at once, it is asked again. */
 const AGAIN = 300;
+const ENDED = "corewise view has ended or cannot be reached: start it again, and open the address that it prints then";
 
 /** Which of two traces this page shows, as its address says; nothing: both, or the only one. */
 export const OF = new URLSearchParams(location.search).get("of");
 const BEFORE = OF === "beside" ? "/beside" : "";
 
+/** An answer; a browser says of none only that it failed. */
+async function fetched(path: string, signal: AbortSignal | null): Promise<Response> {
+  return fetch(BEFORE + path, { signal }).catch((why: unknown) => {
+    throw signal?.aborted ? why : new Error(ENDED);
+  });
+}
+
 async function ask(path: string, signal: AbortSignal | null = null): Promise<Response> {
-  let answer = await fetch(BEFORE + path, { signal });
+  let answer = await fetched(path, signal);
   for (let tries = 0; answer.status === 503 && tries < 20; tries++) {
     await new Promise((done) => setTimeout(done, AGAIN));
-    answer = await fetch(BEFORE + path, { signal });
+    answer = await fetched(path, signal);
   }
   if (!answer.ok) throw new Error((await answer.text()).trim());
   return answer;

@@ -62,7 +62,11 @@ class Page {
     this.threads = new Map(threads.map((t) => [t.thread, t]));
     this.names = new Map(threads.map((t) => [t.thread, t.name ?? `thread ${t.tid}`]));
     this.names.set(0, "idle");
-    this.tiles = new Tiles((place) => source.slices(place), () => this.changed());
+    this.tiles = new Tiles(
+      (place) => source.slices(place),
+      () => this.changed(),
+      (why) => (element("silent").textContent = why?.message ?? ""),
+    );
     this.timeline = new Timeline(canvas, this.tiles);
     this.details = new Details(element("details"), {
       nameOf: (key) => this.nameOf(key),

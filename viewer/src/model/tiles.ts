@@ -17,6 +17,8 @@ const AT_ONCE = 4;
 const AROUND_AT_ONCE = 2;
 /** In a motion: to ask and to read an answer take as long as a picture has left. */
 const MOVING_AT_ONCE = 1;
+/** After a question that failed nothing is asked for so long, ms: a server that ended is not to be asked at each picture. */
+const REST = 1000;
 /** How much coarser a tile may be that stands in for another. */
 const COARSER = 24;
 
@@ -65,15 +67,17 @@ export class Tiles {
   private around: Place[] = [];
   /** Keys of what is seen and was not there when it was wanted. */
   private missing = new Set<string>();
+  private rests = false;
+  private why: Error | null = null;
 
   private readonly fetch: (place: Place) => Promise<Slices>;
   private readonly arrived: () => void;
+  private readonly failed: (why: Error | null) => void;
   private readonly most: number;
 
-  constructor(fetch: (place: Place) => Promise<Slices>, arrived: () => void, most = KEPT) {
-    this.fetch = fetch;
-    this.arrived = arrived;
-    this.most = most;
+  /** `arrived`: what is seen changes; `failed`: why an answer cannot be had, and nothing when one came again. */
+  constructor(fetch: (place: Place) => Promise<Slices>, arrived: () => void, failed: (why: Error | null) => void = () => undefined, most = KEPT) {
+    [this.fetch, this.arrived, this.failed, this.most] = [fetch, arrived, failed, most];
   }
 
   /** The tile itself, or the finest coarser one that is there. */
@@ -113,7 +117,7 @@ export class Tiles {
   }
 
   private next(): void {
-    for (;;) {
+    while (!this.rests) {
       const [of, most] = this.wanted.length > 0 ? [this.wanted, AT_ONCE] : [this.around, AROUND_AT_ONCE];
       const place = this.asked.size < (this.moves ? MOVING_AT_ONCE : most) ? of.shift() : undefined;
       if (!place) return;
@@ -124,11 +128,32 @@ export class Tiles {
           this.kept.set(key, slices);
           this.bytes += bytesOf(slices);
           this.forget();
+          this.answered(null);
           this.ended(key);
         },
-        () => this.ended(key),
+        (why: unknown) => {
+          this.rest();
+          this.answered(why as Error);
+          this.ended(key);
+        },
       );
     }
+  }
+
+  private answered(why: Error | null): void {
+    if (why?.message === this.why?.message) return;
+    this.why = why;
+    this.failed(why);
+  }
+
+  /** What is still wanted is asked for again after a while. */
+  private rest(): void {
+    if (this.rests) return;
+    this.rests = true;
+    setTimeout(() => {
+      this.rests = false;
+      this.arrived();
+    }, REST);
   }
 
   private forget(): void {

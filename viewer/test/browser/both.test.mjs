@@ -64,3 +64,16 @@ test("two traces have one zoom, on their beginnings or on a mark that both have"
   assert.deepEqual(wrong, []);
   await page.close();
 });
+
+test("where the server has ended, the page says so and what to do", { skip, timeout: 60_000 }, async () => {
+  const page = await at.browser.newPage({ viewport: { width: 1280, height: 900 } });
+  await page.goto(at.address);
+  const frame = await (await page.waitForSelector('iframe[title="The first trace"]')).contentFrame();
+  await frame.waitForSelector("#timeline[data-busy=false]");
+  assert.equal(await frame.textContent("#silent"), "");
+  at.stop();
+  await frame.focus("#timeline");
+  for (let n = 0; n < 20; n++) await frame.press("#timeline", "w");
+  await frame.waitForFunction(() => /has ended or cannot be reached: start it again/.test(document.getElementById("silent").textContent));
+  await page.close();
+});

@@ -88,6 +88,8 @@ async function serving(folder, paths) {
       const said = execFileSync(binary, ["view", paths[0], "--html", file, ...options], { encoding: "utf8" });
       return { file, said };
     },
+    /** The server ends, and its pages stay. */
+    stop: () => server.kill(),
     end: async () => {
       await browsers.leave((browser) => browser.close());
       server.kill();

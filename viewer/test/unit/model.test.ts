@@ -203,7 +203,7 @@ test("so much is kept and no more: what was used last stays", async () => {
   // A tile of one slice takes 53 bytes: seven numbers of 8, 4 or 1, and two places of 4. Two have room.
   const slices = track([0, 1, 0]);
   assert.equal(bytesOf(slices), 53);
-  const tiles = new Tiles(() => Promise.resolve(slices), () => undefined, 2 * 53 + 1);
+  const tiles = new Tiles(() => Promise.resolve(slices), () => undefined, () => undefined, 2 * 53 + 1);
   const place = (index: number): Place => ({ kind: "cpu", block: 0, level: 30, index });
   const fetched = async (index: number) => {
     tiles.want([place(index)]);
@@ -313,6 +313,32 @@ test("what lies around is fetched behind what is seen, and nobody waits for it",
   assert.deepEqual([asked, tiles.busy, arrived], [[1, 2, 3, 4], false, 2]);
   await answer();
   assert.equal(arrived, 2, "what is not seen changes no picture");
+});
+
+test("a server that does not answer is asked once a second, and what it says is told until it answers", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const told: (string | null)[] = [];
+  const seen: Place[] = [{ kind: "cpu", block: 0, level: 3, index: 1 }];
+  let [asked, answers] = [0, false];
+  const tiles: Tiles = new Tiles(
+    () => (asked++, answers ? Promise.resolve(track([0, 1, 0])) : Promise.reject(new Error("it has ended"))),
+    () => tiles.want(seen),
+    (why) => told.push(why && why.message),
+  );
+  const pause = async (ms: number) => {
+    t.mock.timers.tick(ms);
+    await new Promise((done) => setImmediate(done));
+  };
+  tiles.want(seen);
+  await pause(0);
+  await pause(999);
+  tiles.want(seen);
+  assert.deepEqual([asked, told, tiles.busy], [1, ["it has ended"], true]);
+  await pause(1);
+  assert.deepEqual([asked, told], [2, ["it has ended"]]);
+  answers = true;
+  await pause(1000);
+  assert.deepEqual([asked, told, tiles.busy], [3, ["it has ended", null], false]);
 });
 
 test("in a motion one tile is fetched at a time, and more when it rests", () => {

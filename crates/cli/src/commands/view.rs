@@ -156,8 +156,18 @@ fn prepared(path: &Path, args: &Args, global: &Global) -> Result<Trace, Failure>
     drop(line);
     if levels.made {
         say(&format!("prepared {shown} for all zooms in {:.1} s", began.elapsed().as_secs_f64()));
+        give_back();
     }
     Ok(Trace { session, tracks, levels })
+}
+
+/// What making the levels took goes back to the system: glibc would keep it for threads that have ended, and a server lives long.
+fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes the allocator's own locks, and leaves what is in use.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 fn has_display() -> bool {
