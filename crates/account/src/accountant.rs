@@ -67,7 +67,7 @@ impl Accountant {
         Self {
             watch: rules.infer.then(Watch::default),
             within: rules.within.unwrap_or(Span { start: Ns::ZERO, end: Ns::MAX }),
-            lives: Lives::new(rules.within.is_some()),
+            lives: Lives::new(rules.within),
             rules,
             told: FxHashMap::default(),
             cpus: BTreeMap::new(),

@@ -10,7 +10,7 @@
 
 use crate::Threads;
 use crate::life::{Doing, Life};
-use model::{Ns, ThreadKey, Tid};
+use model::{Ns, Span, ThreadKey, Tid};
 use rustc_hash::FxHashMap;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
@@ -37,8 +37,8 @@ pub(crate) struct Lives {
     /// Of small numbers, the place of a life that is here, plus 1: every event asks for it, some several times.
     near: Vec<u32>,
     threads: Threads,
-    /// Sums are kept of a part of the recording only: not of lives that were over before it, or begin after it.
-    of_part: bool,
+    /// Sums are kept of this part of the recording only: not of lives that were over before it, or begin after it.
+    part: Option<Span>,
 }
 
 impl Index<usize> for Lives {
@@ -57,8 +57,8 @@ impl IndexMut<usize> for Lives {
 }
 
 impl Lives {
-    pub(crate) fn new(of_part: bool) -> Self {
-        Self { of_part, ..Self::default() }
+    pub(crate) fn new(part: Option<Span>) -> Self {
+        Self { part, ..Self::default() }
     }
 
     /// The place of a number's present life, which is taken back into memory if it rests.
@@ -107,8 +107,11 @@ impl Lives {
     /// A life is over: its sums leave memory.
     pub(crate) fn end(&mut self, at: usize) {
         let life = &mut self.here[at];
-        // One that was over before the recording, or the part, began is none of its.
-        if life.since >= Ns::ZERO && (!self.of_part || life.totals.did_something()) {
+        // One that was over before the recording, or the part, began is none of its. Who had just exited when the recording
+        // began is told of in all of it, and so in a part from there on.
+        let from_begin = |part: Span| part.start == Ns::ZERO && life.totals.begin == Ns::ZERO;
+        let of = |part| from_begin(part) || life.totals.did_something();
+        if life.since >= Ns::ZERO && self.part.is_none_or(of) {
             life.totals.by_cpu.sort_unstable();
             self.threads.end(life);
         } else {

@@ -5,7 +5,7 @@
 mod support;
 
 use engine::{Infer, PassOptions, Session, Target, import};
-use model::{Ns, Span, Table};
+use model::{CpuId, Event, NameId, Ns, Pid, Seen, SeenState, Span, Table, Tid, What};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use testkit::{Mode, Random, ms};
@@ -59,6 +59,25 @@ fn sums_are_those_of_the_part() {
     };
     whole.rows_within("threads", session.part(), take).unwrap();
     assert_eq!(asked, session.table("threads").unwrap().rows);
+}
+
+/// A and D are there when the recording begins, D with its life over: all of it tells of D, and so does a part from its begin on.
+#[test]
+fn who_had_exited_at_the_begin_is_told_of_in_a_part_from_there() {
+    let session = || {
+        support::drawn(TRACE, |_, batch| {
+            let first = batch.events[0];
+            let (state, letter, cpu) = (SeenState::Exited, b'Z', CpuId(0));
+            let exited = Seen { tid: Tid(77), pid: Pid(77), name: NameId::NONE, state, letter, cpu, exec: Ns::ZERO };
+            batch.events.insert(0, Event { what: What::Seen(exited), ..first });
+        })
+    };
+    let tids = |session: &Session| rows(session, "threads", &["tid", "exited_ns"]);
+    let whole = session();
+    let end = whole.summary().span_ns;
+    assert!(tids(&whole).contains(&vec![Some(77), Some(end)]), "{:?}", tids(&whole));
+    assert_eq!(tids(&part(session(), Ns::ZERO, Ns(end))), tids(&whole));
+    assert!(!tids(&part(session(), ms(1), Ns(end))).iter().any(|row| row[0] == Some(77)));
 }
 
 #[test]
