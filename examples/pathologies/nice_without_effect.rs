@@ -3,14 +3,15 @@
 //! The jobs are in a control group of their own, as those of another service or container are: the kernel shares the CPUs
 //! between groups alike, and nice counts only inside one. Mended, they are in the group of those whom they disturb. Both
 //! groups are within another, of which neither the session nor other groups take a part, and each CPU has a thread and a job
-//! that may run nowhere else: where load is moved to is no matter of the fault.
+//! that may run nowhere else: where load is moved to is no matter of the fault. A frame takes some of the scheduler's slices on
+//! any machine: what is done before the job's turn comes loses nothing.
 
 use pathologies::{Group, Marks, Run, leave, nice, pin, skip, thread, work};
 use std::io;
 
 fn main() {
     let run = Run::from_arguments();
-    let frames = run.size(150);
+    let frames = run.size(30);
     let cpus = std::thread::available_parallelism().map_or(2, usize::from);
     (0..cpus).for_each(pin);
     let both = Group::new();
@@ -33,7 +34,7 @@ fn main() {
                     for cpu in 0..cpus {
                         thread(s, "render", move || {
                             pin(cpu);
-                            work(14_000);
+                            work(70_000);
                         });
                     }
                 });
