@@ -25,7 +25,7 @@ fn main() {
                 // SAFETY: takes numbers only. Else sleeps are lengthened by 50 µs.
                 unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
                 while !over.load(Relaxed) {
-                    std::thread::sleep(Duration::from_micros(5));
+                    std::thread::sleep(Duration::from_micros(40));
                 }
             });
         }

@@ -5,14 +5,15 @@
 mod support;
 
 use diagnose::{Options, RULES, Settings};
-use engine::Condition;
+use engine::{Condition, IdleState};
 use model::{CpuId, Event, NameId, Pid, Tid, What};
 use std::path::Path;
 
 /// What a rule says. A line `rule ID` says which, `set RULE.NAME=VALUE` sets a threshold, `condition NAME START | END` is a
-/// condition of the run, `format ID` whose recording it is, `called NAME ABC` what those threads are called, `process PID ABC` of which process they are.
+/// condition of the run, `format ID` whose recording it is, `called NAME ABC` what those threads are called, `process PID ABC` of which process they are,
+/// `idle NAME US` the next idle state of all CPUs and how long it must last.
 fn told(block: &str) -> String {
-    let says = ["rule ", "set ", "condition ", "format ", "called ", "process "];
+    let says = ["rule ", "set ", "condition ", "format ", "called ", "process ", "idle "];
     let (about, drawn): (Vec<&str>, Vec<&str>) = block.lines().partition(|l| says.iter().any(|w| l.starts_with(w)));
     let words = |of: &str| about.iter().filter_map(|l| l.strip_prefix(of)).map(str::to_owned).collect::<Vec<_>>();
     let only = words("rule ");
@@ -25,9 +26,17 @@ fn told(block: &str) -> String {
         Condition { name: name.to_owned(), start: Ok(start.to_owned()), end: Ok(end.to_owned()) }
     };
     let conditions = words("condition ").iter().map(condition).collect();
-    let session = support::drawn(&drawn.join("\n"), |facts, batch| {
+    let drawn = drawn.join("\n");
+    let session = support::drawn(&drawn, |facts, batch| {
         facts.conditions = conditions;
         facts.format = words("format ").pop().unwrap_or_default();
+        for line in words("idle ") {
+            let (name, us) = line.split_once(' ').expect("a name and its time");
+            let target_residency_us = Some(us.parse().expect("a number"));
+            let state = IdleState { name: name.to_owned(), target_residency_us, exit_latency_us: None };
+            let machine = facts.machine.get_or_insert_with(|| testkit::machine(&drawn));
+            machine.cpus.iter_mut().for_each(|cpu| cpu.idle_states.push(state.clone()));
+        }
         for line in words("called ") {
             let (name, letters) = line.split_once(' ').expect("a name and threads");
             // The names of threads are in the order of their letters.

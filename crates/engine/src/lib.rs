@@ -44,4 +44,4 @@ pub use summary::{LawRow, Summary, TroubleRow};
 /// Where names of functions are looked for.
 pub use symbols::SymbolPath;
 /// The machine: read from the one that runs, from what the user names, and drawn.
-pub use topology::{BadMachine, Cpu, Machine, draw, live};
+pub use topology::{BadMachine, Cpu, IdleState, Machine, draw, live};

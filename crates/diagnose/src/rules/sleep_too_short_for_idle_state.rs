@@ -39,7 +39,7 @@ pub(super) const RULE: Rule = Rule {
             name: "break_even_ns",
             unit: Unit::Ns,
             value: 600_000.0,
-            reason: "used where the machine's description tells of no idle state: what the Linux driver intel_idle has for C6 of Skylake servers and of Alder Lake",
+            reason: "used where the machine's description tells of no idle state but that of guests (haltpoll): what the Linux driver intel_idle has for C6 of Skylake servers and of Alder Lake",
         },
         Threshold {
             name: "short_run_ns",
@@ -54,6 +54,9 @@ pub(super) const RULE: Rule = Rule {
     explains: &["critical-thread-same-priority-as-workers", "preemption-rate"],
     look,
 };
+
+/// The idle state of guests (Linux, `drivers/cpuidle/cpuidle-haltpoll.c`): the host decides what follows, and its 1 µs is no hardware's.
+const OF_GUESTS: &str = "haltpoll";
 
 /// The sleeps of a thread.
 #[derive(Default)]
@@ -73,7 +76,11 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows when sleeps ended".to_owned()));
     }
     let mut told = None;
-    given.each("idle_residency", |row| told = told.max(row.int("target_residency_ns")))?;
+    given.each("idle_residency", |row| {
+        if !row.text("state_name").starts_with(OF_GUESTS) {
+            told = told.max(row.int("target_residency_ns"));
+        }
+    })?;
     let break_even = told.unwrap_or(given.threshold("break_even_ns") as i64);
     let (mut sleeps, mut shown) = (BTreeMap::<i64, Sleeps>::new(), Shown::default());
     let least = given.threshold("least_per_second") * given.span().len().0 as f64 / 1e9;
@@ -158,7 +165,10 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             },
             match told {
                 Some(_) => "the deepest idle state is as the machine's description says".to_owned(),
-                None => format!("the machine tells of no idle states; {} is assumed of the deepest", time(break_even)),
+                None => format!(
+                    "the machine tells of no idle states of its own; {} is assumed of the deepest",
+                    time(break_even)
+                ),
             },
             "the energy that is lost with the sleep of the CPU is not in it".to_owned(),
         ],
