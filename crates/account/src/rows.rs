@@ -20,6 +20,9 @@ use std::os::unix::fs::FileExt;
 const WINDOW_BYTES: usize = 6 << 20;
 /// Rows handed on at once.
 const BATCH: usize = 4096;
+/// Bytes written at once. For larger writes Linux takes larger folios, and of a virtual machine that tells its host which memory is free
+/// (free page reporting) those are the ones that the host took back: 192 MB took 0.42–0.64 s by 6 MB, 0.04–0.09 s by 256 KB.
+const WRITTEN: usize = 256 << 10;
 
 /// A row, and how one that was never filled looks.
 pub(crate) trait Row: Pod {
@@ -101,7 +104,9 @@ impl<T: Row> Rows<T> {
                 Some(file) => Ok(file),
                 none => tempfile::tempfile().map(|file| none.insert(file)),
             }
-            .and_then(|file| file.write_all(bytemuck::cast_slice(&self.older)));
+            .and_then(|file| {
+                bytemuck::cast_slice(&self.older).chunks(WRITTEN).try_for_each(|part| file.write_all(part))
+            });
             if let Err(error) = written {
                 self.failed.get_or_insert(error);
             }
