@@ -8,8 +8,8 @@
 `view_load.py` draws the load that the limits are for. For these: --cpu 0 --browser --browser-cpu 1, and nothing else running.
 --growth draws loads of so many million slices, and tells how all that grows; limits are those of 5 million, and printed beside.
 
-A recording of another tool is imported into a temporary folder first: preparing its levels, like the import with all CPUs, may take as
-long as that.
+A recording of another tool is imported into a temporary folder first: what preparing its levels takes, like the import with all CPUs, is told
+beside that.
 """
 
 import argparse
@@ -173,7 +173,7 @@ def measure(trace, import_s, args):
     print(f"{trace}: {about['switches']} switches, {about['threads']} threads, {len(about['cpus'])} CPUs")
     held = [("import", import_s, None, "s")] if import_s is not None else []
     if not there:
-        held += [("preparing levels, to the address", first_s, import_s, "s"), ("memory while preparing", prepared_kb / 1024, None, "MB")]
+        held += [("preparing levels, to the address", first_s, None, "s"), ("memory while preparing", prepared_kb / 1024, None, "MB")]
     held += [
         ("levels", size / 2**20, None, "MB"),
         ("address, levels prepared", address_s, ADDRESS_S, "s"),

@@ -27,7 +27,7 @@ struct Segment {
 
 impl Spill {
     pub(crate) fn new() -> std::io::Result<Self> {
-        let file = BufWriter::with_capacity(1 << 20, tempfile::tempfile()?);
+        let file = BufWriter::with_capacity(1 << 18, tempfile::tempfile()?);
         Ok(Self { file, written: 0, segments: BTreeMap::new(), merge: None })
     }
 
