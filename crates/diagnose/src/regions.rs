@@ -4,7 +4,7 @@ use crate::finding::Claim;
 use crate::given::Given;
 use crate::rule::{Threshold, Unit};
 use engine::EngineError;
-use model::Row;
+use model::{Ns, Row, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why such a rule could not look.
@@ -53,6 +53,21 @@ pub(crate) fn workers(given: &Given<'_>, pid: Option<i64>, name: &str, ns: i64) 
         }
     })?;
     Ok(claims)
+}
+
+/// For how long a thread was ready outside of regions, which come in order of time and do not overlap: as all of one name.
+pub(crate) fn ready_outside(given: &Given<'_>, thread: i64, regions: &[Span]) -> Result<i64, EngineError> {
+    let mut outside = 0_i64;
+    given.each("thread_state", |row| {
+        if row.sum("thread") != thread || row.text("state") != "ready" {
+            return;
+        }
+        let ready = Span::new(Ns(row.sum("start_ns")), Ns(row.sum("end_ns")));
+        let first = regions.partition_point(|region| region.end <= ready.start);
+        let within = regions[first..].iter().map_while(|region| region.overlap(ready)).map(|both| both.len().0);
+        outside = outside.saturating_add(ready.len().0 - within.sum::<i64>());
+    })?;
+    Ok(outside)
 }
 
 /// So many pieces a thread, as a change takes it.

@@ -1,12 +1,14 @@
 //! Threads that wait for the last one of a parallel region by running, on the CPU that it needs.
 
-use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Shown, threads};
-use crate::regions::{LEAST_OF_REGIONS, NONE_MARKED, by_name, workers};
+use crate::finding::{Claim, Confidence, Finding};
+use crate::given::{Given, Shown, add, threads};
+use crate::pools::Processes;
+use crate::regions::{LEAST_OF_REGIONS, NONE_MARKED, by_name, ready_outside, workers};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::Change;
 use model::words::{ms, percent, plain, plural, short};
+use model::{Change, Ns, Span};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
     id: "busy-wait-at-barrier",
@@ -17,12 +19,14 @@ pub(super) const RULE: Rule = Rule {
         matters: "Who spins while it waits looks busy to the scheduler and gets its share, at the cost of the one that all wait for. With as \
                   many CPUs as threads that only costs energy; with fewer, each barrier takes turns of milliseconds.",
         sure: "The stretches are what the program marked; what threads did then is known. That who ran after its arrival did nothing of use is \
-               an assumption: it may have gone on to other work. The estimate is the lesser of the time for which the last one was ready and \
-               that for which those who waited ran.",
+               an assumption: it may have gone on to other work. The estimate is the least of the time for which the last one was ready, \
+               that for which those who waited ran, and what the last came later than the first, but for what was still to be done then: where \
+               there are several pieces for each thread, the largest of those in hand. And what a thread that waits for the region was ready \
+               behind those who spin on when the region was over.",
         mend: "Block at the barrier after a short spin (OMP_WAIT_POLICY=passive, GOMP_SPINCOUNT), or start no more threads than CPUs.",
         example: "A has arrived and spins on CPU 0 for 2 ms, where C, which has yet to arrive, waits for its turn.",
     },
-    tables: &["parallel_regions", "marks", "ready_wait"],
+    tables: &["parallel_regions", "marks", "ready_wait", "ready_by_thief", "waits", "threads", "thread_state"],
     thresholds: &[
         Threshold {
             name: "least_spinning",
@@ -38,14 +42,34 @@ pub(super) const RULE: Rule = Rule {
     look,
 };
 
+/// The largest piece of a region by its mean one, once CPUs are free. The largest takes a CPU for about twice as long as the mean; but
+/// while there are more threads than CPUs, which such regions have, a piece takes longer than that by what it waits for its turn.
+const LARGEST: f64 = 1.5;
+
 /// All regions of a name.
 #[derive(Default)]
 struct Regions {
     count: u64,
     waiting: i64,
     ran: i64,
+    /// For how long the last was ready while others spun.
+    ready: i64,
+    /// By how much sooner the last would have arrived.
     held_up: i64,
+    /// Of all of them, in order of time.
+    spans: Vec<Span>,
     shown: Shown,
+}
+
+/// What was still to be done when the first thread arrived, though nobody had waited for a CPU. It found no further piece, so each of
+/// the others was in one, at any point of it: the last of `threads` such is done after all but one of `threads` + 1 parts of
+/// the largest piece, in the mean. Where each thread has one piece, nobody knows how much of it was left.
+fn left([threads, stretches, worked]: [i64; 3]) -> i64 {
+    if stretches <= threads {
+        return 0;
+    }
+    let last = (threads - 1) as f64 / (threads + 1) as f64;
+    (LARGEST * worked as f64 / stretches as f64 * last).round() as i64
 }
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
@@ -53,16 +77,21 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let regions = by_name(given, |of: &mut Regions, row| {
         let (Some(ran), Some(ready)) = (row.int("waiting_running_ns"), row.int("last_ready_ns")) else { return };
         told = true;
+        let [start, end] = row.sums(["start_ns", "end_ns"]);
+        of.spans.push(Span::new(Ns(start), Ns(end)));
         // By itself: in others of the name who waits may block, or wait for a last piece.
         if (ran as f64) < given.threshold("least_spinning") * row.sum("waiting_ns") as f64 {
             return;
         }
-        let held_up = ran.min(ready);
+        let [threads, stretches, worked, tail] = row.sums(["threads", "stretches", "worked_ns", "tail_ns"]);
+        let ready = ran.min(ready);
+        let held_up = ready.min(tail.saturating_sub(left([threads, stretches, worked])).max(0));
         of.count += 1;
+        of.ready = of.ready.saturating_add(ready);
         of.waiting = of.waiting.saturating_add(row.sum("waiting_ns"));
         of.ran = of.ran.saturating_add(ran);
         of.held_up = of.held_up.saturating_add(held_up);
-        of.shown.push(held_up, row, &["threads", "waiting_ns", "waiting_running_ns", "last_ready_ns"]);
+        of.shown.push(held_up, row, &["threads", "tail_ns", "waiting_ns", "waiting_running_ns", "last_ready_ns"]);
     })?;
     let Some(mut regions) = regions else { return Ok(Looked::Lacks(NONE_MARKED.to_owned())) };
     if !told {
@@ -79,12 +108,19 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
 
 fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Result<Finding, EngineError> {
     let claims = workers(given, pid, name, of.held_up)?;
-    let mut most = of.held_up;
+    let mut most = of.ready;
     given.each("ready_wait", |row| {
         if claims.iter().any(|c| c.thread == row.sum("thread")) {
             most = most.max(row.sum("ready_ns"));
         }
     })?;
+    // Whoever goes on when all have arrived needs a CPU too, and those who spin have it.
+    let after = match goes_on(given, pid, &claims, of.count)? {
+        Some((thread, behind)) => behind.min(ready_outside(given, thread, &of.spans)?),
+        None => 0,
+    };
+    let best = of.held_up.saturating_add(after);
+    let claims: Vec<Claim> = claims.into_iter().map(|claim| Claim { recoverable_ns: best, ..claim }).collect();
     let region = short(&plain(name), 40);
     let change = Change::Block { threads: threads(&claims) };
     Ok(Finding {
@@ -92,19 +128,49 @@ fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Resu
             "In {} of {region} threads that had arrived ran for {} of their waiting, while the last was ready for {} ms",
             plural(of.count, "region"),
             percent(of.ran, of.waiting),
-            ms(of.held_up)
+            ms(of.ready)
         ),
-        severity: given.severity(of.held_up),
-        recoverable_ns: of.held_up,
-        range_ns: [0, most],
+        severity: given.severity(best),
+        recoverable_ns: best,
+        range_ns: [0, most.saturating_add(after)],
         confidence: Confidence::Medium,
         evidence: of.shown.finish(),
         assumptions: vec![
             "who ran after its arrival only waited; the lower end: it did other work that was due; the upper: nobody of them would \
              have waited for a CPU"
                 .to_owned(),
-            "the last to arrive would have had its CPU at once".to_owned(),
+            "the last to arrive would have had its CPU at once, and with it what was left to do when the first arrived: of several \
+             pieces a thread, one and a half times the mean"
+                .to_owned(),
+            "whoever goes on when all have arrived would have had a CPU at once too".to_owned(),
         ],
         ..given.finding(claims, change, format!("Block instead of spinning at the end of {region}"))
     })
+}
+
+/// Who of the process, and of none of the workers, waits for these as often as there are regions, and was ready behind them for longest:
+/// for how long.
+fn goes_on(
+    given: &Given<'_>,
+    pid: Option<i64>,
+    workers: &[Claim],
+    regions: u64,
+) -> Result<Option<(i64, i64)>, EngineError> {
+    let processes = Processes::new(given)?;
+    let workers: BTreeSet<i64> = workers.iter().map(|claim| claim.thread).collect();
+    let is_other = |thread: i64| !workers.contains(&thread) && processes.pool(given, thread).0 == pid;
+    let is_worker = |thread: Option<i64>| thread.is_some_and(|thread| workers.contains(&thread));
+    let (mut waits, mut behind) = (BTreeMap::new(), BTreeMap::new());
+    given.each("waits", |row| {
+        if is_other(row.sum("thread")) && is_worker(row.int("waker")) {
+            add(&mut waits, row.sum("thread"), row.sum("waits"));
+        }
+    })?;
+    given.each("ready_by_thief", |row| {
+        if is_other(row.sum("thread")) && is_worker(row.int("thief")) {
+            add(&mut behind, row.sum("thread"), row.sum("ready_ns"));
+        }
+    })?;
+    behind.retain(|thread, _| waits.get(thread).is_some_and(|waits| waits.unsigned_abs() >= regions));
+    Ok(behind.into_iter().max_by_key(|(thread, ns)| (*ns, std::cmp::Reverse(*thread))))
 }

@@ -5,6 +5,8 @@ use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::pools::{Pool, Processes, base};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
+use crate::slower::Saving;
+use crate::speeds::Speeds;
 use engine::EngineError;
 use model::Change;
 use model::words::{ms, percent, plural};
@@ -25,7 +27,16 @@ pub(super) const RULE: Rule = Rule {
         mend: "Raise its priority above that of the workers, or lower theirs, which needs no privilege; or start fewer workers.",
         example: "M prepares the next frame and waits for 2 ms behind W1 and W2 of its own priority.",
     },
-    tables: &["critical_by_thread", "ready_by_thief", "priority_residency", "ready_wait", "marks"],
+    tables: &[
+        "critical_by_thread",
+        "ready_by_thief",
+        "priority_residency",
+        "ready_wait",
+        "marks",
+        "slower_cores",
+        "cpu_bursts",
+        "parallel_regions",
+    ],
     thresholds: &[
         Threshold {
             name: "least_path",
@@ -143,7 +154,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let Some(Critical { thread, tid, ns: path, ready, frames }) = critical else { return Ok(Looked::At(Vec::new())) };
     let processes = Processes::new(given)?;
     let (mut pools, mut members) = (BTreeMap::<Pool, BTreeMap<(i64, i64), i64>>::new(), BTreeMap::new());
-    given.each("ready_wait", |row| add(&mut members, processes.pool(given, row.sum("thread")), 1))?;
+    let mut ready_in_all = 0;
+    given.each("ready_wait", |row| {
+        add(&mut members, processes.pool(given, row.sum("thread")), 1);
+        if row.sum("thread") == thread {
+            ready_in_all = row.sum("ready_ns");
+        }
+    })?;
     given.each("ready_by_thief", |row| {
         let [of, ns] = row.sums(["thread", "ready_ns"]);
         let Some(thief) = row.int("thief").filter(|thief| *thief > 0 && *thief != thread && of == thread) else {
@@ -162,17 +179,21 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         let members = members.get(pool).copied().unwrap_or(0);
         members as f64 >= given.threshold("least_workers") && 2 * theirs <= path
     });
-    let behind = pools.values().flat_map(BTreeMap::values).fold(0_i64, |sum, ns| sum.saturating_add(*ns)).min(ready);
+    let behind = pools.values().flat_map(BTreeMap::values).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
+    // What it waited for the same threads while it went before them is no matter of equal priority.
+    let at_equal = behind.min(prio.get(&thread).map_or(0, |(ready, _)| *ready));
+    let behind = at_equal.min(ready);
     let most = pools.iter().max_by_key(|(_, of)| of.values().sum::<i64>());
     let (Some(((_, name), workers)), true) = (most, behind >= given.share("least_share").max(1)) else {
         return Ok(Looked::At(Vec::new()));
     };
-    // What it was ready beside the path, those that it waits for were not done with either.
+    // What it was ready beside the path, those that it waits for were not done with either: as much of this as of all its waiting.
     let mut decides = behind;
     given.each("critical_by_thread", |row| {
         let [of, on_path, ready] = row.sums(["thread", "path_ns", "ready_ns"]);
         if of == thread && on_path as f64 >= given.threshold("least_path") * given.span().len().0 as f64 {
-            decides = behind.min(ready);
+            let on_path = ready as f64 / ready_in_all.max(1) as f64;
+            decides = behind.min((at_equal as f64 * on_path.min(1.0)).round() as i64);
         }
     })?;
     let workers: Vec<_> = workers.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
@@ -180,6 +201,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let own = given.name(thread);
     // Whom it takes turns with gets time by weight, so what it waits for those goes down as their weight does.
     let best = decides - (decides as f64 * LEFT as f64 / OF as f64).round() as i64;
+    let most = behind.max(best).saturating_add(besides(given, &processes, thread)?);
     let finding = given.finding(
         vec![given.claim(thread, tid, best)],
         change,
@@ -193,14 +215,15 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             ms(behind),
             plural(workers.len() as u64, "thread")
         ),
-        range_ns: [0, behind],
+        range_ns: [0, most],
         confidence: if processes.are_told() { Confidence::Medium } else { Confidence::Low },
         evidence: shown.finish(),
         assumptions: vec![
             format!("nobody waits for {name} as much as for {own}; the lower end: {name} becomes critical instead"),
             format!(
                 "at a nice value {NICE} above {own}'s, {name} has {LEFT}/{OF} of its weight, and it waits for so much of what it does now; \
-                 the upper end: it never waits for {name}"
+                 the upper end: it never waits for {name}, has a faster core where its equals had those, and the last of each parallel region \
+                 of its process never waits for a CPU"
             ),
             "what it was ready beside the critical path gives nothing back".to_owned(),
             match frames {
@@ -210,4 +233,22 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         ],
         ..finding
     }]))
+}
+
+/// What going before others may give back besides: they leave it the faster cores, and those that it wakes its own CPU, of which
+/// they now get less while they share it with who waits there.
+fn besides(given: &Given<'_>, processes: &Processes, thread: i64) -> Result<i64, EngineError> {
+    let (speeds, mut most) = (Speeds::new(given)?, 0_i64);
+    given.each("slower_cores", |row| {
+        if row.sum("thread") == thread {
+            most = Saving::of(given, &speeds, thread, [0, row.sum("none_ns")], None).range[1];
+        }
+    })?;
+    let (pid, _) = processes.pool(given, thread);
+    given.each("parallel_regions", |row| {
+        if row.int("pid") == pid {
+            most = most.saturating_add(row.sum("last_ready_ns"));
+        }
+    })?;
+    Ok(most)
 }

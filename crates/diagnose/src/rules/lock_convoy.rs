@@ -125,6 +125,8 @@ struct Queue {
     short: i64,
     is_told: bool,
     running: i64,
+    /// The longest time of which nobody can say what one of them did: it may have waited.
+    unknown: i64,
     /// For how long whoever ended the waits had run meanwhile.
     ran_meanwhile: i64,
     shown: Shown,
@@ -206,9 +208,10 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         queue.shown.push(blocked, row, &["waits", "together", "blocked_ns", "waker_running_ns", "waker_blocked_ns"]);
     })?;
     given.each("ready_wait", |row| {
-        let [thread, running] = row.sums(["thread", "running_ns"]);
+        let [thread, running, unknown] = row.sums(["thread", "running_ns", "unknown_ns"]);
         if let Some(queue) = queues.get_mut(&processes.pool(given, thread)) {
             queue.running = queue.running.saturating_add(running);
+            queue.unknown = queue.unknown.max(unknown);
         }
     })?;
     given.each("run_lengths", |row| {
@@ -247,8 +250,9 @@ fn finding(given: &Given<'_>, name: &str, queue: Queue, over_all: bool, cpus: i6
     let spread = ran - ran / at_once;
     let switching = |waits: i64| (waits as f64 * 2.0 * given.threshold("switch_ns")) as i64;
     let least = queue.of.values().map(|(_, waits, _)| switching(*waits)).max().unwrap_or(0);
-    let most =
-        queue.of.values().map(|(_, waits, blocked)| blocked.saturating_add(switching(*waits))).max().unwrap_or(0);
+    // What is handed on from one to the next is handed on one by one, so the switches of all of them come one after the other.
+    let longest = queue.of.values().map(|(.., blocked)| *blocked).max().unwrap_or(0);
+    let most = longest.saturating_add(queue.unknown).max(spread).saturating_add(switching(queue.waits()));
     let of = |(thread, (tid, waits, blocked)): (&i64, &(i64, i64, i64))| {
         given.claim(*thread, *tid, spread.max(switching(*waits)).min(*blocked))
     };
@@ -276,7 +280,7 @@ fn finding(given: &Given<'_>, name: &str, queue: Queue, over_all: bool, cpus: i6
                 plural(at_once.unsigned_abs(), "CPU")
             ),
             format!(
-                "the lower end: one by one it stays, without two switches of {} ns a wait; the upper: nobody gains more than it waited, and those switches",
+                "the lower end: one by one it stays, without two switches of {} ns a wait; the upper: all that one waited or was run one by one, and the switches of all",
                 given.threshold("switch_ns")
             ),
         ],

@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
                   cores the fast ones wait for the slow ones at every barrier.",
         sure: "The stretches are what the program marked. If all threads go equally fast, the lesser or greater end of the range follows \
                from who waited; if pieces are equal work, the other one does; of the lesser, as much as one of the smaller pieces is taken to be left: \
-               pieces that are handed out end together but for the largest of them at most (Graham 1969), half of it in the mean. What handing out pieces costs is in neither.",
+               pieces that are handed out end together but for the largest of them at most (Graham 1969), half of it in the mean, for all but who is done last. What handing out pieces costs is in neither.",
         mend: "Cut the work into some pieces for each thread, and hand them out one by one to whoever is free.",
         example: "A works for 2 ms and B for 4 ms, each on its half: had the work been handed out, both would have been done after 3 ms.",
     },
@@ -65,8 +65,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         if stretches as f64 > given.threshold("most_pieces") * threads as f64 {
             return;
         }
-        // Half of the largest piece, which is about twice the mean: who is done first waits for one, who is done last for none.
-        let left = worked / threads.max(1) / PIECES;
+        // The largest piece is about twice the mean. Who is done first waits for one, who is done last for none, the others for
+        // any part of it: half of it each, for all but the last. Of two threads that is half as much as of many.
+        let left = worked / threads.max(1) / PIECES * (threads - 1) / threads.max(1);
         of.count += 1;
         // Smaller pieces do not take a CPU from who spins on it.
         let held_up = ran.min(ready);
@@ -119,7 +120,7 @@ fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, mut of: Regions) -> 
             "the lesser of: all threads go equally fast; all pieces are equal work (the greater is the upper end)"
                 .to_owned(),
             format!(
-                "{PIECES} pieces a thread leave the time of one at the end, half of the largest; the lower end: one part cannot be cut"
+                "{PIECES} pieces a thread leave half of the largest, which is twice the mean, for all but the last at the end; the lower end: one part cannot be cut"
             ),
         ],
         ..given.finding(claims, change, format!("Cut {region} into more pieces, handed out one by one"))

@@ -16,8 +16,9 @@ pub(super) const RULE: Rule = Rule {
     page: Page {
         finds: "Threads that were woken onto a CPU beside a busy sibling while a whole core of the same type was free on which they are \
                 allowed, and ran there, such a core still being idle, until they waited again or were moved. A core for which another \
-                thread is queued is not free. Who was alone on its core when it was woken, and got company later, is not counted, nor is one \
-                that was woken while no whole core was free, though one fell idle later: the waking did not decide that.",
+                thread is queued is not free. Who was alone on its core when it was woken, and got company later, makes no finding, nor does one \
+                that was woken while no whole core was free, though one fell idle later: the waking did not decide that. Of a thread that is \
+                found, half of such time is in the estimate: what puts it there leaves it there too.",
         matters: "Two threads on one core share its units and caches: together they do a third more than one alone, so each is a third \
                   slower than on a core of its own, which was there.",
         sure: "What was idle and where threads are allowed is known; while nobody tells where they are allowed, such time is in the upper \
@@ -92,10 +93,18 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         }
         let loses = Loses::of(given, &speeds, thread);
         if perhaps as f64 * loses.best >= least as f64 {
-            claims.push(given.claim(thread, tid, (certain as f64 * loses.best) as i64));
-            most = most.max((perhaps as f64 * loses.most) as i64);
+            // What puts it there leaves it there too, when a whole core falls idle after a waking that found none. What a move would
+            // have given back of that is between nothing and all of it: nobody knows when it would have come.
+            let [beside, perhaps_beside] = row.sums(["busy_sibling_lower_ns", "busy_sibling_upper_ns"]);
+            let later = if certain > 0 { beside.saturating_sub(certain).max(0) / 2 } else { 0 };
+            claims.push(given.claim(thread, tid, (certain.saturating_add(later) as f64 * loses.best) as i64));
+            most = most.max((perhaps.max(perhaps_beside) as f64 * loses.most) as i64);
             woken_for.insert(thread, (perhaps, loses));
-            shown.push(perhaps, row, &["woken_sibling_lower_ns", "woken_sibling_upper_ns", "running_ns"]);
+            shown.push(
+                perhaps,
+                row,
+                &["woken_sibling_lower_ns", "woken_sibling_upper_ns", "busy_sibling_lower_ns", "running_ns"],
+            );
         }
     })?;
     let longest = |c: &&Claim| (woken_for.get(&c.thread).map(|(ns, _)| *ns), std::cmp::Reverse(c.thread));
@@ -118,6 +127,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         evidence: shown.finish(),
         assumptions: vec![
             loses.words(given),
+            "half of its other time there while a whole core was idle would have been spared too (the lower end: none; the \
+             upper: all)"
+                .to_owned(),
             "the idle core would not have slowed anybody else (its clock, a cold cache)".to_owned(),
         ],
         ..finding
