@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
                   the others wait for, it waits its turn behind work that has time.",
         sure: "A name that one thread of a program alone marks, again and again, is taken to be that of its frames, and the thread to be what the \
                program's speed depends on. Elsewhere the critical path tells: it ends with the thread that ran last in the time looked at, of the program that was recorded where it is known: is that not what matters, choose a part (--range). Who ran \
-               instead, and at which priority, is known; of a thread that had several the one at which it waited longest counts. What it was ready beside the critical path is not counted: others were not done then either. While nobody tells processes, it is low. Had it run sooner, something else may have become critical: the \
+               instead, and at which priority, is known; of a thread that had several the one at which it waited longest counts. What it was ready beside the critical path is not counted: others were not done then either; nor is what it was ready behind those for whom its frames wait for longer anyhow. While nobody tells processes, it is low. Had it run sooner, something else may have become critical: the \
                lower end is nothing.",
         mend: "Raise its priority above that of the workers, or lower theirs, which needs no privilege; or start fewer workers.",
         example: "M prepares the next frame and waits for 2 ms behind W1 and W2 of its own priority.",
@@ -36,6 +36,7 @@ pub(super) const RULE: Rule = Rule {
         "slower_cores",
         "cpu_bursts",
         "parallel_regions",
+        "waits",
     ],
     thresholds: &[
         Threshold {
@@ -173,11 +174,17 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             shown.push(ns, row, &["ready_ns"]);
         }
     })?;
-    // Who is on the path for as long itself is no worker that has time.
+    let waited = match frames {
+        Some(_) => waited_for(given, &processes, thread)?,
+        None => BTreeMap::new(),
+    };
+    // Who is on the path for as long itself is no worker that has time, nor is one for whom its frames wait anyhow, for longer than
+    // they were ready behind it.
     pools.retain(|pool, of| {
         let theirs: i64 = of.keys().filter_map(|(thief, _)| on_path.get(thief)).sum();
         let members = members.get(pool).copied().unwrap_or(0);
-        members as f64 >= given.threshold("least_workers") && 2 * theirs <= path
+        let waited = waited.get(pool).copied().unwrap_or(0);
+        members as f64 >= given.threshold("least_workers") && 2 * theirs <= path && waited <= of.values().sum()
     });
     let behind = pools.values().flat_map(BTreeMap::values).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
     // What it waited for the same threads while it went before them is no matter of equal priority.
@@ -233,6 +240,17 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         ],
         ..finding
     }]))
+}
+
+/// For how long a thread was blocked until threads of each pool woke it.
+fn waited_for(given: &Given<'_>, processes: &Processes, thread: i64) -> Result<BTreeMap<Pool, i64>, EngineError> {
+    let mut waited = BTreeMap::new();
+    given.each("waits", |row| {
+        if let Some(waker) = row.int("waker").filter(|waker| *waker > 0 && row.sum("thread") == thread) {
+            add(&mut waited, processes.pool(given, waker), row.sum("blocked_ns"));
+        }
+    })?;
+    Ok(waited)
 }
 
 /// What going before others may give back besides: they leave it the faster cores, and those that it wakes its own CPU, of which
