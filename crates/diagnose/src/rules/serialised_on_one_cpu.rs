@@ -1,7 +1,7 @@
 //! Threads that waited for one another on one CPU while another was idle.
 
 use super::LEAST_SHARE;
-use crate::finding::Confidence;
+use crate::finding::{Confidence, Severity};
 use crate::given::{Given, Shown, add, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
@@ -18,7 +18,8 @@ pub(super) const RULE: Rule = Rule {
                   The scheduler does so for short whiles after a waking by the thread that runs there, where it takes the two for \
                   a pipeline; and for long whiles where load is not balanced (isolated CPUs, an ideal CPU that is not allowed).",
         sure: "What ran, what was idle and where threads are allowed is known. While nobody tells where a thread is allowed, it may be \
-               pinned there: such time is in the upper end only, and alone never makes a finding more than low. Of a thread that mostly \
+               pinned there: such time is in the upper end only, and alone never makes a finding more than low; nor does one wait that \
+               is over with the scheduler's next tick. Of a thread that mostly \
                waits for microseconds, long waits between are not seen.",
         mend: "Keep the two apart: masks that do not overlap, or a waking that does not say that the waker is about to wait.",
         example: "B is woken on CPU 0 behind A, and waits 2 ms while CPU 1 is idle.",
@@ -33,6 +34,13 @@ pub(super) const RULE: Rule = Rule {
             reason: "on average, each time it is ready: for less, Linux moves no thread (sched_migration_cost_ns), and wakings cost a healthy server as \
                      much, some microseconds each, of which an idle CPU needs some to wake up",
         },
+        Threshold {
+            name: "once_ns",
+            unit: Unit::Ns,
+            value: 5_000_000.0,
+            reason: "a thread that waited for no longer in all, and for most of it once, met the scheduler before its tick (4 ms at 250 Hz) had \
+                     looked for an idle CPU: chance, no pattern, so it is low",
+        },
     ],
     explains: &[],
     look,
@@ -42,13 +50,14 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if !given.summary().ready_known {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was ready".to_owned()));
     }
-    let (mut claims, mut shown, mut upper) = (Vec::new(), Shown::default(), 0);
+    let (mut claims, mut shown, mut upper, mut by_chance) = (Vec::new(), Shown::default(), 0, true);
     let (least, least_wait) = (given.share("least_share").max(1), given.threshold("least_wait_ns"));
     given.each("ready_wait", |row| {
         let [thread, tid, free, untold] = row.sums(["thread", "tid", "free_same_type_ns", "permission_unknown_ns"]);
         if free >= least && free as f64 >= least_wait * row.sum("ready_count") as f64 {
             claims.push(given.claim(thread, tid, free.saturating_sub(untold).max(0)));
             upper = free.max(upper);
+            by_chance &= free as f64 <= given.threshold("once_ns") && 2 * row.sum("max_ready_ns") >= free;
             shown.push(free, row, &["free_same_type_ns", "permission_unknown_ns", "ready_ns", "ready_count"]);
         }
     })?;
@@ -72,6 +81,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     finding.title = format!("{} was ready for {} ms behind {other} while a CPU was idle{perhaps}", most.name, ms(told));
     finding.range_ns = [0, upper];
     finding.confidence = if certain { Confidence::High } else { Confidence::Low };
+    if by_chance {
+        finding.severity = Severity::Low;
+    }
     finding.evidence = shown.finish();
     finding.assumptions = vec![
         "the idle CPU would have run it at the same speed (a cold cache is not counted)".to_owned(),
