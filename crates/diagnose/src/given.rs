@@ -107,6 +107,13 @@ impl<'a> Given<'a> {
         self.names.get(key).map_or_else(|| "?".to_owned(), |name| short(name, 16))
     }
 
+    /// How many CPUs the recording tells of. Reads `cpus`.
+    pub(crate) fn cpus(&self) -> Result<i64, EngineError> {
+        let mut cpus = 0;
+        self.each("cpus", |_| cpus += 1)?;
+        Ok(cpus)
+    }
+
     /// Whether it is one of the kernel's own threads of one CPU, by their names (`ksoftirqd/0`, `kworker/1:2`): these cannot
     /// be moved.
     pub(crate) fn is_of_one_cpu(&self, key: i64) -> bool {

@@ -27,6 +27,7 @@ struct Segment {
 
 impl Spill {
     pub(crate) fn new() -> std::io::Result<Self> {
+        // By no more at once: larger writes take folios that a virtual machine's host may have taken back (see `account`'s rows).
         let file = BufWriter::with_capacity(1 << 18, tempfile::tempfile()?);
         Ok(Self { file, written: 0, segments: BTreeMap::new(), merge: None })
     }

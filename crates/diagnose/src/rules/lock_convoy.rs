@@ -221,8 +221,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             queue.short += if to as f64 <= given.threshold("short_run_ns") { runs } else { 0 };
         }
     })?;
-    let mut cpus = 0_i64;
-    given.each("cpus", |_| cpus += 1)?;
+    let cpus = given.cpus()?;
     let span = given.span().len().0.max(1) as f64;
     let limits = ["least_threads", "least_per_second", "least_waiting", "least_busy", "most_busy"];
     let [members, rate, waiting, least, most] = limits.map(|name| given.threshold(name));

@@ -122,8 +122,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let found = found(given, &prios)?;
     let processes = Processes::new(given)?;
     let (own, others): (Vec<_>, Vec<_>) = found.pairs.into_iter().partition(|against| against.is_own);
-    let mut cpus = 0_i64;
-    given.each("cpus", |_| cpus += 1)?;
+    let cpus = given.cpus()?;
     let mut set = Set { tids: found.tids, cgroups: BTreeMap::new(), cpus: cpus.max(1), processes };
     given.each("thread_scheduling", |row| {
         set.cgroups.insert(row.sum("thread"), row.text("cgroup").to_owned());

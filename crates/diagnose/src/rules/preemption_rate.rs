@@ -60,8 +60,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         of.claims.push(given.claim(thread, tid, lost));
         of.shown.push(lost, row, &["running_count", "running_ns", "ready_preempted_ns"]);
     })?;
-    let mut cpus = 0_i64;
-    given.each("cpus", |_| cpus += 1)?;
+    let cpus = given.cpus()?;
     let found = by_name.into_iter().map(|(name, of)| finding(given, &name, of, cpus.max(1)));
     Ok(Looked::At(found.filter(|finding| finding.recoverable_ns >= least).collect()))
 }

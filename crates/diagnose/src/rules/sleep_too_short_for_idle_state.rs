@@ -130,8 +130,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         _ => Confidence::Low,
     };
     let cpu_ns = finding.threads.iter().fold(0_i64, |sum, c| sum.saturating_add(c.recoverable_ns));
-    let mut cpus = 0_i64;
-    given.each("cpus", |_| cpus += 1)?;
+    let cpus = given.cpus()?;
     // CPUs switch at the same time, each for its part.
     let recoverable = most.recoverable_ns.max(cpu_ns / cpus.max(1));
     Ok(Looked::At(vec![Finding {

@@ -131,8 +131,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         storm.of_process = processes.are_told();
     }
     storms.retain(|_, storm| storm.short as f64 >= given.threshold("least_short") * storm.runs.max(1) as f64);
-    let mut cpus = 0_i64;
-    given.each("cpus", |_| cpus += 1)?;
+    let cpus = given.cpus()?;
     let mut found = Vec::new();
     for (pool, storm) in storms {
         let waited = waited_on_path(given, &processes, &pool)?;
