@@ -74,11 +74,16 @@ impl Lives {
     }
 
     /// A number's present life, unless it has exited.
+    #[inline]
     pub(crate) fn alive(&mut self, tid: Tid) -> Option<&mut Life> {
-        match self.by_tid.get(&tid)? {
-            Where::Here(at) => self.here.get_mut(*at as usize).filter(|life| life.doing != Doing::Exited),
-            Where::Resting(_) => None,
-        }
+        let at = match self.near(tid) {
+            Some(at) => at,
+            None => match self.by_tid.get(&tid)? {
+                Where::Here(at) => *at as usize,
+                Where::Resting(_) => return None,
+            },
+        };
+        self.here.get_mut(at).filter(|life| life.doing != Doing::Exited)
     }
 
     /// The key of a number's present life.

@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 
 /// Rows that stay in memory at least, in bytes; twice as much at most.
-const WINDOW_BYTES: usize = 6 << 20;
+const WINDOW_BYTES: usize = 2 << 20;
 /// Rows handed on at once.
 const BATCH: usize = 4096;
 /// Bytes written at once. For larger writes Linux takes larger folios, and of a virtual machine that tells its host which memory is free

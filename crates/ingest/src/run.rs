@@ -5,8 +5,8 @@ use model::{Batch, Ns};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 
-/// Batches between two threads: enough to even out their paces, few enough to stay in the caches.
-const AHEAD: usize = 4;
+/// Batches between two threads: as many as one makes while the other's CPU is another's, so that they seldom wait for each other.
+const AHEAD: usize = 16;
 
 /// What is known of a source when all of it was read.
 #[derive(Clone, Debug)]

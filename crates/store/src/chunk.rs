@@ -1,6 +1,6 @@
 //! One column of one row group as bytes: dictionary page, data page, their headers and checksums.
 
-use crate::encode::{Bounds, bounds, delta32, delta64, distinct, hybrid, index_width, run, varint, zigzag};
+use crate::encode::{Bounds, bounds, compact, delta32, delta64, distinct, hybrid, index_width, run, varint, zigzag};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::writer::ColumnCloseResult;
@@ -148,7 +148,34 @@ impl Chunker {
         self.page.clear();
         self.dict.clear();
         let nullable = descr.max_def_level() > 0;
-        let page = match values {
+        let page = self.page(values, rows, names, nullable);
+        self.finish(descr, page, rows, zstd)
+    }
+
+    /// Encodes a column's values with what the processor at hand has: with vectors of 256 bits the loops over them take three
+    /// quarters of the time.
+    fn page(&mut self, values: &Values, rows: usize, names: &[Box<str>], nullable: bool) -> Page {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::is_x86_feature_detected as has;
+            if has!("avx2") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt") {
+                // SAFETY: it has all that the function is compiled for.
+                return unsafe { self.page_avx2(values, rows, names, nullable) };
+            }
+        }
+        self.page_anywhere(values, rows, names, nullable)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn page_avx2(&mut self, values: &Values, rows: usize, names: &[Box<str>], nullable: bool) -> Page {
+        self.page_anywhere(values, rows, names, nullable)
+    }
+
+    // Whoever is inlined here is compiled for the processor of whom it is inlined into.
+    #[inline(always)]
+    fn page_anywhere(&mut self, values: &Values, rows: usize, names: &[Box<str>], nullable: bool) -> Page {
+        match values {
             Values::Same(v) => self.same(*v, rows, nullable),
             Values::Long(v) => self.long(v, nullable, false),
             Values::Key(v) => self.long(v, nullable, true),
@@ -157,11 +184,11 @@ impl Chunker {
             Values::Text(v) => self.text(v, names, nullable),
             Values::Float(v) => self.float(v, nullable),
             Values::Bool(v) => self.bool(v, nullable),
-        };
-        self.finish(descr, page, rows, zstd)
+        }
     }
 
     /// Definition levels: which rows have a value. Gives how many do.
+    #[inline(always)]
     fn levels<T: Copy>(&mut self, values: &[T], nullable: bool, there: impl Fn(T) -> bool) -> usize {
         if !nullable {
             return values.len();
@@ -172,6 +199,7 @@ impl Chunker {
     }
 
     /// The same, where `count` of them are known to have one.
+    #[inline(always)]
     fn counted_levels<T: Copy>(&mut self, values: &[T], count: usize, there: impl Fn(T) -> bool) {
         let at = self.page.len();
         self.page.extend_from_slice(&[0; 4]);
@@ -197,19 +225,17 @@ impl Chunker {
         Page { patched: true, ..self.alike(&value.to_le_bytes(), rows) }
     }
 
+    #[inline(always)]
     fn long(&mut self, values: &[i64], nullable: bool, few: bool) -> Page {
         let Bounds { there, range } = bounds(values, nullable);
         if nullable {
             self.counted_levels(values, there, |v| v != i64::MIN);
         }
         let mut longs = std::mem::take(&mut self.longs);
-        longs.clear();
         let values = if there == values.len() {
             values
         } else {
-            if there > 0 {
-                longs.extend(values.iter().copied().filter(|v| *v != i64::MIN));
-            }
+            compact(values, there, |v| v != i64::MIN, &mut longs);
             &longs
         };
         let stats = range.map(|(least, most)| Statistics::int64(Some(least), Some(most), None, None, false));
@@ -229,19 +255,17 @@ impl Chunker {
         Page { stats, ..page }
     }
 
+    #[inline(always)]
     fn int(&mut self, values: &[i32], nullable: bool) -> Page {
         let Bounds { there, range } = bounds(values, nullable);
         if nullable {
             self.counted_levels(values, there, |v| v != i32::MIN);
         }
         let mut ints = std::mem::take(&mut self.ints);
-        ints.clear();
         let values = if there == values.len() {
             values
         } else {
-            if there > 0 {
-                ints.extend(values.iter().copied().filter(|v| *v != i32::MIN));
-            }
+            compact(values, there, |v| v != i32::MIN, &mut ints);
             &ints
         };
         let stats = range.map(|(least, most)| Statistics::int32(Some(least), Some(most), None, None, false));
@@ -269,6 +293,7 @@ impl Chunker {
     }
 
     /// Writes `index` behind the levels, for a dictionary of so many entries.
+    #[inline(always)]
     fn indices(&mut self, entries: usize) -> Page {
         let width = index_width(entries);
         self.page.push(width as u8);
@@ -276,6 +301,7 @@ impl Chunker {
         Page { dict: Some(entries), encoding: Encoding::RLE_DICTIONARY, stats: None, patched: false }
     }
 
+    #[inline(always)]
     fn word(&mut self, values: &[u8], word: fn(u8) -> String, nullable: bool) -> Page {
         let there = self.levels(values, nullable, |v| v != NO_WORD);
         let mut used = [false; 256];
@@ -292,12 +318,13 @@ impl Chunker {
         }
         let width = index_width(entries);
         self.page.push(width as u8);
-        self.bytes.clear();
         if there == values.len() {
-            self.bytes.extend(values.iter().map(|v| place[usize::from(*v)]));
+            self.bytes.clear();
+            self.bytes.extend_from_slice(values);
         } else {
-            self.bytes.extend(values.iter().filter(|v| **v != NO_WORD).map(|v| place[usize::from(*v)]));
+            compact(values, there, |v| v != NO_WORD, &mut self.bytes);
         }
+        self.bytes.iter_mut().for_each(|v| *v = place[usize::from(*v)]);
         hybrid(&self.bytes, width, &mut self.page);
         Page { dict: Some(entries), encoding: Encoding::RLE_DICTIONARY, stats: None, patched: false }
     }

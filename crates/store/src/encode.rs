@@ -90,11 +90,13 @@ const BLOCK: usize = 128;
 const MINI: usize = 32;
 
 /// `DELTA_BINARY_PACKED` of 64-bit integers.
+#[inline(always)]
 pub(crate) fn delta64(values: &[i64], out: &mut Vec<u8>) {
     delta(values, out, i64::wrapping_sub);
 }
 
 /// `DELTA_BINARY_PACKED` of 32-bit integers: differences wrap at 32 bits, since readers refuse wider ones.
+#[inline(always)]
 pub(crate) fn delta32(values: &[i32], out: &mut Vec<u8>) {
     delta(values, out, |a, b| i64::from(a.wrapping_sub(b)));
 }
@@ -123,6 +125,7 @@ fn delta<T: Copy + Into<i64>>(values: &[T], out: &mut Vec<u8>, minus: impl Fn(T,
 }
 
 /// One block of differences, of which the first `n` count.
+#[inline(always)]
 fn block(deltas: &mut [i64; BLOCK], n: usize, out: &mut Vec<u8>) {
     let least = deltas[..n].iter().copied().fold(i64::MAX, i64::min);
     // What pads the last miniblock becomes zero and costs no width.
@@ -147,6 +150,7 @@ fn block(deltas: &mut [i64; BLOCK], n: usize, out: &mut Vec<u8>) {
 const RUN: usize = 64;
 
 /// The RLE and bit-packing hybrid, without length or width before it.
+#[inline(always)]
 pub(crate) fn hybrid<T: Copy + PartialEq + Into<u64>>(values: &[T], width: u32, out: &mut Vec<u8>) {
     let mut packed_from = 0;
     let mut at = 0;
@@ -176,6 +180,7 @@ pub(crate) fn run(value: u64, len: usize, width: u32, out: &mut Vec<u8>) {
 }
 
 /// Bit-packed groups of eight; only the last may be padded, since readers stop at the number of values.
+#[inline(always)]
 fn packed<T: Copy + Into<u64>>(values: &[T], width: u32, out: &mut Vec<u8>) {
     if values.is_empty() {
         return;
@@ -233,6 +238,7 @@ number!(i64);
 number!(i32);
 
 /// Looks a column through once. Where it is not `nullable`, what else stands for null is a number like all others.
+#[inline(always)]
 pub(crate) fn bounds<T: Number>(values: &[T], nullable: bool) -> Bounds<T> {
     let (mut there, mut before, mut most) = (0, T::NULL.before(), T::NULL);
     for v in values {
@@ -246,8 +252,26 @@ pub(crate) fn bounds<T: Number>(values: &[T], nullable: bool) -> Bounds<T> {
     Bounds { there, range: (there > 0).then(|| (before.after(), most)) }
 }
 
+/// The `count` values that are there, in place of what `out` held. Each is written, and stays where the next does not belong in its
+/// place: who branches on what is there cannot be foretold waits longer than that takes.
+#[inline(always)]
+pub(crate) fn compact<T: Copy + Default>(values: &[T], count: usize, there: impl Fn(T) -> bool, out: &mut Vec<T>) {
+    if count == 0 {
+        return out.clear();
+    }
+    // What is there need not be cleared to be overwritten.
+    out.resize(count + 1, T::default());
+    let mut at = 0;
+    for v in values {
+        out[at] = *v;
+        at += usize::from(there(*v));
+    }
+    out.truncate(count);
+}
+
 /// Distinct values and, where they are several, which of them each row has; `None` where a dictionary would not pay. `range`: the least
 /// and the largest of them.
+#[inline(always)]
 pub(crate) fn distinct<T: Number>(values: &[T], range: Option<(T, T)>, index: &mut Vec<u32>) -> Option<Vec<i64>> {
     index.clear();
     let mut found = Vec::new();

@@ -3,6 +3,8 @@
 use crate::chunk::{SAME_AT, Values};
 use crate::encoder::{Columns, Encoder, UnderWay};
 use crate::error::Error;
+use crate::states_out::GROUP_ROWS;
+use crate::writer::BATCH;
 use arrow_schema::{DataType, Field, Schema};
 use model::{Col, Kind, TableDef};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -250,7 +252,7 @@ impl<W: Write + Send> Sheet<W> {
     #[inline]
     pub(crate) fn longs(&mut self, at: usize, values: impl Iterator<Item = i64>) {
         if let Values::Long(v) | Values::Key(v) = self.col(at) {
-            v.extend(values);
+            roomy(v).extend(values);
         }
     }
 
@@ -258,7 +260,7 @@ impl<W: Write + Send> Sheet<W> {
     #[inline]
     pub(crate) fn ints(&mut self, at: usize, values: impl Iterator<Item = i32>) {
         if let Values::Int(v) = self.col(at) {
-            v.extend(values);
+            roomy(v).extend(values);
         }
     }
 
@@ -266,7 +268,7 @@ impl<W: Write + Send> Sheet<W> {
     #[inline]
     pub(crate) fn words(&mut self, at: usize, values: impl Iterator<Item = u8>) {
         if let Values::Word(v, _) = self.col(at) {
-            v.extend(values);
+            roomy(v).extend(values);
         }
     }
 
@@ -281,9 +283,23 @@ impl<W: Write + Send> Sheet<W> {
     #[inline]
     pub(crate) fn texts(&mut self, at: usize, values: impl Iterator<Item = u32>) {
         if let Values::Text(v) = self.col(at) {
-            v.extend(values);
+            roomy(v).extend(values);
         }
     }
+}
+
+/// Columns of so many rows get room for a whole row group at once: growing on, each would be copied four times.
+const MANY: usize = GROUP_ROWS / 16;
+/// A row group is closed when it has its rows, at the end of what was handed over at once.
+const ROOM: usize = GROUP_ROWS + BATCH;
+
+/// The column, with room for what is likely to come.
+#[inline]
+fn roomy<T>(column: &mut Vec<T>) -> &mut Vec<T> {
+    if column.len() >= MANY && column.capacity() < ROOM {
+        column.reserve_exact(ROOM - column.len());
+    }
+    column
 }
 
 /// An error of the parquet crate while writing is nearly always the file system's.
