@@ -335,7 +335,6 @@ impl Accountant {
             reason: life.reason,
             cpu: if state == ThreadState::Ready { life.queue.or(life.cpu) } else { life.cpu }
                 .filter(|c| *c != CpuId::UNKNOWN),
-            waker: if state == ThreadState::Ready { life.waker } else { Tid::UNKNOWN },
             waker_thread: if state == ThreadState::Ready { life.waker_thread } else { ThreadKey::UNKNOWN },
             exec: charge.unwrap_or(Ns::MIN),
             prio: life.prio,
@@ -510,7 +509,7 @@ impl Accountant {
         life.woken = false;
         life.snapshot = false;
         if life.doing != Doing::Either {
-            (life.waker, life.waker_thread) = (Tid::UNKNOWN, ThreadKey::UNKNOWN);
+            life.waker_thread = ThreadKey::UNKNOWN;
         }
         if life.can_rest() {
             self.left_by(at);
@@ -584,7 +583,7 @@ impl Accountant {
         }
         if life.doing == Doing::Running {
             life.woken = true;
-            (life.waker, life.waker_thread) = (wake.waker, waker_thread);
+            life.waker_thread = waker_thread;
             return;
         }
         if life.doing == Doing::Ready {
@@ -594,7 +593,7 @@ impl Accountant {
         let life = &mut self.lives[at];
         life.doing = Doing::Ready;
         life.reason = if wake.kind == WakeKind::New { Reason::New } else { Reason::Woken };
-        (life.waker, life.waker_thread) = (wake.waker, waker_thread);
+        life.waker_thread = waker_thread;
         life.queue = wake.target.or(life.cpu);
         if wake.prio != i16::MIN {
             life.prio = wake.prio;

@@ -8,9 +8,7 @@
 //! ```
 
 use crate::LossIndex;
-use model::{
-    CpuId, CpuState, CpuStretch, InferredStretch, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid,
-};
+use model::{CpuId, CpuState, CpuStretch, InferredStretch, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -124,7 +122,6 @@ impl Cut for ThreadStretch {
             state: ThreadState::Running,
             reason: Reason::Inferred,
             cpu: Some(found.cpu),
-            waker: Tid::UNKNOWN,
             waker_thread: ThreadKey::UNKNOWN,
             exec: Ns::MIN,
             ..*self

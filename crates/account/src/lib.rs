@@ -22,6 +22,7 @@ mod losses;
 mod processor;
 mod rows;
 mod steps;
+mod stretch_rows;
 mod stretches;
 mod tables;
 mod threads;

@@ -31,7 +31,6 @@ pub(crate) struct Life {
     pub(crate) queue: Option<CpuId>,
     /// Whether a waking is remembered.
     pub(crate) woken: bool,
-    pub(crate) waker: Tid,
     pub(crate) waker_thread: ThreadKey,
     pub(crate) name: NameId,
     pub(crate) prio: i16,
@@ -58,7 +57,6 @@ impl Life {
             cpu: None,
             queue: None,
             woken: false,
-            waker: Tid::UNKNOWN,
             waker_thread: ThreadKey::UNKNOWN,
             name: NameId::NONE,
             prio: i16::MIN,

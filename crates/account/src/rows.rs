@@ -190,7 +190,8 @@ impl<T: Row> Rows<T> {
         Ok(())
     }
 
-    fn check(&self) -> Result<()> {
+    /// What went wrong, if anything did.
+    pub(crate) fn check(&self) -> Result<()> {
         self.failed.as_ref().map_or(Ok(()), |error| Err(Error::new(error.kind(), error.to_string())))
     }
 

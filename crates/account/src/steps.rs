@@ -2,6 +2,7 @@
 
 use crate::cut::{Cut, Cutter, Knife};
 use crate::rows::{Cursor, Row, Rows};
+use crate::stretch_rows::{Narrow, StretchRows};
 use bytemuck::{Pod, Zeroable};
 use model::{
     Allowed, BlockedAt, CpuId, CpuStretch, Interrupt, IrqKind, Mark, MarkEdge, Marked, Move, NameId, Ns, Pid, Power,
@@ -360,22 +361,21 @@ impl<'a, S: Timed + 'a> Steps<'a, S> {
         }))
     }
 
-    /// Rows, cut.
-    pub(crate) fn cut<R: Row>(rows: &'a mut Rows<R>, knife: &'a Knife, make: fn(&R) -> S) -> Self
+    /// Stretches, cut.
+    pub(crate) fn cut<R: Narrow<Stretch = S>>(rows: &'a mut StretchRows<R>, knife: &'a Knife) -> Self
     where
         S: Cut,
     {
+        let (mut cursor, mut read) = (Cursor::default(), Vec::new());
         if !knife.cuts() {
-            return Self::whole(rows, make);
+            return Self::new(Box::new(move |out| rows.next(&mut cursor, &mut read, out)));
         }
-        let (mut cursor, mut read, mut made) = (Cursor::default(), Vec::new(), Vec::new());
-        let mut cutter = Some(Cutter::new(knife));
+        let (mut whole, mut cutter) = (Vec::new(), Some(Cutter::new(knife)));
         Self::new(Box::new(move |out| {
-            let more = rows.next(&mut cursor, &mut read)?;
-            made.clear();
-            made.extend(read.iter().map(make));
+            whole.clear();
+            let more = rows.next(&mut cursor, &mut read, &mut whole)?;
             if more && let Some(cutter) = &mut cutter {
-                cutter.push(&made, |pieces| out.extend_from_slice(pieces));
+                cutter.push(&whole, |pieces| out.extend_from_slice(pieces));
             } else if let Some(cutter) = cutter.take() {
                 cutter.finish(|pieces| out.extend_from_slice(pieces));
             }

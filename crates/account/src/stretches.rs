@@ -1,20 +1,17 @@
 //! Stage two: what stage one finished, in order of start.
 
-use crate::cut::{Cut, Cutter, Knife};
-use crate::rows::{Row, Rows};
+use crate::cut::{Cutter, Knife};
+use crate::rows::{Cursor, Rows};
 use crate::steps::{AllowedRow, BlockedRow, Kinds, MarkRow, MoveRow, PowerRow, SettingRow, Steps, ThrottleRow};
+use crate::stretch_rows::{CpuRow, Narrow, StretchRows, ThreadRow};
 use crate::{InferredIndex, LossIndex, Sink};
-use bytemuck::{Pod, Zeroable};
-use model::{
-    Allowed, BlockedAt, CpuId, CpuState, CpuStretch, Marked, Move, Ns, PowerChange, Reason, Setting, Span, ThreadKey,
-    ThreadState, ThreadStretch, Throttle, Tid, Together,
-};
+use model::{Allowed, BlockedAt, CpuStretch, Marked, Move, PowerChange, Setting, ThreadStretch, Throttle, Together};
 use std::ops::ControlFlow;
 
 /// Collects finished stretches, in bounded memory.
 pub struct Collector {
-    threads: Rows<ThreadRow>,
-    cpus: Rows<CpuRow>,
+    threads: StretchRows<ThreadRow>,
+    cpus: StretchRows<CpuRow>,
     moves: Rows<MoveRow>,
     marks: Rows<MarkRow>,
     power: Rows<PowerRow>,
@@ -26,8 +23,8 @@ pub struct Collector {
 
 /// All stretches of a recording, in order of start.
 pub struct Stretches {
-    threads: Rows<ThreadRow>,
-    cpus: Rows<CpuRow>,
+    threads: StretchRows<ThreadRow>,
+    cpus: StretchRows<CpuRow>,
     moves: Rows<MoveRow>,
     marks: Rows<MarkRow>,
     power: Rows<PowerRow>,
@@ -41,8 +38,8 @@ pub struct Stretches {
 impl Default for Collector {
     fn default() -> Self {
         Self {
-            threads: Rows::new(),
-            cpus: Rows::new(),
+            threads: StretchRows::new(),
+            cpus: StretchRows::new(),
             moves: Rows::new(),
             marks: Rows::new(),
             power: Rows::new(),
@@ -84,11 +81,11 @@ impl Sink for Collector {
     }
     #[inline]
     fn thread(&mut self, place: u64, stretch: &ThreadStretch) {
-        self.threads.fill(place, ThreadRow::of(stretch));
+        self.threads.fill(place, stretch);
     }
     #[inline]
     fn cpu(&mut self, place: u64, stretch: &CpuStretch) {
-        self.cpus.fill(place, CpuRow::of(stretch));
+        self.cpus.fill(place, stretch);
     }
     #[inline]
     fn moved(&mut self, moved: Move) {
@@ -159,8 +156,8 @@ impl Stretches {
     /// The temporary file cannot be written or read.
     pub fn steps(&mut self, each: impl FnMut(&Together<'_>)) -> std::io::Result<()> {
         let kinds = Kinds {
-            threads: Steps::cut(&mut self.threads, &self.knife, ThreadRow::stretch),
-            cpus: Steps::cut(&mut self.cpus, &self.knife, CpuRow::stretch),
+            threads: Steps::cut(&mut self.threads, &self.knife),
+            cpus: Steps::cut(&mut self.cpus, &self.knife),
             moves: Steps::whole(&mut self.moves, MoveRow::moved),
             marks: Steps::whole(&mut self.marks, MarkRow::marked),
             power: Steps::whole(&mut self.power, PowerRow::change),
@@ -188,7 +185,7 @@ impl Stretches {
     /// # Errors
     /// The temporary file cannot be written or read.
     pub fn threads(&mut self, each: impl FnMut(&[ThreadStretch])) -> std::io::Result<()> {
-        read(&mut self.threads, &self.knife, ThreadRow::stretch, each)
+        read(&mut self.threads, &self.knife, each)
     }
 
     /// Hands on the threads' stretches from the last to the first, each whole, until `each` breaks off; those with which the
@@ -197,7 +194,7 @@ impl Stretches {
     /// # Errors
     /// The temporary file cannot be written or read.
     pub fn threads_back(&self, mut each: impl FnMut(&ThreadStretch) -> ControlFlow<()>) -> std::io::Result<()> {
-        self.threads.read_back(|rows| rows.iter().rev().try_for_each(|row| each(&row.stretch())))
+        self.threads.read_back(|batch| batch.iter().rev().try_for_each(&mut each))
     }
 
     /// The pieces of a stretch that was handed on whole, in order.
@@ -211,189 +208,30 @@ impl Stretches {
     /// # Errors
     /// The temporary file cannot be written or read.
     pub fn cpus(&mut self, each: impl FnMut(&[CpuStretch])) -> std::io::Result<()> {
-        read(&mut self.cpus, &self.knife, CpuRow::stretch, each)
+        read(&mut self.cpus, &self.knife, each)
     }
 }
 
-fn read<R: Row, S: Cut>(
-    rows: &mut Rows<R>,
+fn read<R: Narrow>(
+    rows: &mut StretchRows<R>,
     knife: &Knife,
-    stretch: impl Fn(&R) -> S,
-    mut each: impl FnMut(&[S]),
+    mut each: impl FnMut(&[R::Stretch]),
 ) -> std::io::Result<()> {
     let mut batch = Vec::new();
     let mut cutter = knife.cuts().then(|| Cutter::new(knife));
-    rows.read(|rows| {
+    let (mut cursor, mut read) = (Cursor::default(), Vec::new());
+    loop {
         batch.clear();
-        batch.extend(rows.iter().map(&stretch));
+        if !rows.next(&mut cursor, &mut read, &mut batch)? {
+            break;
+        }
         match &mut cutter {
             Some(cutter) => cutter.push(&batch, &mut each),
             None => each(&batch),
         }
-    })?;
+    }
     if let Some(cutter) = cutter {
         cutter.finish(each);
     }
     Ok(())
-}
-
-/// A thread's stretch in 48 bytes.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct ThreadRow {
-    start: i64,
-    end: i64,
-    exec: i64,
-    thread: i32,
-    waker_thread: i32,
-    tid: i32,
-    waker: i32,
-    /// −1: none.
-    cpu: i32,
-    prio: i16,
-    state: u8,
-    /// A letter of the kernel's, or a number below any letter.
-    reason: u8,
-}
-
-impl Row for ThreadRow {
-    fn is_filled(&self) -> bool {
-        self.end > self.start
-    }
-    fn is_first(&self) -> bool {
-        self.start == 0
-    }
-}
-
-/// The reasons that are no letters, by number.
-const REASONS: [Reason; 15] = [
-    Reason::None,
-    Reason::Preempted,
-    Reason::Yielded,
-    Reason::Woken,
-    Reason::New,
-    Reason::WokenBefore,
-    Reason::Snapshot,
-    Reason::BeforeFirst,
-    Reason::Broken,
-    Reason::NoWaking,
-    Reason::LifeLost,
-    Reason::Undecided,
-    Reason::Untold,
-    Reason::Lossy,
-    Reason::Inferred,
-];
-
-impl ThreadRow {
-    #[inline]
-    fn of(s: &ThreadStretch) -> Self {
-        Self {
-            start: s.span.start.0,
-            end: s.span.end.0,
-            exec: s.exec.0,
-            thread: s.thread.0 as i32,
-            waker_thread: s.waker_thread.0 as i32,
-            tid: s.tid.0,
-            waker: s.waker.0,
-            cpu: s.cpu.map_or(-1, |c| c.0 as i32),
-            prio: s.prio,
-            state: s.state as u8,
-            reason: match s.reason {
-                Reason::State(letter) => letter.max(REASONS.len() as u8),
-                Reason::None => 0,
-                Reason::Preempted => 1,
-                Reason::Yielded => 2,
-                Reason::Woken => 3,
-                Reason::New => 4,
-                Reason::WokenBefore => 5,
-                Reason::Snapshot => 6,
-                Reason::BeforeFirst => 7,
-                Reason::Broken => 8,
-                Reason::NoWaking => 9,
-                Reason::LifeLost => 10,
-                Reason::Undecided => 11,
-                Reason::Untold => 12,
-                Reason::Lossy => 13,
-                Reason::Inferred => 14,
-            },
-        }
-    }
-
-    #[inline]
-    fn stretch(&self) -> ThreadStretch {
-        ThreadStretch {
-            span: Span { start: Ns(self.start), end: Ns(self.end) },
-            thread: ThreadKey(i64::from(self.thread)),
-            tid: Tid(self.tid),
-            state: ThreadState::ALL.get(usize::from(self.state)).copied().unwrap_or(ThreadState::Unknown),
-            reason: REASONS.get(usize::from(self.reason)).copied().unwrap_or(Reason::State(self.reason)),
-            cpu: u32::try_from(self.cpu).ok().map(CpuId),
-            waker: Tid(self.waker),
-            waker_thread: ThreadKey(i64::from(self.waker_thread)),
-            exec: Ns(self.exec),
-            prio: self.prio,
-        }
-    }
-}
-
-/// A CPU's stretch in 32 bytes.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct CpuRow {
-    start: i64,
-    end: i64,
-    thread: i64,
-    cpu: u32,
-    state: u32,
-}
-
-impl Row for CpuRow {
-    fn is_filled(&self) -> bool {
-        self.end > self.start
-    }
-    fn is_first(&self) -> bool {
-        self.start == 0
-    }
-}
-
-impl CpuRow {
-    #[inline]
-    fn of(s: &CpuStretch) -> Self {
-        Self { start: s.span.start.0, end: s.span.end.0, thread: s.thread.0, cpu: s.cpu.0, state: s.state as u32 }
-    }
-
-    #[inline]
-    fn stretch(&self) -> CpuStretch {
-        CpuStretch {
-            span: Span { start: Ns(self.start), end: Ns(self.end) },
-            cpu: CpuId(self.cpu),
-            state: CpuState::ALL.get(self.state as usize).copied().unwrap_or(CpuState::Unknown),
-            thread: ThreadKey(self.thread),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_reason_comes_back() {
-        let letters = [b'S', b'D', b'?'].map(Reason::State);
-        for reason in REASONS.into_iter().chain(letters) {
-            let stretch = ThreadStretch {
-                span: Span::new(Ns(1), Ns(2)),
-                thread: ThreadKey(7),
-                tid: Tid(9),
-                state: ThreadState::Ready,
-                reason,
-                cpu: Some(CpuId(3)),
-                waker: Tid(-1),
-                waker_thread: ThreadKey(5),
-                exec: Ns::MIN,
-                prio: 120,
-            };
-            assert_eq!(ThreadRow::of(&stretch).stretch(), stretch);
-        }
-    }
 }

@@ -23,7 +23,6 @@ fn did(thread: i64, row: &Row) -> [ThreadStretch; 2] {
         state,
         reason: Reason::None,
         cpu: Some(CpuId(0)),
-        waker: Tid::UNKNOWN,
         waker_thread: ThreadKey::UNKNOWN,
         exec: Ns::MIN,
         prio: row.get("priority").and_then(|p| p.parse().ok()).unwrap_or(i16::MIN),

@@ -65,7 +65,6 @@ fn tasks(rows: &[Row]) -> Table {
             state,
             reason: Reason::None,
             cpu: Some(CpuId(0)),
-            waker: Tid::UNKNOWN,
             waker_thread: ThreadKey::UNKNOWN,
             exec: Ns::MIN,
             prio: 120,

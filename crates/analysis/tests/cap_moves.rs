@@ -18,7 +18,6 @@ fn ran(thread: i64, cpu: u32, from: i64, to: i64, prio: i16) -> ThreadStretch {
         state: ThreadState::Running,
         reason: Reason::None,
         cpu: Some(CpuId(cpu)),
-        waker: Tid::UNKNOWN,
         waker_thread: ThreadKey::UNKNOWN,
         exec: Ns::MIN,
         prio,

@@ -43,7 +43,6 @@ fn stretches(thread: i64, row: &Row) -> Vec<ThreadStretch> {
             state,
             reason,
             cpu: Some(CpuId(0)),
-            waker: Tid::UNKNOWN,
             waker_thread: ThreadKey::UNKNOWN,
             exec: Ns::MIN,
             prio: 120,
@@ -165,7 +164,6 @@ fn cap_22_causes_of_switches() {
     let (mut threads, mut cpus) = (Vec::new(), Vec::new());
     let mut stretch = |key: i64, tid: Tid, span, state, reason| {
         let (thread, cpu) = (ThreadKey(key), Some(CpuId(0)));
-        let (waker, waker_thread) = (Tid::UNKNOWN, ThreadKey::UNKNOWN);
         threads.push(ThreadStretch {
             span,
             thread,
@@ -173,8 +171,7 @@ fn cap_22_causes_of_switches() {
             state,
             reason,
             cpu,
-            waker,
-            waker_thread,
+            waker_thread: ThreadKey::UNKNOWN,
             exec: Ns::MIN,
             prio: 8,
         });

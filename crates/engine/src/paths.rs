@@ -333,7 +333,6 @@ mod tests {
             state: state(at),
             reason: Reason::None,
             cpu: None,
-            waker: Tid::UNKNOWN,
             waker_thread: ThreadKey::UNKNOWN,
             exec: Ns::MIN,
             prio: i16::MIN,

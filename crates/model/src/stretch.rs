@@ -143,9 +143,7 @@ pub struct ThreadStretch {
     pub reason: Reason,
     /// Running: where. Ready: on whose run queue it began ([`Move`] tells the next ones). Else: where it was last.
     pub cpu: Option<CpuId>,
-    /// Ready: the number of the thread that woke it.
-    pub waker: Tid,
-    /// Ready: that thread's key, where it is known.
+    /// Ready: the thread that woke it, where it is known; [`ThreadKey::IDLE`]: an interrupt.
     pub waker_thread: ThreadKey,
     /// Running: what the kernel charged; [`Ns::MIN`] where unknown.
     pub exec: Ns,

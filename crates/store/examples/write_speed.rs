@@ -88,7 +88,6 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
                 state: th.state,
                 reason: th.reason,
                 cpu: Some(CpuId(th.cpu)),
-                waker: Tid::UNKNOWN,
                 waker_thread: if th.state == ThreadState::Ready { ThreadKey(th.waker) } else { ThreadKey::UNKNOWN },
                 exec: if running { Ns(now - start - 37) } else { Ns::MIN },
                 prio: 120,

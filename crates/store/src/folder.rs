@@ -415,7 +415,6 @@ fn thread_rows(rows: usize, cols: &[Values]) -> Option<Vec<ThreadStretch>> {
             state: w::thread_state(*state.get(i)?)?,
             reason: w::reason(*reason.get(i)?)?,
             cpu: cpu.get(i).filter(|c| **c != i32::MIN).map(|c| CpuId(*c as u32)),
-            waker: Tid::UNKNOWN,
             waker_thread: waker.get(i).filter(|k| **k != i64::MIN).map_or(ThreadKey::UNKNOWN, |k| ThreadKey(*k)),
             exec: Ns(*exec.get(i)?),
             prio: i16::try_from(*prio.get(i)?).unwrap_or(i16::MIN),

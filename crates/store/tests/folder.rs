@@ -198,7 +198,6 @@ fn random_stretches(n: usize, seed: u64) -> (Vec<ThreadStretch>, Vec<CpuStretch>
             state,
             reason: r.one(&reasons),
             cpu: r.one(&[None, Some(CpuId(0)), Some(CpuId(7))]),
-            waker: Tid::UNKNOWN,
             waker_thread: r.one(&[ThreadKey::UNKNOWN, ThreadKey::IDLE, ThreadKey(9)]),
             exec: r.one(&[Ns::MIN, Ns(12_345)]),
             prio: r.one(&[i16::MIN, 120, -1]),

@@ -1,7 +1,7 @@
 //! They sum to the idle periods and times of each CPU, and each end is looked up anew.
 
 use super::support::Analysed;
-use model::{CpuState, Reason, ThreadState, Tid};
+use model::{CpuState, Reason, ThreadKey, ThreadState};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ fn ended(a: &Analysed, cpu: model::CpuId, at: model::Ns) -> (&'static str, Optio
     let waker = Some(ready.waker_thread.0).filter(|key| *key >= 0);
     let (cause, waker) = match ready.reason {
         Reason::New => ("new", waker),
-        Reason::Woken | Reason::WokenBefore if ready.waker == Tid::IDLE => ("interrupt", None),
+        Reason::Woken | Reason::WokenBefore if ready.waker_thread == ThreadKey::IDLE => ("interrupt", None),
         Reason::Woken | Reason::WokenBefore if waker.is_none() => ("untold", None),
         Reason::Woken | Reason::WokenBefore => ("thread", waker),
         Reason::Preempted | Reason::Yielded if elsewhere => ("pulled", None),

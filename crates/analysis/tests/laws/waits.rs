@@ -2,7 +2,7 @@
 //! changed its state less often than is remembered.
 
 use super::support::Analysed;
-use model::{Reason, ThreadState, Tid};
+use model::{Reason, ThreadKey, ThreadState};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             continue;
         }
         let waker = match next.state {
-            ThreadState::Ready if next.waker == Tid::IDLE => Some(0),
+            ThreadState::Ready if next.waker_thread == ThreadKey::IDLE => Some(0),
             ThreadState::Ready => Some(next.waker_thread.0).filter(|key| *key >= 0),
             _ => None,
         };

@@ -1,7 +1,7 @@
 //! The wakings of each pair, the ready time that followed, and on whose run queue, each looked up anew.
 
 use super::support::Analysed;
-use model::{Ns, Reason, ThreadState, Tid};
+use model::{Ns, Reason, ThreadState};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         else {
             continue;
         };
-        let waker = if s.waker == Tid::IDLE { Some(0) } else { Some(s.waker_thread.0).filter(|key| *key >= 0) };
+        let waker = Some(s.waker_thread.0).filter(|key| *key >= 0);
         let (wakings, ready) = sums.entry((waker, s.thread.0)).or_default();
         *ready += within.len().0;
         let at = s.span.start;
