@@ -50,8 +50,8 @@ pub fn import(
         accounted.facts.lacks.extend(name_frames(&mut writing.stacks, options));
         writer.names(&writing.stacks.names[told..])?;
         writer.stacks(&writing.stacks.chains)?;
-        let mut stretches = stretches(writing.collector, &accounted, options);
-        let tables = stage_two(&mut stretches, &accounted, writing.stacks.names, &mut writer)?;
+        let stretches = stretches(writing.collector, &accounted, options);
+        let tables = stage_two(stretches, &accounted, writing.stacks.names, &mut writer)?;
         for table in &tables {
             writer.table(table)?;
         }
@@ -157,7 +157,7 @@ fn read(
 }
 
 fn stage_two(
-    stretches: &mut Stretches,
+    mut stretches: Stretches,
     accounted: &Accounted,
     names: Vec<Box<str>>,
     writer: &mut FolderWriter,

@@ -3,6 +3,7 @@
 use crate::chunk::{SAME_AT, Values};
 use crate::encoder::{Columns, Encoder, UnderWay};
 use crate::error::Error;
+use crate::manifest::FileInfo;
 use crate::states_out::GROUP_ROWS;
 use crate::writer::BATCH;
 use arrow_schema::{DataType, Field, Schema};
@@ -146,6 +147,12 @@ pub(crate) struct Done {
     pub(crate) bytes: i64,
     /// Checksum of its footer.
     pub(crate) footer: u32,
+}
+
+impl From<Done> for FileInfo {
+    fn from(done: Done) -> Self {
+        Self { rows: done.rows, bytes: done.bytes, footer_crc32: done.footer }
+    }
 }
 
 /// Length of a Parquet file and the CRC-32 of its footer, which has no checksum of its own.

@@ -7,6 +7,7 @@
 use crate::chunk::Values;
 use crate::encoder::Encoder;
 use crate::error::Error;
+use crate::manifest::FileInfo;
 use crate::sheet::{Column, Done, Sheet, Store, columns};
 use crate::words as w;
 use model::{Col, CpuStretch, Kind, Ns, TableDef, ThreadKey, ThreadState, ThreadStretch, tables};
@@ -210,8 +211,13 @@ impl StateSheets {
         self.main.flush(with, &[]).and_then(|()| self.index.flush(with, &[]))
     }
 
-    /// Writes what is left; the rows and bytes of the file and of its index.
-    pub(crate) fn close(self, trace: i64, with: &mut Encoder) -> Result<(Done, Done), Error> {
-        Ok((self.main.close_as(trace, with, &[])?, self.index.close_as(trace, with, &[])?))
+    /// Writes what is left; what the file came to, and its index.
+    pub(crate) fn close(self, trace: i64, with: &mut Encoder) -> Result<[Done; 2], Error> {
+        Ok([self.main.close_as(trace, with, &[])?, self.index.close_as(trace, with, &[])?])
+    }
+
+    /// The files as the manifest lists them.
+    pub(crate) fn files(name: &str, [rows, index]: [Done; 2]) -> [(String, FileInfo); 2] {
+        [(format!("states/{name}.parquet"), rows.into()), (format!("states/{name}.index.parquet"), index.into())]
     }
 }

@@ -4,7 +4,7 @@ use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::events_out::EventSheets;
 use crate::manifest::{FileInfo, MANIFEST, Manifest};
-use crate::sheet::{Done, Sheet};
+use crate::sheet::Sheet;
 use crate::small::{Filling, RowSheet};
 use crate::states_out::{CoreTypes, StateSheets};
 use model::{CpuStretch, Event, Rows, StackFrame, Table, TableDef, ThreadStretch};
@@ -27,7 +27,6 @@ enum Job {
     Stacks(Vec<Box<[StackFrame]>>),
     Events(Vec<Event>),
     Threads(Vec<ThreadStretch>),
-    Cpus(Vec<CpuStretch>),
     Finish(i64),
 }
 
@@ -35,12 +34,12 @@ enum Job {
 enum Empty {
     Events(Vec<Event>),
     Threads(Vec<ThreadStretch>),
-    Cpus(Vec<CpuStretch>),
 }
 
 type Files = BTreeMap<String, FileInfo>;
 
-/// A trace folder being written. Encoding and writing happen on a thread of its own. Until [`FolderWriter::finish`], what
+/// A trace folder being written. Events and the stretches of threads are taken by a thread of its own; those of CPUs, which are fewer,
+/// by who hands them on, so that two share the work. Until [`FolderWriter::finish`], what
 /// is written stands under another name; dropped before, it is removed again.
 pub struct FolderWriter {
     target: PathBuf,
@@ -52,7 +51,8 @@ pub struct FolderWriter {
     /// Of events.
     spare: Vec<Vec<Event>>,
     threads: Vec<ThreadStretch>,
-    cpus: Vec<CpuStretch>,
+    /// Until they are closed.
+    cpus: Option<StateSheets>,
     tables: Vec<Sheet<File>>,
     encoder: Encoder,
     finished: bool,
@@ -118,7 +118,6 @@ impl FolderWriter {
         let desk = Desk {
             events: EventSheets::new(&part, making.sources),
             threads: StateSheets::threads(&part)?,
-            cpus: StateSheets::cpus(&part)?,
             types: CoreTypes::of(making.machine),
             encoder: zstd()?,
         };
@@ -126,13 +125,13 @@ impl FolderWriter {
         Ok(Self {
             target: target.to_owned(),
             worker: Some(worker.map_err(Error::io(&part, "starting a thread to write it"))?),
+            cpus: Some(StateSheets::cpus(&part)?),
             part,
             in_place,
             jobs: Some(jobs),
             empty,
             spare: Vec::new(),
             threads: Vec::with_capacity(BATCH),
-            cpus: Vec::with_capacity(BATCH),
             tables: Vec::new(),
             encoder: zstd()?,
             finished: false,
@@ -187,17 +186,10 @@ impl FolderWriter {
     /// Stretches of CPUs, in order of start.
     ///
     /// # Errors
-    /// What went wrong on the writing thread.
-    pub fn cpu_stretches(&mut self, mut rows: &[CpuStretch]) -> Result<(), Error> {
-        while !rows.is_empty() {
-            let (now, rest) = rows.split_at(rows.len().min(BATCH - self.cpus.len()));
-            self.cpus.extend_from_slice(now);
-            rows = rest;
-            if self.cpus.len() == BATCH {
-                self.send_cpus()?;
-            }
-        }
-        Ok(())
+    /// Where they cannot be written.
+    pub fn cpu_stretches(&mut self, rows: &[CpuStretch]) -> Result<(), Error> {
+        let cpus = self.cpus.as_mut().ok_or_else(closed)?;
+        rows.chunks(BATCH).try_for_each(|rows| cpus.take_cpus(rows, &mut self.encoder))
     }
 
     /// A small table, once.
@@ -235,10 +227,11 @@ impl FolderWriter {
     /// Where something cannot be written.
     pub fn finish(mut self, manifest: Manifest) -> Result<Manifest, Error> {
         self.send_threads()?;
-        self.send_cpus()?;
         let trace = manifest.trace;
         self.send(Job::Finish(trace))?;
-        let files = self.join()?;
+        let cpus = self.cpus.take().ok_or_else(closed)?.close(trace, &mut self.encoder)?;
+        let mut files = self.join()?;
+        files.extend(StateSheets::files("cpu", cpus));
         for table in std::mem::take(&mut self.tables) {
             table.close_as(trace, &mut self.encoder, &[])?;
         }
@@ -266,11 +259,6 @@ impl FolderWriter {
         self.send(Job::Threads(rows))
     }
 
-    fn send_cpus(&mut self) -> Result<(), Error> {
-        let rows = std::mem::take(&mut self.cpus);
-        self.send(Job::Cpus(rows))
-    }
-
     fn send(&mut self, job: Job) -> Result<(), Error> {
         if self.jobs.as_ref().is_none_or(|jobs| jobs.send(job).is_err()) {
             // The thread has ended, and its result says why.
@@ -281,7 +269,6 @@ impl FolderWriter {
             match empty {
                 Empty::Events(v) => self.spare.push(v),
                 Empty::Threads(v) if self.threads.capacity() == 0 => self.threads = v,
-                Empty::Cpus(v) if self.cpus.capacity() == 0 => self.cpus = v,
                 _ => {}
             }
         }
@@ -306,11 +293,15 @@ impl Drop for FolderWriter {
     }
 }
 
+/// Nothing can be added to a folder that is finished: whoever could has given it away.
+fn closed() -> Error {
+    Error::Bug("the folder is finished".into())
+}
+
 /// The writing thread's side.
 struct Desk {
     events: EventSheets,
     threads: StateSheets,
-    cpus: StateSheets,
     types: CoreTypes,
     encoder: Encoder,
 }
@@ -337,11 +328,6 @@ impl Desk {
                     rows.clear();
                     Empty::Threads(rows)
                 }
-                Job::Cpus(mut rows) => {
-                    self.cpus.take_cpus(&rows, &mut self.encoder)?;
-                    rows.clear();
-                    Empty::Cpus(rows)
-                }
                 Job::Finish(trace) => return self.finish(trace),
             };
             let _ = done.try_send(empty);
@@ -351,23 +337,13 @@ impl Desk {
     }
 
     fn finish(mut self, trace: i64) -> Result<Files, Error> {
-        let mut files = Files::new();
-        let mut add = |name: String, done: Done| {
-            files.insert(name, FileInfo { rows: done.rows, bytes: done.bytes, footer_crc32: done.footer });
-        };
         // All are begun before any is waited for.
         self.events.flush(&mut self.encoder)?;
         self.threads.flush(&mut self.encoder)?;
-        self.cpus.flush(&mut self.encoder)?;
-        for (name, done) in self.events.close(trace, &mut self.encoder)? {
-            add(format!("events/{name}.parquet"), done);
-        }
-        for (name, sheets) in [("thread", self.threads), ("cpu", self.cpus)] {
-            let (rows, index) = sheets.close(trace, &mut self.encoder)?;
-            add(format!("states/{name}.parquet"), rows);
-            add(format!("states/{name}.index.parquet"), index);
-        }
-        Ok(files)
+        let events = self.events.close(trace, &mut self.encoder)?;
+        let events = events.into_iter().map(|(name, done)| (format!("events/{name}.parquet"), done.into()));
+        let threads = self.threads.close(trace, &mut self.encoder)?;
+        Ok(events.chain(StateSheets::files("thread", threads)).collect())
     }
 }
 
