@@ -6,6 +6,7 @@
 
 mod contract;
 mod facts;
+mod fifo;
 mod ledger;
 mod order;
 mod run;

@@ -13,12 +13,13 @@
 //! Beyond [`Limits::pending`] events the queues go to disk ([`crate::spill`]), so a source without a horizon costs
 //! temporary files, not memory.
 
+use crate::fifo::Fifo;
 use crate::spill::Spill;
 use crate::{Fatal, Ledger, Opened, Reach, Stream, Trouble, Troubles};
 use model::{Batch, CpuId, Event, NameId, Ns, StackFrame, StackId, What};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 /// How much ingest may hold.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +75,7 @@ struct Source<'a> {
 
 struct Queue {
     cpu: CpuId,
-    events: VecDeque<Event>,
+    events: Fifo,
     in_heads: bool,
     /// It holds events out of order, and stands in [`Ordered::torn`].
     torn: bool,
@@ -84,7 +85,7 @@ struct Queue {
 type Head = (Ns, bool, CpuId, usize);
 
 fn head(queue: &Queue, at: usize) -> Option<Head> {
-    queue.events.front().map(|e| head_of(e, queue.cpu, at))
+    queue.events.waiting().first().map(|e| head_of(e, queue.cpu, at))
 }
 
 #[inline]
@@ -237,7 +238,7 @@ impl<'a> Ordered<'a> {
             self.horizon = Ns::MAX;
         }
         // Once some are on disk, all that follow go there too, final or not.
-        let stuck = || self.queues.iter().all(|q| q.events.front().is_none_or(|e| e.at >= self.horizon));
+        let stuck = || self.queues.iter().all(|q| q.events.waiting().first().is_none_or(|e| e.at >= self.horizon));
         if self.pending > self.limits.pending && (self.spill.is_some() || stuck()) {
             self.spill_queues();
         }
@@ -246,7 +247,7 @@ impl<'a> Ordered<'a> {
 
     fn queue_of(&mut self, cpu: CpuId) -> usize {
         *self.by_cpu.entry(cpu).or_insert_with(|| {
-            self.queues.push(Queue { cpu, events: VecDeque::new(), in_heads: false, torn: false });
+            self.queues.push(Queue { cpu, events: Fifo::default(), in_heads: false, torn: false });
             self.queues.len() - 1
         })
     }
@@ -258,7 +259,7 @@ impl<'a> Ordered<'a> {
         };
         let at = self.queue_of(first.cpu);
         let queue = &mut self.queues[at];
-        if queue.events.back().is_some_and(|last| last.at > first.at) {
+        if queue.events.waiting().last().is_some_and(|last| last.at > first.at) {
             return run.iter().for_each(|e| self.enqueue(*e));
         }
         self.pending += run.len();
@@ -281,11 +282,11 @@ impl<'a> Ordered<'a> {
             event.at = self.left; // side-band records (names) may come late: they hold from now on
         }
         self.pending += 1;
-        if queue.events.back().is_some_and(|last| last.at > event.at) && !queue.torn {
+        if queue.events.waiting().last().is_some_and(|last| last.at > event.at) && !queue.torn {
             queue.torn = true;
             self.torn.push(at);
         }
-        queue.events.push_back(event);
+        queue.events.push(event);
         if !queue.in_heads {
             queue.in_heads = true;
             self.heads.extend(head(queue, at).map(Reverse));
@@ -300,7 +301,7 @@ impl<'a> Ordered<'a> {
         }
         for at in std::mem::take(&mut self.torn) {
             let queue = &mut self.queues[at];
-            queue.events.make_contiguous().sort_by_key(|e| e.at); // keeps the order within an instant
+            queue.events.sort();
             queue.torn = false;
         }
         self.rebuild_heads(); // what stands in the heap for these queues is no longer true
@@ -340,8 +341,11 @@ impl<'a> Ordered<'a> {
             let next = self.heads.peek().map(|Reverse(h)| *h);
             self.emit_run(at, next, out);
             let queue = &mut self.queues[at];
-            queue.in_heads = !queue.events.is_empty();
-            self.heads.extend(head(queue, at).map(Reverse));
+            let head = head(queue, at);
+            queue.in_heads = head.is_some();
+            if let Some(head) = head {
+                self.heads.push(Reverse(head));
+            }
         }
     }
 
@@ -355,7 +359,7 @@ impl<'a> Ordered<'a> {
             let final_now = e.at < horizon || horizon == Ns::MAX;
             final_now && next.is_none_or(|n| e.at < n.0 || head_of(e, cpu, at) <= n)
         };
-        let (run, _) = queue.events.as_slices();
+        let run = queue.events.waiting();
         let room = self.limits.batch.saturating_sub(out.events.len());
         let others = run.iter().skip(1).take(room.saturating_sub(1));
         let count = others.take_while(|e| is_ahead(e)).count() + 1;
@@ -363,7 +367,7 @@ impl<'a> Ordered<'a> {
         self.left = run.last().map_or(self.left, |e| e.at);
         let from = out.events.len();
         out.events.extend_from_slice(run);
-        queue.events.drain(..count.min(queue.events.len()));
+        queue.events.leave(count);
         self.pending = self.pending.saturating_sub(count);
         match self.origin {
             Some(origin) => out.events[from..].iter_mut().for_each(|e| rebase(e, origin)),

@@ -9,13 +9,12 @@ use crate::chunk::{NO_WORD, Values};
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_tables::{EventKind, STACK_STORES, STACKS, TABLES, origin};
-use crate::sheet::{Done, Sheet, columns};
+use crate::sheet::{Disk, Done, Sheet, columns};
 use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS, ROWS_AT_ONCE};
 use crate::words::{self as w, ThreadNote};
 use crate::writer::PART_SHIFT;
 use model::{CpuId, Event, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 const NONE: i32 = i32::MIN;
@@ -92,7 +91,7 @@ impl Note {
 pub(crate) struct EventSheets {
     folder: PathBuf,
     sources: usize,
-    sheets: Vec<Option<Sheet<File>>>,
+    sheets: Vec<Option<Sheet<Disk>>>,
     /// Places in the batch of the events of each kind.
     picks: Vec<Vec<u32>>,
     notes: Vec<Note>,
@@ -104,7 +103,7 @@ pub(crate) struct EventSheets {
     last: Lasts,
     /// All texts told so far.
     names: Vec<Box<str>>,
-    stacks: Option<Sheet<File>>,
+    stacks: Option<Sheet<Disk>>,
     next_stack: i64,
     next: i64,
 }
@@ -354,7 +353,7 @@ impl EventSheets {
     }
 }
 
-fn switches(to: &mut Sheet<File>, all: &[Switch], execs: &[(i64, i64)]) {
+fn switches(to: &mut Sheet<Disk>, all: &[Switch], execs: &[(i64, i64)]) {
     to.ints(3, all.iter().map(|s| s.prev.0));
     to.ints(4, all.iter().map(|s| s.next.0));
     to.ints(5, all.iter().map(|s| s.prev_state as i32));
@@ -367,7 +366,7 @@ fn switches(to: &mut Sheet<File>, all: &[Switch], execs: &[(i64, i64)]) {
     to.ints(12, all.iter().map(|s| if s.stack == StackId::NONE { NONE } else { s.stack.0 as i32 }));
 }
 
-fn wakes(to: &mut Sheet<File>, all: &[(Ns, Wake)]) {
+fn wakes(to: &mut Sheet<Disk>, all: &[(Ns, Wake)]) {
     to.ints(3, all.iter().map(|(_, w)| w.tid.0));
     to.words(4, all.iter().map(|(_, v)| w::wake_kind_code(v.kind)));
     to.ints(5, all.iter().map(|(_, w)| w.target.map_or(NONE, |c| c.0 as i32)));
@@ -376,7 +375,7 @@ fn wakes(to: &mut Sheet<File>, all: &[(Ns, Wake)]) {
     to.longs(8, all.iter().map(|(at, w)| if w.stamp == *at { i64::MIN } else { w.stamp.0 }));
 }
 
-fn note_rows(to: &mut Sheet<File>, notes: &[Note]) {
+fn note_rows(to: &mut Sheet<Disk>, notes: &[Note]) {
     to.ints(3, notes.iter().map(|n| n.tid.0));
     to.words(4, notes.iter().map(|n| w::thread_note_code(n.what)));
     to.ints(5, notes.iter().map(|n| n.pid));
@@ -391,11 +390,11 @@ fn note_rows(to: &mut Sheet<File>, notes: &[Note]) {
 }
 
 /// One event of the kinds that are not many.
-fn rare(to: &mut Sheet<File>, e: &Event) {
-    let int = |to: &mut Sheet<File>, at, v: i32| to.ints(at, std::iter::once(v));
-    let long = |to: &mut Sheet<File>, at, v: i64| to.longs(at, std::iter::once(v));
-    let word = |to: &mut Sheet<File>, at, v: u8| to.words(at, std::iter::once(v));
-    let text = |to: &mut Sheet<File>, at, v: NameId| to.texts(at, std::iter::once(v.0));
+fn rare(to: &mut Sheet<Disk>, e: &Event) {
+    let int = |to: &mut Sheet<Disk>, at, v: i32| to.ints(at, std::iter::once(v));
+    let long = |to: &mut Sheet<Disk>, at, v: i64| to.longs(at, std::iter::once(v));
+    let word = |to: &mut Sheet<Disk>, at, v: u8| to.words(at, std::iter::once(v));
+    let text = |to: &mut Sheet<Disk>, at, v: NameId| to.texts(at, std::iter::once(v.0));
     let known = |id: i32| if id == Tid::UNKNOWN.0 { NONE } else { id };
     match e.what {
         What::Migrate { tid, from, to: target } => {

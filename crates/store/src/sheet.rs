@@ -15,7 +15,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{Type, TypePtr};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -99,6 +99,12 @@ pub(crate) fn columns(trace: i64, def: &TableDef, stores: &[Store], more: &[Colu
 /// Row groups after one that zstd did not shrink, until it is tried again: to try costs as much as to encode.
 const DENSE: u8 = 7;
 
+/// The parquet crate writes 8 KiB at a time; more than this at once is slower again (see `account`'s rows).
+const WRITTEN: usize = 256 << 10;
+
+/// A file that is written a part at a time.
+pub(crate) type Disk = BufWriter<File>;
+
 /// A Parquet file being written.
 pub(crate) struct Sheet<W: Write + Send> {
     path: PathBuf,
@@ -115,20 +121,19 @@ pub(crate) struct Sheet<W: Write + Send> {
     trace_at: Vec<u64>,
 }
 
-impl Sheet<File> {
+impl Sheet<Disk> {
     /// A new file; one that is there already is an error.
     pub(crate) fn create(path: &Path, def: &TableDef, columns: &[Column]) -> Result<Self, Error> {
         let file = File::options().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(Error::io(path, "creating it"))?;
-        Self::new(file, path, def, columns)
+        Self::new(BufWriter::with_capacity(WRITTEN, file), path, def, columns)
     }
-}
 
-impl Sheet<File> {
     /// [`Sheet::close`], with the trace's id put into place.
     pub(crate) fn close_as(self, trace: i64, encoder: &mut Encoder, names: &[Box<str>]) -> Result<Done, Error> {
         let path = self.path.clone();
-        let (mut file, rows, places) = self.close(encoder, names)?;
+        let (file, rows, places) = self.close(encoder, names)?;
+        let mut file = file.into_inner().map_err(|e| Error::io(&path, "writing it")(e.into_error()))?;
         let put = |file: &mut File| {
             for at in &places {
                 file.seek(SeekFrom::Start(*at))?;

@@ -3,10 +3,9 @@
 use crate::chunk::Values;
 use crate::encoder::Encoder;
 use crate::error::Error;
-use crate::sheet::{Sheet, Store, columns};
+use crate::sheet::{Disk, Sheet, Store, columns};
 use model::{Rows, TableDef, Value};
 use rustc_hash::FxHashMap;
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
@@ -28,7 +27,7 @@ pub(crate) struct RowSheet<W: Write + Send> {
     known: FxHashMap<Box<str>, u32>,
 }
 
-impl RowSheet<File> {
+impl RowSheet<Disk> {
     /// A new file whose `trace` is still to be told.
     pub(crate) fn create(path: &Path, def: &'static TableDef) -> Result<Self, Error> {
         Ok(Self::new(Sheet::create(path, def, &columns(0, def, &stores(def), &[]))?, def))
@@ -83,7 +82,7 @@ impl<W: Write + Send> RowSheet<W> {
 
 /// Takes rows from who cannot be told that they cannot be written.
 pub(crate) struct Filling<'a> {
-    pub(crate) sheet: RowSheet<File>,
+    pub(crate) sheet: RowSheet<Disk>,
     pub(crate) encoder: &'a mut Encoder,
     pub(crate) failed: Result<(), Error>,
 }

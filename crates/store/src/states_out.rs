@@ -8,10 +8,9 @@ use crate::chunk::Values;
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::manifest::FileInfo;
-use crate::sheet::{Column, Done, Sheet, Store, columns};
+use crate::sheet::{Column, Disk, Done, Sheet, Store, columns};
 use crate::words as w;
 use model::{Col, CpuStretch, Kind, Ns, TableDef, ThreadKey, ThreadState, ThreadStretch, tables};
-use std::fs::File;
 use std::path::Path;
 use topology::Machine;
 
@@ -63,8 +62,8 @@ impl CoreTypes {
 
 /// A file of stretches and its index, being written.
 pub(crate) struct StateSheets {
-    main: Sheet<File>,
-    index: Sheet<File>,
+    main: Sheet<Disk>,
+    index: Sheet<Disk>,
     /// Rows of closed groups that may still be open.
     open: Vec<Values>,
     /// Where `start_ns` and `end_ns` are.

@@ -4,12 +4,11 @@ use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::events_out::EventSheets;
 use crate::manifest::{FileInfo, MANIFEST, Manifest};
-use crate::sheet::Sheet;
+use crate::sheet::{Disk, Sheet};
 use crate::small::{Filling, RowSheet};
 use crate::states_out::{CoreTypes, StateSheets};
 use model::{CpuStretch, Event, Rows, StackFrame, Table, TableDef, ThreadStretch};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -53,7 +52,7 @@ pub struct FolderWriter {
     threads: Vec<ThreadStretch>,
     /// Until they are closed.
     cpus: Option<StateSheets>,
-    tables: Vec<Sheet<File>>,
+    tables: Vec<Sheet<Disk>>,
     encoder: Encoder,
     finished: bool,
 }
