@@ -4,7 +4,7 @@ use super::format::{EventFormat, Field};
 use super::parking::Point as ParkingPoint;
 use super::states::States;
 use ftrace::ByteOrder;
-use model::{Batch, CpuId, IrqKind, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, IrqKind, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
 
 /// The kernel's thread names are 16 bytes with the closing NUL.
@@ -284,80 +284,110 @@ impl Decoder {
         }
     }
 
-    /// What the record says happened; [`What::Sample`] where it is of a tracepoint that tells nothing here.
+    /// Adds to `out` what the record says happened: the event handed in with its `what`, which stays [`What::Sample`] where the
+    /// tracepoint tells nothing here. `stack` is the callchain that was recorded with it.
+    ///
+    /// The event is made in its place: to hand `what` back would read as a whole what was just written field by field, and wait for
+    /// that each time.
     #[inline]
     pub(crate) fn decode(
         &self,
         raw: &[u8],
-        place: Place,
+        event: Event,
+        stack: StackId,
         names: &mut Names,
         out: &mut Batch,
-    ) -> Result<What, TooShort> {
+    ) -> Result<(), TooShort> {
         let order = self.order;
         let id = order.u16_at(raw, 0).ok_or(TooShort)?;
-        let Some(Some(kind)) = self.kinds.get(usize::from(id)) else { return Ok(What::Sample) };
+        let Some(Some(kind)) = self.kinds.get(usize::from(id)) else {
+            out.events.push(Event { what: What::Sample, ..event });
+            return Ok(());
+        };
         let int = |f: Field| f.int(raw, order).ok_or(TooShort);
         let tid = |f: Field| int(f).map(|v| Tid(v as i32));
         let cpu = |f: Field| int(f).map(|v| CpuId(v as u32));
-        Ok(match kind {
+        match kind {
             Kind::Switch { prev_comm, prev, prev_prio, prev_state, next_comm, next, next_prio } => {
                 let (prev, next) = (tid(*prev)?, tid(*next)?);
                 let state = int(*prev_state)? as u64;
                 let (what, letter) = self.states.meaning(state);
-                What::Switch(Switch {
+                let switch = Switch {
                     prev,
                     next,
                     prev_name: comm(prev, *prev_comm, raw, order, names, out)?,
                     next_name: comm(next, *next_comm, raw, order, names, out)?,
-                    stack: place.stack,
+                    stack,
                     prev_state: state as u32,
                     prev_prio: int(*prev_prio)? as i16,
                     next_prio: int(*next_prio)? as i16,
                     out: what,
                     letter,
                     prev_exec: Ns::MIN,
-                })
+                };
+                out.events.push(Event { what: What::Switch(switch), ..event });
             }
             Kind::Wake { kind, comm: name, tid: who, prio, target, flags } => {
                 let tid = tid(*who)?;
                 let flags = flags.map(int).transpose()?.unwrap_or(0);
-                What::Wake(Wake {
+                let wake = Wake {
                     tid,
                     name: comm(tid, *name, raw, order, names, out)?,
                     kind: *kind,
                     target: target.map(cpu).transpose()?,
-                    waker: waker(flags as u64, place.current),
+                    waker: waker(flags as u64, event.current),
                     prio: int(*prio)? as i16,
-                    stamp: place.at,
-                })
+                    stamp: event.at,
+                };
+                out.events.push(Event { what: What::Wake(wake), ..event });
             }
-            Kind::Migrate { tid: who, from, to } => What::Migrate { tid: tid(*who)?, from: cpu(*from)?, to: cpu(*to)? },
-            Kind::Charge { tid: who, ns } => What::Charge { tid: tid(*who)?, ns: Ns(int(*ns)?) },
+            Kind::Charge { tid: who, ns } => {
+                let what = What::Charge { tid: tid(*who)?, ns: Ns(int(*ns)?) };
+                out.events.push(Event { what, ..event });
+            }
+            rare => {
+                let what = rare.what(raw, order, names, out)?;
+                out.events.push(Event { what, ..event });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Kind {
+    /// What a record of this kind says happened, but for the most frequent ones.
+    fn what(&self, raw: &[u8], order: ByteOrder, names: &mut Names, out: &mut Batch) -> Result<What, TooShort> {
+        let int = |f: Field| f.int(raw, order).ok_or(TooShort);
+        let tid = |f: Field| int(f).map(|v| Tid(v as i32));
+        let cpu = |f: Field| int(f).map(|v| CpuId(v as u32));
+        Ok(match self {
+            Self::Switch { .. } | Self::Wake { .. } | Self::Charge { .. } => What::Sample,
+            Self::Migrate { tid: who, from, to } => What::Migrate { tid: tid(*who)?, from: cpu(*from)?, to: cpu(*to)? },
             // The kernel's "leaving" is (u32)-1; the CPU meant is the one it is written on.
-            Kind::Idle { state } => What::Idle { state: int(*state)? as i32 },
-            Kind::Frequency { khz, cpu: of } => What::Frequency { of: cpu(*of)?, khz: int(*khz)? as u32 },
-            Kind::Parking { point, fields: [cpu, first, second, third] } => {
+            Self::Idle { state } => What::Idle { state: int(*state)? as i32 },
+            Self::Frequency { khz, cpu: of } => What::Frequency { of: cpu(*of)?, khz: int(*khz)? as u32 },
+            Self::Parking { point, fields: [cpu, first, second, third] } => {
                 point.what([int(*cpu)?, int(*first)?, int(*second)?, int(*third)?])
             }
-            Kind::Fork { parent, child, comm: name } => What::Fork {
+            Self::Fork { parent, child, comm: name } => What::Fork {
                 parent: tid(*parent)?,
                 tid: tid(*child)?,
                 pid: Pid::UNKNOWN,
                 name: name.map(|f| text(f, raw, order, names, out)).transpose()?.unwrap_or_default(),
             },
-            Kind::Exec { tid: who, file } => {
+            Self::Exec { tid: who, file } => {
                 let file = file.map(|f| text(f, raw, order, names, out)).transpose()?.unwrap_or_default();
                 // An exec leaves the process with its first thread, whose number is the process's.
                 What::Exec { tid: tid(*who)?, pid: Pid(tid(*who)?.0), file }
             }
-            Kind::Exit { tid: who } => What::Exit { tid: tid(*who)?, pid: Pid::UNKNOWN },
-            Kind::Priority { tid: who, prio } => {
+            Self::Exit { tid: who } => What::Exit { tid: tid(*who)?, pid: Pid::UNKNOWN },
+            Self::Priority { tid: who, prio } => {
                 What::Priority { tid: tid(*who)?, prio: int(*prio)? as i16, policy: -1, nice: i8::MIN }
             }
-            Kind::Unnumbered { kind, begins, name } => {
+            Self::Unnumbered { kind, begins, name } => {
                 What::Irq { kind: *kind, number: UNNUMBERED, begins: *begins, name: names.id(name, out) }
             }
-            Kind::Irq { kind, begins, number, name } => What::Irq {
+            Self::Irq { kind, begins, number, name } => What::Irq {
                 kind: *kind,
                 number: int(*number)? as i32,
                 begins: *begins,
@@ -416,9 +446,11 @@ mod tests {
             decoder.learn(&EventFormat::parse(format).unwrap());
             let mut raw = [0; 32];
             (raw[0], raw[2], raw[24]) = (3, flags, 9);
-            let place = Place { at: Ns(5), current: Tid(7), stack: StackId::NONE };
-            match decoder.decode(&raw, place, &mut Names::new(), &mut Batch::default()) {
-                Ok(What::Wake(wake)) => wake.waker,
+            let event = Event { at: Ns(5), offset: 0, cpu: CpuId(0), current: Tid(7), what: What::Sample };
+            let mut out = Batch::default();
+            decoder.decode(&raw, event, StackId::NONE, &mut Names::new(), &mut out).unwrap();
+            match out.events.as_slice() {
+                [Event { what: What::Wake(wake), .. }] => wake.waker,
                 other => panic!("{other:?}"),
             }
         };

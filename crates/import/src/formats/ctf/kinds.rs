@@ -4,7 +4,7 @@ use super::compile::Found;
 use super::program::{Slot, text};
 use super::ust;
 use crate::tracepoint::{Names, States, waker};
-use model::{Batch, CpuId, IrqKind, Mark, MarkEdge, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, IrqKind, Mark, MarkEdge, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
 
 /// Fields of events and contexts that anything is made of.
 const FIELDS: &[&str] = &[
@@ -272,14 +272,14 @@ impl Record<'_> {
         }
     }
 
-    /// What happened.
+    /// Adds what happened: the event handed in with its `what`. It is made in its place, as [`crate::tracepoint::Decoder`] does it.
     #[inline]
-    pub(super) fn what(&self, kind: &Kind, states: &States, names: &mut Names, out: &mut Batch) -> What {
+    pub(super) fn add(&self, kind: &Kind, event: Event, states: &States, names: &mut Names, out: &mut Batch) {
         match *kind {
             Kind::Switch { prev_comm, prev, prev_prio, state, next_comm, next, next_prio, nice } => {
                 let (prev, next, number) = (self.tid(prev), self.tid(next), self.value(state));
                 let (switched_out, letter) = states.meaning(number);
-                What::Switch(Switch {
+                let switch = Switch {
                     prev,
                     next,
                     prev_name: self.comm(prev, prev_comm, names, out),
@@ -291,11 +291,12 @@ impl Record<'_> {
                     out: switched_out,
                     letter,
                     prev_exec: Ns::MIN,
-                })
+                };
+                out.events.push(Event { what: What::Switch(switch), ..event });
             }
             Kind::Wake { kind, comm, tid, prio, target, flags, nice } => {
                 let tid = self.tid(tid);
-                What::Wake(Wake {
+                let wake = Wake {
                     tid,
                     name: self.comm(tid, comm, names, out),
                     kind,
@@ -303,8 +304,20 @@ impl Record<'_> {
                     waker: waker(flags.map_or(0, |slot| self.value(slot)), self.current),
                     prio: self.prio(prio, nice),
                     stamp: self.at,
-                })
+                };
+                out.events.push(Event { what: What::Wake(wake), ..event });
             }
+            _ => {
+                let what = self.rare(kind, names, out);
+                out.events.push(Event { what, ..event });
+            }
+        }
+    }
+
+    /// What happened, but for the most frequent kinds.
+    fn rare(&self, kind: &Kind, names: &mut Names, out: &mut Batch) -> What {
+        match *kind {
+            Kind::Switch { .. } | Kind::Wake { .. } => What::Sample,
             Kind::Migrate { tid, from, to } => {
                 What::Migrate { tid: self.tid(tid), from: self.cpu(from), to: self.cpu(to) }
             }

@@ -132,9 +132,9 @@ impl Records {
         let at = if self.clock == 0 { Ns::MIN } else { self.now };
         let record = Record { bytes, values: &self.values, at, current: Tid::UNKNOWN };
         if let Some(kind) = &layout.kind {
-            let what = record.what(kind, &self.layouts.states, &mut self.names, out);
             let cpu = if self.cpu == CpuId::UNKNOWN { CpuId(0) } else { self.cpu };
-            out.events.push(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
+            let event = Event { at, offset, cpu, current: Tid::UNKNOWN, what: What::Sample };
+            record.add(kind, event, &self.layouts.states, &mut self.names, out);
         }
     }
 
@@ -166,18 +166,15 @@ impl Records {
         } else if self.running.0 == cpu {
             record.current = self.running.1;
         }
-        if let Some(kind) = &layout.kind {
-            event.what = record.what(kind, &self.layouts.states, &mut self.names, out);
-            if let What::Switch(switch) = &event.what {
-                self.running = (cpu, switch.next);
-            }
-            if matches!(kind, Kind::Named { .. }) {
-                // A name is side-band, but a CPU wrote this record of it.
-                out.events.push(event);
-                event.what = What::Sample;
-            }
+        let Some(kind) = &layout.kind else { return out.events.push(event) };
+        record.add(kind, event, &self.layouts.states, &mut self.names, out);
+        if let (Kind::Switch { .. }, Some(Event { what: What::Switch(switch), .. })) = (kind, out.events.last()) {
+            self.running = (cpu, switch.next);
         }
-        out.events.push(event);
+        if matches!(kind, Kind::Named { .. }) {
+            // A name is side-band, but a CPU wrote this record of it.
+            out.events.push(event);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::losses::Losses;
 use super::mappings::Mappings;
 use super::sample::{Layout, Sample, Stamp};
 use super::stacks::Stacks;
-use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, ParkingPoint, Place};
+use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, ParkingPoint};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
 use rustc_hash::FxHashMap;
@@ -193,38 +193,41 @@ impl Records {
     fn sample(&mut self, record: &Record<'_>, out: &mut Batch) -> Option<()> {
         let layout = self.layouts.get(record.body, self.order, true)?;
         let Sample { stamp, chain, raw } = layout.sample(record.body, self.order)?;
-        let mut place = Place { at: stamp.at, current: stamp.tid, stack: StackId::NONE };
+        let mut stack = StackId::NONE;
         if !chain.is_empty() && raw.is_some_and(|r| self.decoder.is_switch(r)) {
-            place.stack = self.stack(chain, stamp, out);
+            stack = self.stack(chain, stamp, out);
         }
-        let what = match raw {
-            Some(raw) => self.decoder.decode(raw, place, &mut self.names, out).ok()?,
-            None => What::Sample,
-        };
-        self.process(stamp, record.offset, out);
         let (at, offset, cpu, current) = (stamp.at, record.offset, stamp.cpu, stamp.tid);
-        self.push(Event { at, offset, cpu, current, what }, out);
+        let event = Event { at, offset, cpu, current, what: What::Sample };
+        let from = out.events.len();
+        match raw {
+            Some(raw) => self.decoder.decode(raw, event, stack, &mut self.names, out).ok()?,
+            None => out.events.push(event),
+        }
+        self.told(stamp, offset, from, out);
         Some(())
     }
 
+    /// An event was added: what it tells by the way, and the loss that it ends, come before it.
     #[inline]
-    fn push(&mut self, event: Event, out: &mut Batch) {
-        out.events.extend(self.losses.delivered(event.cpu, event.at));
-        self.latest = self.latest.max(event.at);
-        out.events.push(event);
+    fn told(&mut self, stamp: Stamp, offset: u64, from: usize, out: &mut Batch) {
+        self.latest = self.latest.max(stamp.at);
+        let (process, loss) = (self.process(stamp, offset), self.losses.delivered(stamp.cpu, stamp.at));
+        if process.is_some() || loss.is_some() {
+            out.events.splice(from..from, process.into_iter().chain(loss));
+        }
     }
 
     /// Tells the process of the task that was current, once.
     #[inline]
-    fn process(&mut self, stamp: Stamp, offset: u64, out: &mut Batch) {
+    fn process(&mut self, stamp: Stamp, offset: u64) -> Option<Event> {
         if self.last_process == (stamp.tid, stamp.pid) {
-            return;
+            return None;
         }
         self.last_process = (stamp.tid, stamp.pid);
-        if stamp.pid.0 > 0 && stamp.tid.0 > 0 && self.processes.insert(stamp.tid, stamp.pid) != Some(stamp.pid) {
-            let what = What::Name { tid: stamp.tid, pid: stamp.pid, name: NameId::NONE };
-            out.events.push(Event { at: stamp.at, offset, cpu: stamp.cpu, current: Tid::UNKNOWN, what });
-        }
+        let new = stamp.pid.0 > 0 && stamp.tid.0 > 0 && self.processes.insert(stamp.tid, stamp.pid) != Some(stamp.pid);
+        let what = What::Name { tid: stamp.tid, pid: stamp.pid, name: NameId::NONE };
+        new.then_some(Event { at: stamp.at, offset, cpu: stamp.cpu, current: Tid::UNKNOWN, what })
     }
 
     /// pid, tid, then the name.
@@ -288,8 +291,9 @@ impl Records {
             letter: if preempted { b'R' } else { b'?' },
             prev_exec: Ns::MIN,
         });
-        self.process(stamp, record.offset, out);
-        self.push(Event { at: stamp.at, offset: record.offset, cpu: stamp.cpu, current: Tid::UNKNOWN, what }, out);
+        let from = out.events.len();
+        out.events.push(Event { at: stamp.at, offset: record.offset, cpu: stamp.cpu, current: Tid::UNKNOWN, what });
+        self.told(stamp, record.offset, from, out);
         Some(())
     }
 

@@ -1,6 +1,6 @@
 //! A CPU's ring-buffer pages as a stream of events.
 
-use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, PageLayout, Place};
+use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, PageLayout};
 use ingest::{Fatal, Ledger, Reach, ReadSeek, Stream, Trouble};
 use model::{Batch, CpuId, Event, LossSpan, Ns, StackId, Tid, What};
 use std::io::{ErrorKind, Read};
@@ -140,10 +140,9 @@ impl<'a> RingStream<'a> {
             }
             // `common_pid` stands at the same place in every record since Linux 2.6.31.
             let current = self.layout.order().u32_at(record.raw, 4).map_or(Tid::UNKNOWN, |pid| Tid(pid as i32));
-            let place = Place { at, current, stack: StackId::NONE };
-            match self.decoder.decode(record.raw, place, &mut self.names, out) {
-                Ok(what) => out.events.push(Event { at, offset, cpu: self.cpu, current, what }),
-                Err(_) => bad.trouble("a record shorter than its tracepoint", offset, Trouble::Odd),
+            let event = Event { at, offset, cpu: self.cpu, current, what: What::Sample };
+            if self.decoder.decode(record.raw, event, StackId::NONE, &mut self.names, out).is_err() {
+                bad.trouble("a record shorter than its tracepoint", offset, Trouble::Odd);
             }
             self.last = at;
         }

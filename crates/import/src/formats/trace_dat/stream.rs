@@ -6,7 +6,7 @@
 use super::blocks::{Blocks, Got, Region};
 use super::kernel_stack::{KernelStacks, StackFormat};
 use super::options::Stats;
-use crate::tracepoint::{BadPage, ByteOrder, Decoder, EventFormat, Mark, Names, PageLayout, Place, marker, tells};
+use crate::tracepoint::{BadPage, ByteOrder, Decoder, EventFormat, Mark, Names, PageLayout, marker, tells};
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, StackId, Tid, What};
 use rustc_hash::FxHashMap;
@@ -79,19 +79,25 @@ impl Records {
         self.stack?.callers(raw, self.order, self.long)
     }
 
-    /// The task that was current, and what a record says happened; `None` where it is shorter than its description.
+    /// The task that was current; `None` where the record is shorter than its description.
     #[inline]
-    fn read(&self, raw: &[u8], at: Ns, told: &mut Told, out: &mut Batch) -> Option<(Tid, What)> {
-        let current = Tid(self.order.u32_at(raw, self.current)? as i32);
+    fn current(&self, raw: &[u8]) -> Option<Tid> {
+        Some(Tid(self.order.u32_at(raw, self.current)? as i32))
+    }
+
+    /// Adds what a record says happened, `event` with its `what`; `None` where it is shorter than its description.
+    #[inline]
+    fn read(&self, raw: &[u8], event: Event, told: &mut Told, out: &mut Batch) -> Option<()> {
         if let Some((id, text)) = self.print
             && self.order.u16_at(raw, 0) == Some(id)
         {
+            let current = event.current;
             let pid = told.processes.get(&current).copied().unwrap_or(Pid::UNKNOWN);
             let said = marker(raw.get(text..)?, current, pid, &mut |name| told.names.id(name, out));
-            return Some((current, said.unwrap_or(What::Sample)));
+            out.events.push(Event { what: said.unwrap_or(What::Sample), ..event });
+            return Some(());
         }
-        let place = Place { at, current, stack: StackId::default() };
-        Some((current, self.decoder.decode(raw, place, &mut told.names, out).ok()?))
+        self.decoder.decode(raw, event, StackId::NONE, &mut told.names, out).ok()
     }
 }
 
@@ -318,24 +324,28 @@ impl<'a> DatStream<'a> {
                 self.unnamed = true;
                 return;
             }
-            match self.records.read(record.raw, at, &mut self.told, out) {
-                Some((current, what)) => {
-                    if let Some(callers) = callers {
-                        buffer.left(current, self.stacks.id(callers, &mut self.told.names, out));
-                    }
-                    if buffer.lost.is_some() {
-                        out.events.extend(buffer.held.take());
-                        out.events.extend(buffer.loss(at, at, offset));
-                    }
-                    buffer.last = buffer.last.max(at);
-                    let event = Event { at, offset, cpu: buffer.cpu, current, what };
-                    buffer.push(event, self.records.stack.is_some(), out);
-                }
-                None => {
-                    bad.trouble("a record shorter than its description", offset, Trouble::Lost);
-                    buffer.lose(None);
-                }
+            let current = self.records.current(record.raw);
+            let event = current.map(|current| Event { at, offset, cpu: buffer.cpu, current, what: What::Sample });
+            if event.and_then(|event| self.records.read(record.raw, event, &mut self.told, out)).is_none() {
+                bad.trouble("a record shorter than its description", offset, Trouble::Lost);
+                buffer.lose(None);
+                continue;
             }
+            let holds = self.records.stack.is_some();
+            // What comes before the event that was added last, or has it wait.
+            if (holds || buffer.lost.is_some())
+                && let Some(event) = out.events.pop()
+            {
+                if let Some(callers) = callers {
+                    buffer.left(event.current, self.stacks.id(callers, &mut self.told.names, out));
+                }
+                if buffer.lost.is_some() {
+                    out.events.extend(buffer.held.take());
+                    out.events.extend(buffer.loss(at, at, offset));
+                }
+                buffer.push(event, holds, out);
+            }
+            buffer.last = buffer.last.max(at);
         }
     }
 }
