@@ -72,7 +72,7 @@ impl<T: Row> Rows<T> {
     pub(crate) fn fill(&mut self, place: u64, row: T) {
         if row.is_first() {
             self.first.push(row);
-        } else if let Some(slot) = place.checked_sub(self.left).and_then(|at| self.slot(at as usize)) {
+        } else if let Some(slot) = self.in_memory(place) {
             *slot = row;
         } else if let Some(file) = &self.file
             && let Err(error) = file.write_all_at(bytemuck::bytes_of(&row), place * size_of::<T>() as u64)
@@ -81,8 +81,10 @@ impl<T: Row> Rows<T> {
         }
     }
 
+    /// The row of a place that has not left memory.
     #[inline]
-    fn slot(&mut self, at: usize) -> Option<&mut T> {
+    pub(crate) fn in_memory(&mut self, place: u64) -> Option<&mut T> {
+        let at = place.checked_sub(self.left)? as usize;
         match at.checked_sub(self.older.len()) {
             Some(at) => self.window.get_mut(at),
             None => self.older.get_mut(at),

@@ -46,23 +46,26 @@ impl<R: Narrow> StretchRows<R> {
 
     #[inline]
     pub(crate) fn fill(&mut self, place: u64, stretch: &R::Stretch) {
-        let row = R::of(stretch).unwrap_or_else(|| self.put_apart(stretch));
-        self.rows.fill(place, row);
-    }
-
-    #[cold]
-    fn put_apart(&mut self, stretch: &R::Stretch) -> R {
-        let number = self.apart.reserve();
-        self.apart.fill(number, R::whole(stretch));
-        R::apart(stretch, number)
-    }
-
-    #[inline]
-    fn stretch(&self, row: &R) -> Result<R::Stretch> {
-        match row.number() {
-            None => Ok(row.stretch()),
-            Some(number) => self.of_number(number),
+        // Field by field into its place: what is read as a whole just after it was written in parts waits for that.
+        if stretch.begin() > Ns::ZERO
+            && let Some(row) = self.rows.in_memory(place)
+            && let Some(narrow) = R::of(stretch)
+        {
+            *row = narrow;
+            return;
         }
+        self.fill_other(place, stretch);
+    }
+
+    /// One that begins with the recording, that left memory, or that has no room.
+    #[cold]
+    fn fill_other(&mut self, place: u64, stretch: &R::Stretch) {
+        let row = R::of(stretch).unwrap_or_else(|| {
+            let number = self.apart.reserve();
+            self.apart.fill(number, R::whole(stretch));
+            R::apart(stretch, number)
+        });
+        self.rows.fill(place, row);
     }
 
     #[cold]
@@ -72,14 +75,22 @@ impl<R: Narrow> StretchRows<R> {
         Ok(R::of_whole(&whole[0]))
     }
 
+    /// Adds the stretches of some rows.
+    fn add(&self, rows: &[R], out: &mut Vec<R::Stretch>) -> Result<()> {
+        for run in rows.chunk_by(|a, b| a.number().is_none() && b.number().is_none()) {
+            match run.first().and_then(Narrow::number) {
+                Some(number) => out.push(self.of_number(number)?),
+                None => out.extend(run.iter().map(Narrow::stretch)),
+            }
+        }
+        Ok(())
+    }
+
     /// Adds the next ones, in order; `read` is what it reads them with. `false`: there are no more.
     pub(crate) fn next(&mut self, cursor: &mut Cursor, read: &mut Vec<R>, out: &mut Vec<R::Stretch>) -> Result<bool> {
         self.apart.check()?;
         let more = self.rows.next(cursor, read)?;
-        out.reserve(read.len());
-        for row in read.iter() {
-            out.push(self.stretch(row)?);
-        }
+        self.add(read, out)?;
         Ok(more)
     }
 
@@ -89,16 +100,8 @@ impl<R: Narrow> StretchRows<R> {
         let (mut batch, mut read) = (Vec::new(), Ok(()));
         self.rows.read_back(|rows| {
             batch.clear();
-            for row in rows {
-                match self.stretch(row) {
-                    Ok(stretch) => batch.push(stretch),
-                    Err(error) => {
-                        read = Err(error);
-                        return ControlFlow::Break(());
-                    }
-                }
-            }
-            each(&batch)
+            read = self.add(rows, &mut batch);
+            if read.is_ok() { each(&batch) } else { ControlFlow::Break(()) }
         })?;
         read
     }
@@ -166,7 +169,7 @@ impl Narrow for ThreadRow {
     type Stretch = ThreadStretch;
     type Whole = WholeThread;
 
-    #[inline]
+    #[inline(always)]
     fn of(s: &ThreadStretch) -> Option<Self> {
         let Span { start, end } = s.span;
         let length = u32::try_from(end.0.checked_sub(start.0)?).ok()?;
@@ -191,7 +194,7 @@ impl Narrow for ThreadRow {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn stretch(&self) -> ThreadStretch {
         let start = (self.start >> 16) as i64;
         let cpu = self.start as u16;
@@ -315,7 +318,7 @@ impl Narrow for CpuRow {
     type Stretch = CpuStretch;
     type Whole = WholeCpu;
 
-    #[inline]
+    #[inline(always)]
     fn of(s: &CpuStretch) -> Option<Self> {
         let Span { start, end } = s.span;
         let length =
@@ -325,7 +328,7 @@ impl Narrow for CpuRow {
         fits.then_some(Self { start: beside(start.0, cpu), length, thread })
     }
 
-    #[inline]
+    #[inline(always)]
     fn stretch(&self) -> CpuStretch {
         let (start, thread) = ((self.start >> 16) as i64, of_key(self.thread));
         CpuStretch {
