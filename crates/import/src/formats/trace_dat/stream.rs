@@ -111,7 +111,7 @@ struct Told {
 struct Buffer {
     cpu: CpuId,
     region: Region,
-    /// A switch, whose callchain may follow.
+    /// A switch with which its last page ended: its callchain may follow.
     held: Option<Event>,
     /// Its latest event; nothing earlier will come of it.
     last: Ns,
@@ -123,26 +123,10 @@ struct Buffer {
 }
 
 impl Buffer {
-    /// The next event, behind the one that was held; a switch waits for what follows.
-    #[inline]
-    fn push(&mut self, event: Event, holds: bool, out: &mut Batch) {
-        if !holds {
-            return out.events.push(event);
-        }
-        out.events.extend(self.held.take());
-        if matches!(event.what, What::Switch(_)) {
-            self.held = Some(event);
-        } else {
-            out.events.push(event);
-        }
-    }
-
-    /// A callchain was recorded of this thread: if it is the one that left at the switch before, that is where.
-    fn left(&mut self, tid: Tid, stack: StackId) {
-        if let Some(Event { what: What::Switch(switch), .. }) = &mut self.held
-            && switch.prev == tid
-        {
-            switch.stack = stack;
+    /// Holds the last event back if it is a switch.
+    fn hold(&mut self, from: usize, out: &mut Batch) {
+        if let (true, Some(Event { what: What::Switch(_), .. })) = (out.events.len() > from, out.events.last()) {
+            self.held = out.events.pop();
         }
     }
 
@@ -277,7 +261,18 @@ impl<'a> DatStream<'a> {
 
     /// Reads a page of those loaded.
     fn page(&mut self, out: &mut Batch, bad: &mut dyn Ledger) {
-        let Some(buffer) = self.of.and_then(|of| self.buffers.get_mut(of)) else { return };
+        let Some(of) = self.of else { return };
+        let from = out.events.len();
+        out.events.extend(self.buffers.get_mut(of).and_then(|buffer| buffer.held.take()));
+        self.records_of(of, from, out, bad);
+        if let (true, Some(buffer)) = (self.records.stack.is_some(), self.buffers.get_mut(of)) {
+            buffer.hold(from, out);
+        }
+    }
+
+    /// The same for a page's records; the buffer's events stand in `out` from `from` on.
+    fn records_of(&mut self, of: usize, from: usize, out: &mut Batch, bad: &mut dyn Ledger) {
+        let Some(buffer) = self.buffers.get_mut(of) else { return };
         let end = (self.read + self.page_size).min(self.blocks.pages.len());
         let bytes = &self.blocks.pages[self.read..end];
         // Of a packed page only the chunk's place is known.
@@ -331,19 +326,21 @@ impl<'a> DatStream<'a> {
                 buffer.lose(None);
                 continue;
             }
-            let holds = self.records.stack.is_some();
-            // What comes before the event that was added last, or has it wait.
-            if (holds || buffer.lost.is_some())
+            // A callchain of the thread that left at the switch before tells where it did.
+            if let Some(callers) = callers {
+                let stack = self.stacks.id(callers, &mut self.told.names, out);
+                if let [.., Event { what: What::Switch(switch), .. }, own] = &mut out.events[from..]
+                    && switch.prev == own.current
+                {
+                    switch.stack = stack;
+                }
+            }
+            // A loss ends here: before what was added last.
+            if buffer.lost.is_some()
                 && let Some(event) = out.events.pop()
             {
-                if let Some(callers) = callers {
-                    buffer.left(event.current, self.stacks.id(callers, &mut self.told.names, out));
-                }
-                if buffer.lost.is_some() {
-                    out.events.extend(buffer.held.take());
-                    out.events.extend(buffer.loss(at, at, offset));
-                }
-                buffer.push(event, holds, out);
+                out.events.extend(buffer.loss(at, at, offset));
+                out.events.push(event);
             }
             buffer.last = buffer.last.max(at);
         }
