@@ -110,9 +110,8 @@ pub(crate) struct Sheet<W: Write + Send> {
     path: PathBuf,
     writer: SerializedFileWriter<W>,
     columns: Vec<Values>,
-    /// The row group before, and columns to be filled again.
+    /// The row group before.
     under_way: Option<UnderWay>,
-    spare: Vec<Values>,
     stray: Values,
     rows_written: i64,
     /// Row groups for which each column is not compressed: where zstd did not shrink the last, it will hardly shrink the next.
@@ -190,7 +189,6 @@ impl<W: Write + Send> Sheet<W> {
             path: path.to_owned(),
             writer,
             dense: vec![0; columns.len()],
-            spare: columns.iter().map(Values::empty).collect(),
             columns,
             under_way: None,
             stray: Values::Bool(Vec::new()),
@@ -218,22 +216,25 @@ impl<W: Write + Send> Sheet<W> {
         if rows == 0 {
             return Ok(());
         }
-        self.settle()?;
-        let values = std::mem::replace(&mut self.columns, std::mem::take(&mut self.spare));
+        let empty = self.columns.iter().map(Values::empty).collect();
+        let values = std::mem::replace(&mut self.columns, empty);
         let zstd: Vec<bool> = self.dense.iter().map(|groups| *groups == 0).collect();
         let descr = self.writer.schema_descr().columns();
-        self.under_way = Some(encoder.begin(Columns { descr, values, rows, names, zstd: &zstd }));
+        let begun = encoder.begin(Columns { descr, values, rows, names, zstd: &zstd });
         self.rows_written += rows as i64;
-        Ok(())
+        // Who encodes has the next to do while the one before is written.
+        match self.under_way.replace(begun) {
+            Some(before) => self.write(before),
+            None => Ok(()),
+        }
     }
 
-    /// Writes the row group under way.
-    fn settle(&mut self) -> Result<(), Error> {
-        let Some(under_way) = self.under_way.take() else { return Ok(()) };
+    /// Writes a row group when it is encoded; its columns are filled again.
+    fn write(&mut self, encoded: UnderWay) -> Result<(), Error> {
         let write = || {
-            let (chunks, values) = under_way.finish()?;
-            self.spare = values;
-            self.spare.iter_mut().for_each(Values::clear);
+            let (chunks, mut values) = encoded.finish()?;
+            values.iter_mut().for_each(Values::clear);
+            self.columns = values;
             let mut group = self.writer.next_row_group()?;
             for ((bytes, close), dense) in chunks.into_iter().zip(&mut self.dense) {
                 let shrunk = close.metadata.compression() != Compression::UNCOMPRESSED;
@@ -251,7 +252,9 @@ impl<W: Write + Send> Sheet<W> {
     /// Writes what is left and the footer; tells how many rows the file has and where in it the `trace` of each row group stands.
     pub(crate) fn close(mut self, encoder: &mut Encoder, names: &[Box<str>]) -> Result<(W, i64, Vec<u64>), Error> {
         self.flush(encoder, names)?;
-        self.settle()?;
+        if let Some(last) = self.under_way.take() {
+            self.write(last)?;
+        }
         let out = self.writer.into_inner().map_err(|e| wrote(&self.path, e))?;
         Ok((out, self.rows_written, self.trace_at))
     }

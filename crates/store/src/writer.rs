@@ -323,6 +323,8 @@ impl Desk {
                     Empty::Events(rows)
                 }
                 Job::Threads(mut rows) => {
+                    // They come when all events are known: the last of these are encoded meanwhile.
+                    self.events.flush(&mut self.encoder)?;
                     self.threads.take_threads(&rows, &self.types, &mut self.encoder)?;
                     rows.clear();
                     Empty::Threads(rows)
