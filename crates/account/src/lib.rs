@@ -19,6 +19,7 @@ mod laws;
 mod life;
 mod lives;
 mod losses;
+mod narrow;
 mod processor;
 mod rows;
 mod steps;

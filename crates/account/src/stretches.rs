@@ -1,9 +1,10 @@
 //! Stage two: what stage one finished, in order of start.
 
 use crate::cut::{Cutter, Knife};
+use crate::narrow::{CpuRow, ThreadRow};
 use crate::rows::{Cursor, Rows};
 use crate::steps::{AllowedRow, BlockedRow, Kinds, MarkRow, MoveRow, PowerRow, SettingRow, Steps, ThrottleRow};
-use crate::stretch_rows::{CpuRow, Narrow, StretchRows, ThreadRow};
+use crate::stretch_rows::{Narrow, StretchRows};
 use crate::{InferredIndex, LossIndex, Sink};
 use model::{Allowed, BlockedAt, CpuStretch, Marked, Move, PowerChange, Setting, ThreadStretch, Throttle, Together};
 use std::ops::ControlFlow;

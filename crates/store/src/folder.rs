@@ -142,8 +142,7 @@ impl Folder {
         done
     }
 
-    /// The stretches of all threads that overlap the span (or all), in order of start, some thousands at a time. The number
-    /// of the thread that woke another is not stored, only its key: [`ThreadStretch::waker`] is [`Tid::UNKNOWN`].
+    /// The stretches of all threads that overlap the span (or all), in order of start, some thousands at a time.
     ///
     /// # Errors
     /// Where the folder is damaged.
