@@ -14,7 +14,7 @@ use model::{Col, CpuStretch, Kind, Ns, TableDef, ThreadKey, ThreadState, ThreadS
 use std::path::Path;
 use topology::Machine;
 
-/// Rows of a row group: half as many compress as well, and their columns stay in a core's second cache.
+/// Rows of a row group. With twice as many a folder is 0.9 % smaller, and an import takes 30 MB more.
 pub(crate) const GROUP_ROWS: usize = 1 << 16;
 /// Rows whose columns are filled one after the other: few enough that each is in a core's first cache when the next column reads it.
 pub(crate) const ROWS_AT_ONCE: usize = 256;
