@@ -307,7 +307,7 @@ impl Decoder {
         let int = |f: Field| f.int(raw, order).ok_or(TooShort);
         let tid = |f: Field| int(f).map(|v| Tid(v as i32));
         let cpu = |f: Field| int(f).map(|v| CpuId(v as u32));
-        match kind {
+        let what = match kind {
             Kind::Switch { prev_comm, prev, prev_prio, prev_state, next_comm, next, next_prio } => {
                 let (prev, next) = (tid(*prev)?, tid(*next)?);
                 let state = int(*prev_state)? as u64;
@@ -326,6 +326,7 @@ impl Decoder {
                     prev_exec: Ns::MIN,
                 };
                 out.events.push(Event { what: What::Switch(switch), ..event });
+                return Ok(());
             }
             Kind::Wake { kind, comm: name, tid: who, prio, target, flags } => {
                 let tid = tid(*who)?;
@@ -340,60 +341,48 @@ impl Decoder {
                     stamp: event.at,
                 };
                 out.events.push(Event { what: What::Wake(wake), ..event });
+                return Ok(());
             }
             Kind::Charge { tid: who, ns } => {
                 let what = What::Charge { tid: tid(*who)?, ns: Ns(int(*ns)?) };
                 out.events.push(Event { what, ..event });
+                return Ok(());
             }
-            rare => {
-                let what = rare.what(raw, order, names, out)?;
-                out.events.push(Event { what, ..event });
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Kind {
-    /// What a record of this kind says happened, but for the most frequent ones.
-    fn what(&self, raw: &[u8], order: ByteOrder, names: &mut Names, out: &mut Batch) -> Result<What, TooShort> {
-        let int = |f: Field| f.int(raw, order).ok_or(TooShort);
-        let tid = |f: Field| int(f).map(|v| Tid(v as i32));
-        let cpu = |f: Field| int(f).map(|v| CpuId(v as u32));
-        Ok(match self {
-            Self::Switch { .. } | Self::Wake { .. } | Self::Charge { .. } => What::Sample,
-            Self::Migrate { tid: who, from, to } => What::Migrate { tid: tid(*who)?, from: cpu(*from)?, to: cpu(*to)? },
+            // The others are not many.
+            Kind::Migrate { tid: who, from, to } => What::Migrate { tid: tid(*who)?, from: cpu(*from)?, to: cpu(*to)? },
             // The kernel's "leaving" is (u32)-1; the CPU meant is the one it is written on.
-            Self::Idle { state } => What::Idle { state: int(*state)? as i32 },
-            Self::Frequency { khz, cpu: of } => What::Frequency { of: cpu(*of)?, khz: int(*khz)? as u32 },
-            Self::Parking { point, fields: [cpu, first, second, third] } => {
+            Kind::Idle { state } => What::Idle { state: int(*state)? as i32 },
+            Kind::Frequency { khz, cpu: of } => What::Frequency { of: cpu(*of)?, khz: int(*khz)? as u32 },
+            Kind::Parking { point, fields: [cpu, first, second, third] } => {
                 point.what([int(*cpu)?, int(*first)?, int(*second)?, int(*third)?])
             }
-            Self::Fork { parent, child, comm: name } => What::Fork {
+            Kind::Fork { parent, child, comm: name } => What::Fork {
                 parent: tid(*parent)?,
                 tid: tid(*child)?,
                 pid: Pid::UNKNOWN,
                 name: name.map(|f| text(f, raw, order, names, out)).transpose()?.unwrap_or_default(),
             },
-            Self::Exec { tid: who, file } => {
+            Kind::Exec { tid: who, file } => {
                 let file = file.map(|f| text(f, raw, order, names, out)).transpose()?.unwrap_or_default();
                 // An exec leaves the process with its first thread, whose number is the process's.
                 What::Exec { tid: tid(*who)?, pid: Pid(tid(*who)?.0), file }
             }
-            Self::Exit { tid: who } => What::Exit { tid: tid(*who)?, pid: Pid::UNKNOWN },
-            Self::Priority { tid: who, prio } => {
+            Kind::Exit { tid: who } => What::Exit { tid: tid(*who)?, pid: Pid::UNKNOWN },
+            Kind::Priority { tid: who, prio } => {
                 What::Priority { tid: tid(*who)?, prio: int(*prio)? as i16, policy: -1, nice: i8::MIN }
             }
-            Self::Unnumbered { kind, begins, name } => {
+            Kind::Unnumbered { kind, begins, name } => {
                 What::Irq { kind: *kind, number: UNNUMBERED, begins: *begins, name: names.id(name, out) }
             }
-            Self::Irq { kind, begins, number, name } => What::Irq {
+            Kind::Irq { kind, begins, number, name } => What::Irq {
                 kind: *kind,
                 number: int(*number)? as i32,
                 begins: *begins,
                 name: name.map(|f| text(f, raw, order, names, out)).transpose()?.unwrap_or_default(),
             },
-        })
+        };
+        out.events.push(Event { what, ..event });
+        Ok(())
     }
 }
 

@@ -275,7 +275,7 @@ impl Record<'_> {
     /// Adds what happened: the event handed in with its `what`. It is made in its place, as [`crate::tracepoint::Decoder`] does it.
     #[inline]
     pub(super) fn add(&self, kind: &Kind, event: Event, states: &States, names: &mut Names, out: &mut Batch) {
-        match *kind {
+        let what = match *kind {
             Kind::Switch { prev_comm, prev, prev_prio, state, next_comm, next, next_prio, nice } => {
                 let (prev, next, number) = (self.tid(prev), self.tid(next), self.value(state));
                 let (switched_out, letter) = states.meaning(number);
@@ -292,7 +292,7 @@ impl Record<'_> {
                     letter,
                     prev_exec: Ns::MIN,
                 };
-                out.events.push(Event { what: What::Switch(switch), ..event });
+                return out.events.push(Event { what: What::Switch(switch), ..event });
             }
             Kind::Wake { kind, comm, tid, prio, target, flags, nice } => {
                 let tid = self.tid(tid);
@@ -305,19 +305,9 @@ impl Record<'_> {
                     prio: self.prio(prio, nice),
                     stamp: self.at,
                 };
-                out.events.push(Event { what: What::Wake(wake), ..event });
+                return out.events.push(Event { what: What::Wake(wake), ..event });
             }
-            _ => {
-                let what = self.rare(kind, names, out);
-                out.events.push(Event { what, ..event });
-            }
-        }
-    }
-
-    /// What happened, but for the most frequent kinds.
-    fn rare(&self, kind: &Kind, names: &mut Names, out: &mut Batch) -> What {
-        match *kind {
-            Kind::Switch { .. } | Kind::Wake { .. } => What::Sample,
+            // The others are not many.
             Kind::Migrate { tid, from, to } => {
                 What::Migrate { tid: self.tid(tid), from: self.cpu(from), to: self.cpu(to) }
             }
@@ -363,6 +353,7 @@ impl Record<'_> {
                     edge: MarkEdge::Instant,
                 })
             }
-        }
+        };
+        out.events.push(Event { what, ..event });
     }
 }
