@@ -177,9 +177,6 @@ impl Row for WholeThread {
     fn is_filled(&self) -> bool {
         true
     }
-    fn is_first(&self) -> bool {
-        false
-    }
 }
 
 /// A CPU's stretch in 16 bytes: whom it ran tells its state.
@@ -278,9 +275,6 @@ pub(crate) struct WholeCpu {
 impl Row for WholeCpu {
     fn is_filled(&self) -> bool {
         true
-    }
-    fn is_first(&self) -> bool {
-        false
     }
 }
 

@@ -29,7 +29,9 @@ pub(crate) trait Row: Pod {
     fn is_filled(&self) -> bool;
     /// Whether it begins with the recording: nobody may have heard of its thread or CPU until later, so such rows (one a
     /// thread or CPU at most) are kept apart and come first.
-    fn is_first(&self) -> bool;
+    fn is_first(&self) -> bool {
+        false
+    }
 }
 
 /// How far rows have been read.
@@ -47,7 +49,7 @@ pub(crate) struct Rows<T> {
     /// Rows that left the window.
     left: u64,
     file: Option<File>,
-    /// The first thing that went wrong; told once, at the end.
+    /// The first thing that went wrong; told to whoever reads.
     failed: Option<Error>,
 }
 
@@ -65,7 +67,13 @@ impl<T: Row> Rows<T> {
             self.flush();
         }
         self.window.push(T::zeroed());
-        self.left + (self.older.len() + self.window.len()) as u64 - 1
+        self.len() - 1
+    }
+
+    /// Places given so far.
+    #[inline]
+    pub(crate) fn len(&self) -> u64 {
+        self.left + (self.older.len() + self.window.len()) as u64
     }
 
     #[inline]
@@ -119,10 +127,8 @@ impl<T: Row> Rows<T> {
     }
 
     /// The next filled rows, in order, in place of what `out` held; `false`: there are no more.
-    pub(crate) fn next(&mut self, cursor: &mut Cursor, out: &mut Vec<T>) -> Result<bool> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
+    pub(crate) fn next(&self, cursor: &mut Cursor, out: &mut Vec<T>) -> Result<bool> {
+        self.check()?;
         if cursor.first < self.first.len() {
             out.clear();
             let rest = &self.first[cursor.first..];
@@ -231,9 +237,6 @@ mod tests {
     impl Row for Number {
         fn is_filled(&self) -> bool {
             self.0 != 0
-        }
-        fn is_first(&self) -> bool {
-            false
         }
     }
 

@@ -23,9 +23,6 @@ impl Row for MoveRow {
     fn is_filled(&self) -> bool {
         self.tid != 0
     }
-    fn is_first(&self) -> bool {
-        false
-    }
 }
 
 impl MoveRow {
@@ -54,9 +51,6 @@ pub(crate) struct MarkRow {
 impl Row for MarkRow {
     fn is_filled(&self) -> bool {
         self.edge != 0
-    }
-    fn is_first(&self) -> bool {
-        false
     }
 }
 
@@ -103,9 +97,6 @@ const ENDS: u32 = BEGINS + INTERRUPTS.len() as u32;
 impl Row for PowerRow {
     fn is_filled(&self) -> bool {
         self.kind != 0
-    }
-    fn is_first(&self) -> bool {
-        false
     }
 }
 
@@ -156,9 +147,6 @@ impl Row for AllowedRow {
     fn is_filled(&self) -> bool {
         self.tid != 0
     }
-    fn is_first(&self) -> bool {
-        false
-    }
 }
 
 impl AllowedRow {
@@ -185,9 +173,6 @@ impl Row for ThrottleRow {
     fn is_filled(&self) -> bool {
         self.edge != 0
     }
-    fn is_first(&self) -> bool {
-        false
-    }
 }
 
 impl ThrottleRow {
@@ -212,9 +197,6 @@ pub(crate) struct BlockedRow {
 impl Row for BlockedRow {
     fn is_filled(&self) -> bool {
         self.stack != 0
-    }
-    fn is_first(&self) -> bool {
-        false
     }
 }
 
@@ -245,9 +227,6 @@ pub(crate) struct SettingRow {
 impl Row for SettingRow {
     fn is_filled(&self) -> bool {
         self.kind != 0
-    }
-    fn is_first(&self) -> bool {
-        false
     }
 }
 

@@ -39,8 +39,8 @@ impl<R: Narrow> StretchRows<R> {
 
     /// How many lie apart.
     #[cfg(test)]
-    pub(crate) fn lie_apart(&mut self) -> u64 {
-        self.apart.reserve()
+    pub(crate) fn lie_apart(&self) -> u64 {
+        self.apart.len()
     }
 
     /// A place for a stretch that begins now.
@@ -92,7 +92,7 @@ impl<R: Narrow> StretchRows<R> {
     }
 
     /// Adds the next ones, in order; `read` is what it reads them with. `false`: there are no more.
-    pub(crate) fn next(&mut self, cursor: &mut Cursor, read: &mut Vec<R>, out: &mut Vec<R::Stretch>) -> Result<bool> {
+    pub(crate) fn next(&self, cursor: &mut Cursor, read: &mut Vec<R>, out: &mut Vec<R::Stretch>) -> Result<bool> {
         self.apart.check()?;
         let more = self.rows.next(cursor, read)?;
         self.add(read, out)?;

@@ -68,9 +68,6 @@ impl Row for LifeRow {
     fn is_filled(&self) -> bool {
         self.filled != 0
     }
-    fn is_first(&self) -> bool {
-        false
-    }
 }
 
 /// A thread's time on a CPU.
@@ -84,9 +81,6 @@ struct FarRow {
 impl Row for FarRow {
     fn is_filled(&self) -> bool {
         true
-    }
-    fn is_first(&self) -> bool {
-        false
     }
 }
 
