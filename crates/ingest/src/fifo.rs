@@ -51,3 +51,29 @@ impl Fifo {
         self.left = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{CpuId, Ns, Tid, What};
+
+    #[test]
+    fn first_in_is_first_out_and_those_that_left_hold_no_place() {
+        let event = |at| Event { at: Ns(at), offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what: What::Sample };
+        let mut fifo = Fifo::default();
+        let (mut next, mut left) = (0, 0);
+        for round in 0..1000 {
+            for _ in 0..round % 7 {
+                fifo.push(event(next));
+                next += 1;
+            }
+            fifo.extend(&[event(next), event(next + 1)]);
+            next += 2;
+            let leave = (round * 5 % 9).min(next - left);
+            fifo.leave(leave as usize);
+            left += leave;
+            assert!(fifo.waiting().iter().map(|e| e.at.0).eq(left..next));
+            assert!(fifo.events.len() as i64 <= 2 * (next - left) + 20, "{} for {}", fifo.events.len(), next - left);
+        }
+    }
+}

@@ -468,7 +468,40 @@ fn header(kind: Kind, uncompressed: usize, bytes: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    /// Whatever processor the tests run on, both ways are held to each other where it has both.
+    #[test]
+    fn vectors_make_no_difference() {
+        let mut drawn = 7_u64;
+        let mut draw = |below: u64| {
+            drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (drawn >> 33) % below
+        };
+        for (rows, nulls, range) in
+            [(0, 2, 9), (1, 2, 9), (1000, 2, 9), (1000, 1, 9), (5000, 9, 1 << 30), (5000, 1000, 1)]
+        {
+            let there: Vec<Option<i64>> = (0..rows).map(|_| (draw(nulls) != 0).then(|| draw(range) as i64)).collect();
+            let longs = || there.iter().map(|v| v.unwrap_or(i64::MIN)).collect();
+            let ints = there.iter().map(|v| v.map_or(i32::MIN, |v| v as i32)).collect();
+            let words = there.iter().map(|v| v.map_or(NO_WORD, |v| (v % 5) as u8)).collect();
+            let all = [
+                Values::Long(longs()),
+                Values::Key(longs()),
+                Values::Int(ints),
+                Values::Word(words, |w| w.to_string()),
+            ];
+            for values in &all {
+                let [one, other] = [Chunker::page, Chunker::page_anywhere].map(|encode| {
+                    let mut with = Chunker::new().unwrap();
+                    let page = encode(&mut with, values, rows, &[], true);
+                    (with.page, with.dict, page.dict, page.encoding)
+                });
+                assert_eq!(one, other, "{rows} rows of {values:?}");
+            }
+        }
+    }
 
     #[test]
     fn the_value_to_be_put_in_later_is_where_it_is_said_to_be() {
