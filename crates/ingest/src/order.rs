@@ -20,6 +20,7 @@ use model::{Batch, CpuId, Event, NameId, Ns, StackFrame, StackId, What};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 /// How much ingest may hold.
 #[derive(Clone, Copy, Debug)]
@@ -337,14 +338,19 @@ impl<'a> Ordered<'a> {
             if time >= self.horizon && self.horizon < Ns::MAX {
                 break;
             }
-            self.heads.pop();
-            let next = self.heads.peek().map(|Reverse(h)| *h);
+            // The next best is one of the two below the best.
+            let next = self.heads.as_slice().get(1..).and_then(|rest| rest.iter().take(2).max()).map(|Reverse(h)| *h);
             self.emit_run(at, next, out);
             let queue = &mut self.queues[at];
             let head = head(queue, at);
             queue.in_heads = head.is_some();
-            if let Some(head) = head {
-                self.heads.push(Reverse(head));
+            if let Some(mut best) = self.heads.peek_mut() {
+                match head {
+                    Some(head) => *best = Reverse(head),
+                    None => {
+                        PeekMut::pop(best);
+                    }
+                }
             }
         }
     }
@@ -360,22 +366,34 @@ impl<'a> Ordered<'a> {
             final_now && next.is_none_or(|n| e.at < n.0 || head_of(e, cpu, at) <= n)
         };
         let run = queue.events.waiting();
-        let room = self.limits.batch.saturating_sub(out.events.len());
-        let others = run.iter().skip(1).take(room.saturating_sub(1));
-        let count = others.take_while(|e| is_ahead(e)).count() + 1;
-        let run = run.get(..count).unwrap_or_default();
-        self.left = run.last().map_or(self.left, |e| e.at);
+        let room = self.limits.batch.saturating_sub(out.events.len()).max(1);
         let from = out.events.len();
-        out.events.extend_from_slice(run);
-        queue.events.leave(count);
-        self.pending = self.pending.saturating_sub(count);
         match self.origin {
-            Some(origin) => out.events[from..].iter_mut().for_each(|e| rebase(e, origin)),
-            None => {
-                if let Some(first) = out.events[from..].iter().find(|e| e.is_sample()).map(|e| e.at) {
-                    self.begin_at(first, &mut out.events);
+            // Each is looked at, rebased and moved while it is at hand: the events of many buffers are more than caches hold.
+            Some(origin) => {
+                for (nth, event) in run.iter().take(room).enumerate() {
+                    if nth > 0 && !is_ahead(event) {
+                        break;
+                    }
+                    out.events.push(*event);
+                    if let Some(event) = out.events.last_mut() {
+                        rebase(event, origin);
+                    }
                 }
             }
+            None => {
+                let others = run.iter().skip(1).take(room - 1).take_while(|e| is_ahead(e)).count();
+                out.events.extend(run.iter().take(others + 1));
+            }
+        }
+        let count = out.events.len() - from;
+        self.left = run.get(..count).and_then(<[Event]>::last).map_or(self.left, |e| e.at);
+        queue.events.leave(count);
+        self.pending = self.pending.saturating_sub(count);
+        if self.origin.is_none()
+            && let Some(first) = out.events[from..].iter().find(|e| e.is_sample()).map(|e| e.at)
+        {
+            self.begin_at(first, &mut out.events);
         }
     }
 

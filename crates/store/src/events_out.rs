@@ -322,6 +322,7 @@ impl EventSheets {
             k if k == EventKind::Switch as usize => switches(to, &self.switches, &self.execs),
             k if k == EventKind::Wake as usize => wakes(to, &self.wakes),
             k if k == EventKind::Thread as usize => note_rows(to, &self.notes),
+            k if k == EventKind::Charge as usize => charges(to, own.clone()),
             _ => own.clone().for_each(|e| rare(to, e)),
         }
         if self.sources > 0 {
@@ -373,6 +374,12 @@ fn wakes(to: &mut Sheet<Disk>, all: &[(Ns, Wake)]) {
     to.ints(6, all.iter().map(|(_, w)| if w.waker == Tid::UNKNOWN { NONE } else { w.waker.0 }));
     to.ints(7, all.iter().map(|(_, w)| if w.prio == i16::MIN { NONE } else { w.prio.into() }));
     to.longs(8, all.iter().map(|(at, w)| if w.stamp == *at { i64::MIN } else { w.stamp.0 }));
+}
+
+fn charges<'a>(to: &mut Sheet<Disk>, all: impl Iterator<Item = &'a Event> + Clone) {
+    let all = all.map(|e| if let What::Charge { tid, ns } = e.what { (tid.0, ns.0) } else { (NONE, i64::MIN) });
+    to.ints(3, all.clone().map(|(tid, _)| tid));
+    to.longs(4, all.map(|(_, ns)| ns));
 }
 
 fn note_rows(to: &mut Sheet<Disk>, notes: &[Note]) {
@@ -459,10 +466,6 @@ fn rare(to: &mut Sheet<Disk>, e: &Event) {
             int(to, 4, number);
             word(to, 5, u8::from(!begins));
             text(to, 6, name);
-        }
-        What::Charge { tid, ns } => {
-            int(to, 3, tid.0);
-            long(to, 4, ns.0);
         }
         What::Steal { total } => {
             word(to, 3, 0);

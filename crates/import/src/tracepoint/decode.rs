@@ -19,13 +19,13 @@ pub(crate) struct Names {
     ids: FxHashMap<Box<str>, NameId>,
     /// Bytes of the texts.
     bytes: usize,
-    /// Thread names by thread number: most events repeat the name that this thread had before.
-    recent: Vec<([u8; COMM], NameId)>,
+    /// Thread names by thread number, the field of each as one word: most events repeat the name that this thread had before.
+    recent: Vec<(u128, NameId)>,
 }
 
 impl Names {
     pub(crate) fn new() -> Self {
-        Self { ids: FxHashMap::default(), bytes: 0, recent: vec![([0; COMM], NameId::NONE); 4096] }
+        Self { ids: FxHashMap::default(), bytes: 0, recent: vec![(0, NameId::NONE); 4096] }
     }
 
     /// The number of a text.
@@ -61,16 +61,20 @@ impl Names {
     #[inline]
     pub(crate) fn comm(&mut self, tid: Tid, field: [u8; COMM], out: &mut Batch) -> NameId {
         let slot = tid.0 as usize % 4096;
-        if let Some((known, id)) = self.recent.get(slot)
-            && *known == field
-            && *id != NameId::NONE
-        {
-            return *id;
+        let word = u128::from_ne_bytes(field);
+        match self.recent.get(slot) {
+            Some((known, id)) if *known == word && *id != NameId::NONE => *id,
+            _ => self.new_comm(slot, field, out),
         }
+    }
+
+    /// Of a name that the slot's last thread did not have.
+    #[cold]
+    fn new_comm(&mut self, slot: usize, field: [u8; COMM], out: &mut Batch) -> NameId {
         let text = field.split(|b| *b == 0).next().unwrap_or(&field);
         let id = self.id(text, out);
         if let Some(place) = self.recent.get_mut(slot) {
-            *place = (field, id);
+            *place = (u128::from_ne_bytes(field), id);
         }
         id
     }

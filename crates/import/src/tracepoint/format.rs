@@ -14,20 +14,22 @@ pub(crate) struct Field {
 
 impl Field {
     /// The field as a number; `None` where the record is too short.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn int(self, raw: &[u8], order: ByteOrder) -> Option<i64> {
-        // Most are of 32 bits.
-        if self.size == 4 {
-            let word = order.u32(*raw.get(self.offset..)?.first_chunk()?);
-            return Some(if self.signed { i64::from(word as i32) } else { i64::from(word) });
+        // Most are of 32 bits; a state or a duration is of 64.
+        match self.size {
+            4 => {
+                let word = order.u32(*raw.get(self.offset..)?.first_chunk()?);
+                Some(if self.signed { i64::from(word as i32) } else { i64::from(word) })
+            }
+            8 => Some(order.u64(*raw.get(self.offset..)?.first_chunk()?) as i64),
+            _ => self.short_int(raw, order),
         }
-        self.other_int(raw, order)
     }
 
-    fn other_int(self, raw: &[u8], order: ByteOrder) -> Option<i64> {
+    fn short_int(self, raw: &[u8], order: ByteOrder) -> Option<i64> {
         let bytes = raw.get(self.offset..)?;
         Some(match (self.size, self.signed) {
-            (8, _) => order.u64(*bytes.first_chunk()?) as i64,
             (2, true) => i64::from(order.u16(*bytes.first_chunk()?) as i16),
             (2, false) => i64::from(order.u16(*bytes.first_chunk()?)),
             (1, true) => i64::from(*bytes.first()? as i8),

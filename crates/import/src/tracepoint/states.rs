@@ -13,7 +13,12 @@ pub(crate) struct States {
     preempted: u64,
     /// The bits that are printed as flags.
     mask: u64,
+    /// What the lowest numbers mean, which are all that most kernels write.
+    low: Vec<(SwitchOut, u8)>,
 }
+
+/// So many.
+const LOW: u64 = 512;
 
 impl States {
     /// Reads `sched_switch`'s print format. A format without a flag table gets Linux 4.14's.
@@ -25,30 +30,35 @@ impl States {
             .and_then(|end| print.get(..end))
             .and_then(|before| before.rfind("prev_state &").and_then(|at| before.get(at + "prev_state &".len()..)))
             .and_then(evaluate);
-        let known = flags.iter().fold(0, |all, (bit, _)| all | bit);
         if flags.is_empty() {
             let flags = [(1, b'S'), (2, b'D'), (4, b'T'), (8, b't'), (16, b'X'), (32, b'Z'), (64, b'P'), (128, b'I')];
-            return Self { flags: flags.to_vec(), preempted: 256, mask: 255 };
+            return Self::new(flags.to_vec(), 256);
         }
-        Self { flags, preempted: preempted.unwrap_or(0), mask: known }
+        Self::new(flags, preempted.unwrap_or(0))
     }
 
     /// Of a kernel that is known by other means: its flags in the order of their bits, and the bit that says "preempted".
-    pub(crate) fn of(flags: Vec<(u64, u8)>, preempted: u64) -> Self {
+    pub(crate) fn new(flags: Vec<(u64, u8)>, preempted: u64) -> Self {
         let mask = flags.iter().fold(0, |all, (bit, _)| all | bit);
-        Self { flags, preempted, mask }
+        let mut states = Self { flags, preempted, mask, low: Vec::new() };
+        states.low = (0..LOW).map(|state| states.of_bits(state)).collect();
+        states
     }
 
     /// Those of kernels before 4.14, without a preempt bit: it was the highest one, whose place changed.
     pub(crate) fn before_4_14() -> Self {
         let letters = *b"SDTtZXxKWP";
         let flags: Vec<_> = letters.iter().enumerate().map(|(bit, letter)| (1 << bit, *letter)).collect();
-        Self { flags, preempted: 0, mask: (1 << letters.len()) - 1 }
+        Self::new(flags, 0)
     }
 
     /// What a switch-out in this state makes of a thread, and the state's letter.
     #[inline]
     pub(crate) fn meaning(&self, state: u64) -> (SwitchOut, u8) {
+        self.low.get(state as usize).copied().unwrap_or_else(|| self.of_bits(state))
+    }
+
+    fn of_bits(&self, state: u64) -> (SwitchOut, u8) {
         if self.preempted != 0 && state & self.preempted != 0 {
             return (SwitchOut::Preempted, b'R');
         }

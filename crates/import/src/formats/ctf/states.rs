@@ -31,7 +31,7 @@ fn before_4_14(version: (u32, u32)) -> States {
         (flags[4].1, flags[5].1) = (b'X', b'Z');
     }
     let preempted = 1 << flags.len();
-    States::of(flags, preempted)
+    States::new(flags, preempted)
 }
 
 /// `4.4.3-1-ARCH` to (4, 4).

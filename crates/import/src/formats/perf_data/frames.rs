@@ -11,8 +11,8 @@ use ingest::Fatal;
 use std::io::Read;
 use zstd::stream::raw::{Decoder, Operation};
 
-/// Bytes read at once.
-const CHUNK: usize = 1 << 20;
+/// Bytes read at once: they are still in the core's second cache when their records are read.
+const CHUNK: usize = 1 << 18;
 /// A record's size field has 16 bits.
 const LARGEST_RECORD: usize = 1 << 16;
 /// Bytes unpacked at once: a block of zstd's.
@@ -124,7 +124,10 @@ impl<'a> Frames<'a> {
     #[inline]
     pub(super) fn peek(&mut self) -> Result<Option<Record<'_>>, Fatal> {
         if self.peeked.is_none() {
-            self.find()?;
+            self.peeked = self.at_hand();
+            if self.peeked.is_none() {
+                self.find()?;
+            }
         }
         let Some((size, unpacked)) = self.peeked else { return Ok(None) };
         let buffer = if unpacked { &self.unpacked } else { &self.buffer };
@@ -142,6 +145,18 @@ impl<'a> Frames<'a> {
         if let Some((size, unpacked)) = self.peeked.take() {
             if unpacked { &mut self.unpacked } else { &mut self.buffer }.used += size;
         }
+    }
+
+    /// The next record of a recording that is not compressed, where it has been read already: nearly always.
+    #[inline]
+    fn at_hand(&self) -> Option<(usize, bool)> {
+        if self.unpacked.used < self.unpacked.end || !self.packed.is_empty() {
+            return None;
+        }
+        let rest = self.buffer.rest();
+        let size = self.whole(rest)?;
+        let kind = self.order.u32_at(rest, 0)?;
+        (kind != header::COMPRESSED && kind != header::COMPRESSED2).then_some((size, false))
     }
 
     /// Finds the next record and leaves its size in `peeked`.

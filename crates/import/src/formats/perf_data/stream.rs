@@ -13,6 +13,8 @@ use rustc_hash::FxHashMap;
 
 /// Events handed out at once.
 const BATCH: usize = 8192;
+/// Threads whose process is told without a map.
+const RECENT: usize = 4096;
 /// Bits of a SWITCH record's `misc`: switched out, and while it could still run.
 const SWITCH_OUT: u16 = 1 << 13;
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
@@ -33,8 +35,8 @@ struct Records {
     names: Names,
     /// The process of each thread, as far as it was told to others.
     processes: FxHashMap<Tid, Pid>,
-    /// Of the last sample: its neighbours mostly have the same.
-    last_process: (Tid, Pid),
+    /// Of the last sample of each thread, by the low bits of its number: it seldom tells anything new.
+    recent_processes: Vec<(Tid, Pid)>,
     stacks: Stacks,
     losses: Losses,
     /// Switch records count where there is no `sched_switch`.
@@ -53,8 +55,45 @@ pub(super) enum Layouts {
     /// All alike, which is the rule.
     One(Layout),
     /// By id, whose place in a sample is the same for all.
-    ById { layouts: Vec<Layout>, of_id: FxHashMap<u64, usize>, at: usize, from_end: usize },
+    ById { layouts: Vec<Layout>, of_id: ById, at: usize, from_end: usize },
 }
+
+/// The place of each id's layout. Every sample asks, and the kernel numbers the events of one recording in a row.
+pub(super) struct ById {
+    first: u64,
+    near: Vec<Option<usize>>,
+    /// What is numbered far from the first.
+    far: FxHashMap<u64, usize>,
+}
+
+impl ById {
+    fn new(all: impl Iterator<Item = (u64, usize)> + Clone) -> Self {
+        let first = all.clone().map(|(id, _)| id).min().unwrap_or(0);
+        let places =
+            all.clone().map(|(id, _)| id - first).filter(|place| *place < NEAR).max().map_or(0, |last| last + 1);
+        let mut by_id = Self { first, near: vec![None; places as usize], far: FxHashMap::default() };
+        for (id, at) in all {
+            match by_id.near.get_mut((id - by_id.first) as usize) {
+                Some(near) => *near = Some(at),
+                None => {
+                    by_id.far.insert(id, at);
+                }
+            }
+        }
+        by_id
+    }
+
+    #[inline]
+    fn get(&self, id: u64) -> Option<usize> {
+        match self.near.get(id.wrapping_sub(self.first) as usize) {
+            Some(near) => *near,
+            None => self.far.get(&id).copied(),
+        }
+    }
+}
+
+/// Ids that are looked up by place: those of some hundred CPUs and events.
+const NEAR: u64 = 1 << 14;
 
 impl Layouts {
     pub(super) fn of(attrs: &[Attr]) -> Result<Self, Fatal> {
@@ -64,7 +103,7 @@ impl Layouts {
             return Ok(Self::One(*first));
         }
         let types = || attrs.iter().map(|a| a.sample_type);
-        let of_id = attrs.iter().enumerate().flat_map(|(at, a)| a.ids.iter().map(move |id| (*id, at))).collect();
+        let of_id = ById::new(attrs.iter().enumerate().flat_map(|(at, a)| a.ids.iter().map(move |id| (*id, at))));
         if types().all(|t| t & 1 << 16 != 0) {
             return Ok(Self::ById { layouts, of_id, at: 0, from_end: 8 }); // IDENTIFIER: first, or last
         }
@@ -83,7 +122,7 @@ impl Layouts {
             Self::One(layout) => Some(layout),
             Self::ById { layouts, of_id, at, from_end } => {
                 let place = if is_sample { *at } else { body.len().checked_sub(*from_end)? };
-                layouts.get(*of_id.get(&order.u64_at(body, place)?)?)
+                layouts.get(of_id.get(order.u64_at(body, place)?)?)
             }
         }
     }
@@ -119,7 +158,7 @@ impl<'a> PerfStream<'a> {
             decoder,
             names: Names::new(),
             processes: FxHashMap::default(),
-            last_process: (Tid::UNKNOWN, Pid::UNKNOWN),
+            recent_processes: vec![(Tid::UNKNOWN, Pid::UNKNOWN); RECENT],
             stacks: Stacks::default(),
             losses: Losses::default(),
             switch_records: !has_switch,
@@ -221,13 +260,21 @@ impl Records {
     /// Tells the process of the task that was current, once.
     #[inline]
     fn process(&mut self, stamp: Stamp, offset: u64) -> Option<Event> {
-        if self.last_process == (stamp.tid, stamp.pid) {
+        if self.recent_processes.get(stamp.tid.0 as usize % RECENT) == Some(&(stamp.tid, stamp.pid)) {
             return None;
         }
-        self.last_process = (stamp.tid, stamp.pid);
-        let new = stamp.pid.0 > 0 && stamp.tid.0 > 0 && self.processes.insert(stamp.tid, stamp.pid) != Some(stamp.pid);
+        let new = self.told_process(stamp.tid, stamp.pid) && stamp.pid.0 > 0 && stamp.tid.0 > 0;
         let what = What::Name { tid: stamp.tid, pid: stamp.pid, name: NameId::NONE };
         new.then_some(Event { at: stamp.at, offset, cpu: stamp.cpu, current: Tid::UNKNOWN, what })
+    }
+
+    /// Whether it is news that the thread is of this process.
+    #[cold]
+    fn told_process(&mut self, tid: Tid, pid: Pid) -> bool {
+        if let Some(recent) = self.recent_processes.get_mut(tid.0 as usize % RECENT) {
+            *recent = (tid, pid);
+        }
+        self.processes.insert(tid, pid) != Some(pid)
     }
 
     /// pid, tid, then the name.
@@ -239,7 +286,7 @@ impl Records {
         let name = record.body.get(8..end)?.split(|b| *b == 0).next()?;
         let (pid, tid) = (Pid(pid as i32), Tid(tid as i32));
         let name = self.names.id(name, out);
-        self.processes.insert(tid, pid);
+        self.told_process(tid, pid);
         self.side_band(stamp, What::Name { tid, pid, name }, record.offset, out);
         Some(())
     }
@@ -250,7 +297,7 @@ impl Records {
         let (pid, tid) = (Pid(pid as i32), Tid(tid as i32));
         let stamp =
             self.layouts.get(record.body, self.order, false).and_then(|l| l.stamp_behind(record.body, self.order));
-        self.processes.insert(tid, pid);
+        self.told_process(tid, pid);
         self.side_band(stamp, What::Name { tid, pid, name: NameId::NONE }, record.offset, out);
         Some(())
     }
