@@ -35,7 +35,7 @@ pub use accountant::{Accountant, Rules};
 pub use cut::{Cut, Cutter, InferredIndex, Knife};
 pub use laws::{Law, Laws};
 pub use losses::LossIndex;
-pub use stretches::{Collector, Stretches};
+pub use stretches::{Collector, InTurn, Stretches};
 pub use tables::{cpus, inferred_state, loss, thread_by_core_type, thread_by_cpu, threads};
 pub use threads::{Filing, Threads};
 pub use totals::{CpuTotals, ThreadTotals, Totals};

@@ -3,10 +3,13 @@
 use crate::cut::{Cutter, Knife};
 use crate::narrow::{CpuRow, ThreadRow};
 use crate::rows::{Cursor, Rows};
+use crate::steps::Timed;
 use crate::steps::{AllowedRow, BlockedRow, Kinds, MarkRow, MoveRow, PowerRow, SettingRow, Steps, ThrottleRow};
 use crate::stretch_rows::{Narrow, StretchRows};
 use crate::{InferredIndex, LossIndex, Sink};
-use model::{Allowed, BlockedAt, CpuStretch, Marked, Move, PowerChange, Setting, ThreadStretch, Throttle, Together};
+use model::{
+    Allowed, BlockedAt, CpuStretch, Marked, Move, Ns, PowerChange, Setting, ThreadStretch, Throttle, Together,
+};
 use std::ops::ControlFlow;
 
 /// Collects finished stretches, in bounded memory.
@@ -186,7 +189,27 @@ impl Stretches {
     /// # Errors
     /// The temporary file cannot be written or read.
     pub fn threads(&mut self, each: impl FnMut(&[ThreadStretch])) -> std::io::Result<()> {
-        read(&mut self.threads, &self.knife, each)
+        Reading::new(&self.threads, &self.knife).all(each)
+    }
+
+    /// Hands on the stretches of threads and those of CPUs, some thousands at a time, in turn: those of which the first begins
+    /// earlier. The threads' come with their memory, for who passes them on: other memory may be left in its place.
+    ///
+    /// # Errors
+    /// The temporary file cannot be written or read.
+    pub fn in_turn(&mut self, mut each: impl FnMut(InTurn<'_>)) -> std::io::Result<()> {
+        let (mut threads, mut cpus) = (Reading::new(&self.threads, &self.knife), Reading::new(&self.cpus, &self.knife));
+        let (mut more_threads, mut more_cpus) = (threads.next()?, cpus.next()?);
+        while more_threads || more_cpus {
+            if more_threads && !(more_cpus && cpus.begin() < threads.begin()) {
+                each(InTurn::Threads(&mut threads.batch));
+                more_threads = threads.next()?;
+            } else {
+                each(InTurn::Cpus(&cpus.batch));
+                more_cpus = cpus.next()?;
+            }
+        }
+        Ok(())
     }
 
     /// Hands on the threads' stretches from the last to the first, each whole, until `each` breaks off; those with which the
@@ -209,30 +232,62 @@ impl Stretches {
     /// # Errors
     /// The temporary file cannot be written or read.
     pub fn cpus(&mut self, each: impl FnMut(&[CpuStretch])) -> std::io::Result<()> {
-        read(&mut self.cpus, &self.knife, each)
+        Reading::new(&self.cpus, &self.knife).all(each)
     }
 }
 
-fn read<R: Narrow>(
-    rows: &mut StretchRows<R>,
-    knife: &Knife,
-    mut each: impl FnMut(&[R::Stretch]),
-) -> std::io::Result<()> {
-    let mut batch = Vec::new();
-    let mut cutter = knife.cuts().then(|| Cutter::new(knife));
-    let (mut cursor, mut read) = (Cursor::default(), Vec::new());
-    loop {
-        batch.clear();
-        if !rows.next(&mut cursor, &mut read, &mut batch)? {
-            break;
-        }
-        match &mut cutter {
-            Some(cutter) => cutter.push(&batch, &mut each),
-            None => each(&batch),
-        }
+/// What [`Stretches::in_turn`] hands on.
+pub enum InTurn<'a> {
+    /// Of threads.
+    Threads(&'a mut Vec<ThreadStretch>),
+    /// Of CPUs.
+    Cpus(&'a [CpuStretch]),
+}
+
+/// Stretches of one kind being read, cut where they are to be cut.
+struct Reading<'a, R: Narrow> {
+    rows: &'a StretchRows<R>,
+    cursor: Cursor,
+    cutter: Option<Cutter<'a, R::Stretch>>,
+    read: Vec<R>,
+    whole: Vec<R::Stretch>,
+    /// Those read last.
+    batch: Vec<R::Stretch>,
+}
+
+impl<'a, R: Narrow> Reading<'a, R> {
+    fn new(rows: &'a StretchRows<R>, knife: &'a Knife) -> Self {
+        let cutter = knife.cuts().then(|| Cutter::new(knife));
+        Self { rows, cursor: Cursor::default(), cutter, read: Vec::new(), whole: Vec::new(), batch: Vec::new() }
     }
-    if let Some(cutter) = cutter {
-        cutter.finish(each);
+
+    /// Reads the next ones; `false`: there are no more.
+    fn next(&mut self) -> std::io::Result<bool> {
+        self.batch.clear();
+        if self.cutter.is_none() {
+            return self.rows.next(&mut self.cursor, &mut self.read, &mut self.batch);
+        }
+        self.whole.clear();
+        let more = self.rows.next(&mut self.cursor, &mut self.read, &mut self.whole)?;
+        let batch = &mut self.batch;
+        let keep = |pieces: &[R::Stretch]| batch.extend_from_slice(pieces);
+        if !more && let Some(cutter) = self.cutter.take() {
+            cutter.finish(keep);
+        } else if let Some(cutter) = &mut self.cutter {
+            cutter.push(&self.whole, keep);
+        }
+        Ok(more || !self.batch.is_empty())
     }
-    Ok(())
+
+    /// When the first of them begins; of none, at once, since others follow.
+    fn begin(&self) -> Ns {
+        self.batch.first().map_or(Ns::MIN, Timed::begin)
+    }
+
+    fn all(mut self, mut each: impl FnMut(&[R::Stretch])) -> std::io::Result<()> {
+        while self.next()? {
+            each(&self.batch);
+        }
+        Ok(())
+    }
 }

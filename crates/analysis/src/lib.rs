@@ -243,6 +243,9 @@ impl Running {
             let left = blocked.first().map_or(Ns::MAX, |b| b.at);
             let set = settings.first().map_or(Ns::MAX, |s| s.at);
             let next = moved.min(marked).min(powered).min(told).min(throttled).min(left).min(set);
+            if thread == Ns::MAX && next == Ns::MAX {
+                return cpus.iter().for_each(|stretch| self.cpu(stretch));
+            }
             // Who is moved at the instant at which it becomes ready is ready first; who marks, runs first.
             if next < thread && next < cpu {
                 if moved == next {

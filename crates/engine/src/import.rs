@@ -1,7 +1,7 @@
 //! From a source to a trace folder.
 
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Source, Summary, account_with};
-use account::{Collector, InferredIndex, Sink, Stretches, Totals};
+use account::{Collector, InTurn, InferredIndex, Sink, Stretches, Totals};
 use model::{
     Allowed, Batch, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Setting, Span, Stacks, Table,
     TableDef, ThreadStretch, Throttle, Together, tables,
@@ -174,11 +174,13 @@ fn stage_two(
         }
     };
     stretches
-        .steps(|t| {
-            write(writer.cpu_stretches(t.cpus));
-            write(writer.thread_stretches(t.threads));
-            // All that this table is made of; who follows the threads as well takes several times as long.
-            analyses.push(&Together { cpus: t.cpus, ..Together::default() });
+        .in_turn(|some| match some {
+            InTurn::Threads(threads) => write(writer.thread_stretches(threads)),
+            InTurn::Cpus(cpus) => {
+                write(writer.cpu_stretches(cpus));
+                // All that this table is made of; who follows the threads as well takes several times as long.
+                analyses.push(&Together { cpus, ..Together::default() });
+            }
         })
         .map_err(EngineError::temporary)?;
     failed?;

@@ -5,8 +5,11 @@ use model::{Batch, Ns};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 
-/// Batches between two threads: as many as one makes while the other's CPU is another's, so that they seldom wait for each other.
+/// Batches in order between two threads: as many as one makes while the other's CPU is another's, so that they seldom wait for each
+/// other.
 const AHEAD: usize = 16;
+/// The same of batches as they are read, which are smaller.
+const READ_AHEAD: usize = 64;
 
 /// What is known of a source when all of it was read.
 #[derive(Clone, Debug)]
@@ -84,8 +87,8 @@ impl Ahead {
         scope: &'scope Scope<'scope, '_>,
         mut stream: Box<dyn Stream + Send + 'a>,
     ) -> Box<dyn Stream + Send + 'a> {
-        let (full, filled) = sync_channel(AHEAD);
-        let (empty, emptied) = sync_channel::<Batch>(AHEAD + 2);
+        let (full, filled) = sync_channel(READ_AHEAD);
+        let (empty, emptied) = sync_channel::<Batch>(READ_AHEAD + 2);
         scope.spawn(move || {
             loop {
                 let mut batch = emptied.try_recv().unwrap_or_default();

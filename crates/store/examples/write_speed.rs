@@ -220,7 +220,7 @@ fn main() {
     for i in 0..chunks {
         events.extend_from_slice(&made.events[part(i, made.events.len())]);
         folder.events(&mut events).unwrap();
-        folder.thread_stretches(&made.threads[part(i, made.threads.len())]).unwrap();
+        folder.thread_stretches(&mut made.threads[part(i, made.threads.len())].to_vec()).unwrap();
         folder.cpu_stretches(&made.cpus[part(i, made.cpus.len())]).unwrap();
     }
     let manifest = folder.finish(store::Manifest::new(-42, ingest::Facts::default())).unwrap();

@@ -1,6 +1,8 @@
 //! One column of one row group as bytes: dictionary page, data page, their headers and checksums.
 
-use crate::encode::{Bounds, bounds, compact, delta32, delta64, distinct, hybrid, index_width, run, varint, zigzag};
+use crate::encode::{
+    Bounds, Code, Entries, Index, Number, bounds, compact, hybrid, index_width, ranks, run, varint, zigzag,
+};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::writer::ColumnCloseResult;
@@ -100,10 +102,36 @@ pub(crate) struct Chunker {
     page: Vec<u8>,
     dict: Vec<u8>,
     packed: Vec<u8>,
-    index: Vec<u32>,
+    index: Index,
     longs: Vec<i64>,
     ints: Vec<i32>,
-    bytes: Vec<u8>,
+    /// Which rows have a value.
+    there: Vec<u8>,
+}
+
+/// A column of numbers, as the footer and a [`Chunker`] know it.
+trait Numbers: Number {
+    fn stats(least: Self, most: Self) -> Statistics;
+    /// Memory for those that are no null.
+    fn own(chunker: &mut Chunker) -> &mut Vec<Self>;
+}
+
+impl Numbers for i64 {
+    fn stats(least: Self, most: Self) -> Statistics {
+        Statistics::int64(Some(least), Some(most), None, None, false)
+    }
+    fn own(chunker: &mut Chunker) -> &mut Vec<Self> {
+        &mut chunker.longs
+    }
+}
+
+impl Numbers for i32 {
+    fn stats(least: Self, most: Self) -> Statistics {
+        Statistics::int32(Some(least), Some(most), None, None, false)
+    }
+    fn own(chunker: &mut Chunker) -> &mut Vec<Self> {
+        &mut chunker.ints
+    }
 }
 
 /// What the encoding of a page's values came to.
@@ -128,10 +156,10 @@ impl Chunker {
             page: Vec::new(),
             dict: Vec::new(),
             packed: Vec::new(),
-            index: Vec::new(),
+            index: Index::default(),
             longs: Vec::new(),
             ints: Vec::new(),
-            bytes: Vec::new(),
+            there: Vec::new(),
         })
     }
 
@@ -177,9 +205,9 @@ impl Chunker {
     fn page_anywhere(&mut self, values: &Values, rows: usize, names: &[Box<str>], nullable: bool) -> Page {
         match values {
             Values::Same(v) => self.same(*v, rows, nullable),
-            Values::Long(v) => self.long(v, nullable, false),
-            Values::Key(v) => self.long(v, nullable, true),
-            Values::Int(v) => self.int(v, nullable),
+            Values::Long(v) => self.numbers(v, nullable, false),
+            Values::Key(v) => self.numbers(v, nullable, true),
+            Values::Int(v) => self.numbers(v, nullable, true),
             Values::Word(v, word) => self.word(v, *word, nullable),
             Values::Text(v) => self.text(v, names, nullable),
             Values::Float(v) => self.float(v, nullable),
@@ -206,9 +234,9 @@ impl Chunker {
         if !values.is_empty() && (count == 0 || count == values.len()) {
             run(u64::from(count > 0), values.len(), 1, &mut self.page);
         } else {
-            self.bytes.clear();
-            self.bytes.extend(values.iter().map(|v| u8::from(there(*v))));
-            hybrid(&self.bytes, 1, &mut self.page);
+            self.there.clear();
+            self.there.extend(values.iter().map(|v| u8::from(there(*v))));
+            hybrid(&self.there, 1, &mut self.page);
         }
         let length = (self.page.len() - at - 4) as u32;
         self.page[at..at + 4].copy_from_slice(&length.to_le_bytes());
@@ -222,126 +250,94 @@ impl Chunker {
             let length = (self.page.len() - at) as u32;
             self.page[at - 4..at].copy_from_slice(&length.to_le_bytes());
         }
-        Page { patched: true, ..self.alike(&value.to_le_bytes(), rows) }
+        i64::put(value, &mut self.dict);
+        Page { patched: true, ..self.alike(rows) }
     }
 
+    /// `few`: there may be few distinct ones.
     #[inline(always)]
-    fn long(&mut self, values: &[i64], nullable: bool, few: bool) -> Page {
+    fn numbers<T: Numbers>(&mut self, values: &[T], nullable: bool, few: bool) -> Page {
         let Bounds { there, range } = bounds(values, nullable);
         if nullable {
-            self.counted_levels(values, there, |v| v != i64::MIN);
+            self.counted_levels(values, there, |v| v != T::NULL);
         }
-        let mut longs = std::mem::take(&mut self.longs);
+        let mut own = std::mem::take(T::own(self));
         let values = if there == values.len() {
             values
         } else {
-            compact(values, there, |v| v != i64::MIN, &mut longs);
-            &longs
+            compact(values, there, |v| v != T::NULL, &mut own);
+            &own
         };
-        let stats = range.map(|(least, most)| Statistics::int64(Some(least), Some(most), None, None, false));
-        let found = if few { distinct(values, range, &mut self.index) } else { None };
-        let page = match found {
-            Some(found) if found.len() == 1 => self.alike(&found[0].to_le_bytes(), there),
-            Some(found) => {
-                found.iter().for_each(|v| self.dict.extend_from_slice(&v.to_le_bytes()));
-                self.indices(found.len())
+        let mut index = std::mem::take(&mut self.index);
+        let page = match few.then(|| index.of(values, range)).flatten() {
+            Some(Entries::One(value)) => {
+                T::put(value, &mut self.dict);
+                self.alike(there)
+            }
+            Some(Entries::Bytes(entries)) => {
+                entries.iter().for_each(|value| T::put(*value, &mut self.dict));
+                self.indices(&index.bytes, entries.len())
+            }
+            Some(Entries::Shorts(entries)) => {
+                entries.iter().for_each(|value| T::put(*value, &mut self.dict));
+                self.indices(&index.shorts, entries.len())
             }
             None => {
-                delta64(values, &mut self.page);
+                T::delta(values, &mut self.page);
                 Page { dict: None, encoding: Encoding::DELTA_BINARY_PACKED, stats: None, patched: false }
             }
         };
-        self.longs = longs;
-        Page { stats, ..page }
+        self.index = index;
+        *T::own(self) = own;
+        Page { stats: range.map(|(least, most)| T::stats(least, most)), ..page }
     }
 
-    #[inline(always)]
-    fn int(&mut self, values: &[i32], nullable: bool) -> Page {
-        let Bounds { there, range } = bounds(values, nullable);
-        if nullable {
-            self.counted_levels(values, there, |v| v != i32::MIN);
-        }
-        let mut ints = std::mem::take(&mut self.ints);
-        let values = if there == values.len() {
-            values
-        } else {
-            compact(values, there, |v| v != i32::MIN, &mut ints);
-            &ints
-        };
-        let stats = range.map(|(least, most)| Statistics::int32(Some(least), Some(most), None, None, false));
-        let page = match distinct(values, range, &mut self.index) {
-            Some(found) if found.len() == 1 => self.alike(&(found[0] as i32).to_le_bytes(), there),
-            Some(found) => {
-                found.iter().for_each(|v| self.dict.extend_from_slice(&(*v as i32).to_le_bytes()));
-                self.indices(found.len())
-            }
-            None => {
-                delta32(values, &mut self.page);
-                Page { dict: None, encoding: Encoding::DELTA_BINARY_PACKED, stats: None, patched: false }
-            }
-        };
-        self.ints = ints;
-        Page { stats, ..page }
-    }
-
-    /// So many rows that all have the same value.
-    fn alike(&mut self, value: &[u8], rows: usize) -> Page {
-        self.dict.extend_from_slice(value);
+    /// So many rows that all have the dictionary's only value.
+    fn alike(&mut self, rows: usize) -> Page {
         self.page.push(1);
         run(0, rows, 1, &mut self.page);
         Page { dict: Some(1), encoding: Encoding::RLE_DICTIONARY, stats: None, patched: false }
     }
 
-    /// Writes `index` behind the levels, for a dictionary of so many entries.
+    /// Writes an index behind the levels, for a dictionary of so many entries.
     #[inline(always)]
-    fn indices(&mut self, entries: usize) -> Page {
+    fn indices<T: Code>(&mut self, index: &[T], entries: usize) -> Page {
         let width = index_width(entries);
         self.page.push(width as u8);
-        hybrid(&self.index, width, &mut self.page);
+        hybrid(index, width, &mut self.page);
         Page { dict: Some(entries), encoding: Encoding::RLE_DICTIONARY, stats: None, patched: false }
     }
 
     #[inline(always)]
     fn word(&mut self, values: &[u8], word: fn(u8) -> String, nullable: bool) -> Page {
         let there = self.levels(values, nullable, |v| v != NO_WORD);
-        let mut used = [false; 256];
-        values.iter().for_each(|v| used[usize::from(*v)] = true);
-        used[usize::from(NO_WORD)] &= !nullable;
-        let mut place = [0u8; 256];
-        let mut entries = 0usize;
-        for code in 0..=255u8 {
-            if used[usize::from(code)] {
-                place[usize::from(code)] = entries as u8;
-                put_text(&mut self.dict, &word(code));
-                entries += 1;
-            }
-        }
-        let width = index_width(entries);
-        self.page.push(width as u8);
+        let mut index = std::mem::take(&mut self.index);
         if there == values.len() {
-            self.bytes.clear();
-            self.bytes.extend_from_slice(values);
+            index.bytes.clear();
+            index.bytes.extend_from_slice(values);
         } else {
-            compact(values, there, |v| v != NO_WORD, &mut self.bytes);
+            compact(values, there, |v| v != NO_WORD, &mut index.bytes);
         }
-        self.bytes.iter_mut().for_each(|v| *v = place[usize::from(*v)]);
-        hybrid(&self.bytes, width, &mut self.page);
-        Page { dict: Some(entries), encoding: Encoding::RLE_DICTIONARY, stats: None, patched: false }
+        let entries = ranks(&mut index.bytes);
+        entries.iter().for_each(|code| put_text(&mut self.dict, &word(*code)));
+        let page = self.indices(&index.bytes, entries.len());
+        self.index = index;
+        page
     }
 
     fn text(&mut self, values: &[u32], names: &[Box<str>], nullable: bool) -> Page {
         self.levels(values, nullable, |v| v != 0);
         let mut place = rustc_hash::FxHashMap::default();
-        self.index.clear();
+        let mut index: Vec<u32> = Vec::with_capacity(values.len());
         for v in values.iter().filter(|v| !nullable || **v != 0) {
             let next = place.len() as u32;
             let dict = &mut self.dict;
-            self.index.push(*place.entry(*v).or_insert_with(|| {
+            index.push(*place.entry(*v).or_insert_with(|| {
                 put_text(dict, names.get((*v as usize).wrapping_sub(1)).map_or("", |t| t));
                 next
             }));
         }
-        self.indices(place.len())
+        self.indices(&index, place.len())
     }
 
     fn float(&mut self, values: &[Option<f64>], nullable: bool) -> Page {
@@ -372,7 +368,7 @@ impl Chunker {
             }
             length = self.zstd.compress_to_buffer(&data, packed.as_mut_slice())?;
         }
-        let shrinks = length < data.len() - data.len() / 16;
+        let shrinks = length < data.len() - data.len() / 8;
         let mut out = Vec::with_capacity(self.dict.len() + data.len().min(length) + 128);
         let mut uncompressed = 0;
         if let Some(entries) = page.dict {

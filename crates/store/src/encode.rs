@@ -89,18 +89,7 @@ const PACKS: [Pack; 65] = packs![
 const BLOCK: usize = 128;
 const MINI: usize = 32;
 
-/// `DELTA_BINARY_PACKED` of 64-bit integers.
-#[inline(always)]
-pub(crate) fn delta64(values: &[i64], out: &mut Vec<u8>) {
-    delta(values, out, i64::wrapping_sub);
-}
-
-/// `DELTA_BINARY_PACKED` of 32-bit integers: differences wrap at 32 bits, since readers refuse wider ones.
-#[inline(always)]
-pub(crate) fn delta32(values: &[i32], out: &mut Vec<u8>) {
-    delta(values, out, |a, b| i64::from(a.wrapping_sub(b)));
-}
-
+/// `DELTA_BINARY_PACKED`.
 #[inline(always)]
 fn delta<T: Copy + Into<i64>>(values: &[T], out: &mut Vec<u8>, minus: impl Fn(T, T) -> i64) {
     varint(out, BLOCK as u64);
@@ -151,7 +140,7 @@ const RUN: usize = 64;
 
 /// The RLE and bit-packing hybrid, without length or width before it.
 #[inline(always)]
-pub(crate) fn hybrid<T: Copy + PartialEq + Into<u64>>(values: &[T], width: u32, out: &mut Vec<u8>) {
+pub(crate) fn hybrid<T: Code>(values: &[T], width: u32, out: &mut Vec<u8>) {
     let mut packed_from = 0;
     let mut at = 0;
     while at + RUN <= values.len() {
@@ -181,25 +170,80 @@ pub(crate) fn run(value: u64, len: usize, width: u32, out: &mut Vec<u8>) {
 
 /// Bit-packed groups of eight; only the last may be padded, since readers stop at the number of values.
 #[inline(always)]
-fn packed<T: Copy + Into<u64>>(values: &[T], width: u32, out: &mut Vec<u8>) {
-    if values.is_empty() {
-        return;
+fn packed<T: Code>(values: &[T], width: u32, out: &mut Vec<u8>) {
+    if !values.is_empty() {
+        varint(out, ((values.len().div_ceil(8) as u64) << 1) | 1);
+        T::pack(values, width, out);
     }
-    let groups = values.len().div_ceil(8);
-    varint(out, ((groups as u64) << 1) | 1);
-    let end = out.len() + groups * width as usize;
-    let pack = PACKS[width as usize];
-    let minis = values.chunks_exact(MINI);
-    let rest = minis.remainder();
-    for mini in minis {
-        pack(&std::array::from_fn(|i| mini[i].into()), out);
+}
+
+/// An index into a dictionary, or a definition level.
+pub(crate) trait Code: Copy + PartialEq + Into<u64> {
+    /// Appends groups of eight, each value in `width` bits, as many as it has.
+    fn pack(values: &[Self], width: u32, out: &mut Vec<u8>);
+}
+
+impl Code for u8 {
+    #[inline(always)]
+    fn pack(values: &[Self], width: u32, out: &mut Vec<u8>) {
+        groups(values, width, out, |eight| {
+            let pairs = join(u64::from_le_bytes(*eight), 8, width);
+            u128::from(join(join(pairs, 16, 2 * width), 32, 4 * width))
+        });
     }
-    let mut packer = Packer::new(out);
-    for v in rest {
-        packer.put((*v).into(), width);
+}
+
+impl Code for u16 {
+    #[inline(always)]
+    fn pack(values: &[Self], width: u32, out: &mut Vec<u8>) {
+        let four = |[a, b, c, d]: [u16; 4]| {
+            let word = u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48;
+            u128::from(join(join(word, 16, width), 32, 2 * width))
+        };
+        groups(values, width, out, |[a, b, c, d, e, f, g, h]| {
+            four([*a, *b, *c, *d]) | four([*e, *f, *g, *h]) << (4 * width)
+        });
     }
-    packer.finish();
-    out.resize(end, 0);
+}
+
+impl Code for u32 {
+    fn pack(values: &[Self], width: u32, out: &mut Vec<u8>) {
+        let end = out.len() + values.len().div_ceil(8) * width as usize;
+        let mut packer = Packer::new(out);
+        values.iter().for_each(|v| packer.put((*v).into(), width));
+        packer.finish();
+        out.resize(end, 0);
+    }
+}
+
+/// Of a word's lanes of `lane` bits, of which the lowest `count` count, each two become one.
+#[inline(always)]
+fn join(word: u64, lane: u32, count: u32) -> u64 {
+    let one_in_each_two = u64::MAX / (u64::MAX >> (64 - 2 * lane));
+    let lower = one_in_each_two * (u64::MAX >> (64 - count));
+    (word & lower) | (word >> (lane - count) & (lower << count))
+}
+
+/// Appends what `pack` makes of each eight values, of which 8 × `width` bits count.
+#[inline(always)]
+fn groups<T: Copy + Default>(values: &[T], width: u32, out: &mut Vec<u8>, pack: impl Fn(&[T; 8]) -> u128) {
+    let (eights, rest) = values.as_chunks::<8>();
+    let (from, step) = (out.len(), width as usize);
+    let end = from + values.len().div_ceil(8) * step;
+    // Each is written as 16 bytes, of which the next one overwrites what is not its own.
+    out.resize(end + 16, 0);
+    let mut at = from;
+    let mut put = |eight: &[T; 8]| {
+        out[at..at + 16].copy_from_slice(&pack(eight).to_le_bytes());
+        at += step;
+    };
+    eights.iter().for_each(&mut put);
+    if !rest.is_empty() {
+        let mut last = [T::default(); 8];
+        last[..rest.len()].copy_from_slice(rest);
+        put(&last);
+    }
+    out.truncate(end);
 }
 
 /// What a column's values are like.
@@ -211,8 +255,12 @@ pub(crate) struct Bounds<T> {
 }
 
 /// A number that a column holds, whose least value stands for null.
-pub(crate) trait Number: Copy + Ord + Into<i64> {
+pub(crate) trait Number: Copy + Default + Ord + Into<i64> {
     const NULL: Self;
+    /// Appends one as PLAIN stores it; it came from this type.
+    fn put(value: i64, out: &mut Vec<u8>);
+    /// `DELTA_BINARY_PACKED`.
+    fn delta(values: &[Self], out: &mut Vec<u8>);
     /// One less; null becomes the largest.
     fn before(self) -> Self;
     /// The inverse.
@@ -220,9 +268,17 @@ pub(crate) trait Number: Copy + Ord + Into<i64> {
 }
 
 macro_rules! number {
-    ($type:ty) => {
+    ($type:ty, $minus:expr) => {
         impl Number for $type {
             const NULL: Self = Self::MIN;
+            #[inline(always)]
+            fn put(value: i64, out: &mut Vec<u8>) {
+                out.extend_from_slice(&(value as $type).to_le_bytes());
+            }
+            #[inline(always)]
+            fn delta(values: &[Self], out: &mut Vec<u8>) {
+                delta(values, out, $minus);
+            }
             #[inline(always)]
             fn before(self) -> Self {
                 self.wrapping_sub(1)
@@ -234,8 +290,9 @@ macro_rules! number {
         }
     };
 }
-number!(i64);
-number!(i32);
+number!(i64, i64::wrapping_sub);
+// Differences wrap at 32 bits, since readers refuse wider ones.
+number!(i32, |a, b| i64::from(a.wrapping_sub(b)));
 
 /// Looks a column through once. Where it is not `nullable`, what else stands for null is a number like all others.
 #[inline(always)]
@@ -269,51 +326,109 @@ pub(crate) fn compact<T: Copy + Default>(values: &[T], count: usize, there: impl
     out.truncate(count);
 }
 
-/// Distinct values and, where they are several, which of them each row has; `None` where a dictionary would not pay. `range`: the least
-/// and the largest of them.
-#[inline(always)]
-pub(crate) fn distinct<T: Number>(values: &[T], range: Option<(T, T)>, index: &mut Vec<u32>) -> Option<Vec<i64>> {
-    index.clear();
-    let mut found = Vec::new();
-    let Some((least, most)) = range.map(|(least, most)| (least.into(), most.into())) else { return Some(found) };
-    if least == most {
-        // Nobody needs to be told which of them.
-        return Some(vec![least]);
+/// Which entry of a dictionary each row has, in as few bytes as tell it; kept for its memory.
+#[derive(Default)]
+pub(crate) struct Index {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) shorts: Vec<u16>,
+    /// By value: its entry, counted from 1. All 0 between two columns.
+    places: Vec<u16>,
+}
+
+/// A dictionary.
+pub(crate) enum Entries {
+    /// Of one value: nobody needs to be told which.
+    One(i64),
+    /// [`Index::bytes`] tells which.
+    Bytes(Vec<i64>),
+    /// [`Index::shorts`] does.
+    Shorts(Vec<i64>),
+}
+
+impl Index {
+    /// The dictionary of a column and its index; `None` where it would not pay. `range`: the least and the largest value, `None`
+    /// where there are no values.
+    #[inline(always)]
+    pub(crate) fn of<T: Number>(&mut self, values: &[T], range: Option<(T, T)>) -> Option<Entries> {
+        let Some((least, most)) = range.map(|(least, most)| (least.into(), most.into())) else {
+            self.bytes.clear();
+            return Some(Entries::Bytes(Vec::new()));
+        };
+        if least == most {
+            return Some(Entries::One(least));
+        }
+        let limit = (values.len() / 8).clamp(16, 1 << 15);
+        let range = most.wrapping_sub(least) as u64;
+        let above = |v: &T| (*v).into().wrapping_sub(least);
+        if range < 1 << 8 {
+            self.bytes.clear();
+            self.bytes.extend(values.iter().map(|v| above(v) as u8));
+            let entries: Vec<i64> = ranks(&mut self.bytes).iter().map(|code| least + i64::from(*code)).collect();
+            return (entries.len() <= limit).then_some(Entries::Bytes(entries));
+        }
+        let entries = if range < 1 << 16 { self.near(values, above, range) } else { self.far(values, limit)? };
+        (entries.len() <= limit).then_some(Entries::Shorts(entries))
     }
-    let limit = (values.len() / 8).clamp(16, 1 << 15);
-    let range = most.wrapping_sub(least) as u64;
-    if range < 1 << 16 {
-        // Few enough to look them up by place.
-        let mut place = vec![0u32; range as usize + 1];
-        index.extend(values.iter().map(|v| {
-            let v: i64 = (*v).into();
-            let slot = &mut place[v.wrapping_sub(least) as usize];
-            if *slot == 0 {
-                found.push(v);
-                *slot = found.len() as u32;
+
+    /// Values that lie so near each other that they are found by place.
+    #[inline(always)]
+    fn near<T: Number>(&mut self, values: &[T], above: impl Fn(&T) -> i64, range: u64) -> Vec<i64> {
+        if self.places.len() <= range as usize {
+            self.places.resize(range as usize + 1, 0);
+        }
+        let (places, mut found) = (&mut self.places, Vec::new());
+        self.shorts.clear();
+        self.shorts.extend(values.iter().map(|v| {
+            let place = &mut places[above(v) as usize];
+            if *place == 0 {
+                found.push(*v);
+                *place = found.len() as u16;
             }
-            *slot - 1
+            // Of 2¹⁶ values the last has place 0; so many are no dictionary.
+            place.wrapping_sub(1)
         }));
-        return (found.len() <= limit).then_some(found);
+        found.iter().for_each(|v| places[above(v) as usize] = 0);
+        found.into_iter().map(Into::into).collect()
     }
-    index.reserve(values.len());
-    let mut place = rustc_hash::FxHashMap::default();
-    let (mut last, mut last_at) = (most.wrapping_add(1), 0);
-    for v in values {
-        let v: i64 = (*v).into();
-        if v != last || found.is_empty() {
-            last_at = *place.entry(v).or_insert_with(|| {
-                found.push(v);
-                found.len() as u32 - 1
-            });
-            last = v;
+
+    /// Any values; `None` where they are more than `limit`.
+    fn far<T: Number>(&mut self, values: &[T], limit: usize) -> Option<Vec<i64>> {
+        let (mut found, mut places) = (Vec::new(), rustc_hash::FxHashMap::default());
+        self.shorts.clear();
+        self.shorts.reserve(values.len());
+        let mut last: Option<(i64, u16)> = None;
+        for v in values {
+            let v: i64 = (*v).into();
+            let at = match last {
+                Some((before, at)) if before == v => at,
+                _ => *places.entry(v).or_insert_with(|| {
+                    found.push(v);
+                    (found.len() - 1) as u16
+                }),
+            };
             if found.len() > limit {
                 return None;
             }
+            last = Some((v, at));
+            self.shorts.push(at);
         }
-        index.push(last_at);
+        Some(found)
     }
-    Some(found)
+}
+
+/// Puts in place of each code its rank among those that occur; gives these.
+#[inline(always)]
+pub(crate) fn ranks(codes: &mut [u8]) -> Vec<u8> {
+    let mut occurs = [false; 256];
+    codes.iter().for_each(|code| occurs[usize::from(*code)] = true);
+    let all: Vec<u8> = (0..=u8::MAX).filter(|code| occurs[usize::from(*code)]).collect();
+    // Mostly they are 0, 1, 2..
+    if all.iter().zip(0..).any(|(code, rank)| *code != rank) {
+        let mut rank = [0; 256];
+        all.iter().zip(0..).for_each(|(code, at)| rank[usize::from(*code)] = at);
+        codes.iter_mut().for_each(|code| *code = rank[usize::from(*code)]);
+    }
+    all
 }
 
 /// Width of the indices into a dictionary; never 0, which some readers do not take.
@@ -379,12 +494,51 @@ mod tests {
     }
 
     #[test]
+    fn eights_pack_as_one_by_one() {
+        fn check<T: Code + TryFrom<u64>>(widths: std::ops::RangeInclusive<u32>) {
+            for width in widths {
+                for count in [1, 7, 8, 9, 64, 77] {
+                    let value = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - width);
+                    let values: Vec<u64> = (1..=count).map(value).collect();
+                    let (mut one_by_one, mut eights) = (vec![7], vec![7]);
+                    let wide: Vec<u32> = values.iter().map(|v| *v as u32).collect();
+                    u32::pack(&wide, width, &mut one_by_one);
+                    T::pack(
+                        &values.iter().filter_map(|v| T::try_from(*v).ok()).collect::<Vec<T>>(),
+                        width,
+                        &mut eights,
+                    );
+                    assert_eq!(eights, one_by_one, "{count} of {width} bits");
+                }
+            }
+        }
+        check::<u8>(1..=8);
+        check::<u16>(1..=16);
+    }
+
+    #[test]
     fn a_dictionary_that_would_not_pay_is_refused() {
-        let mut index = Vec::new();
-        let mut of = |values: &[i64]| distinct(values, bounds(values, false).range, &mut index);
-        assert!(of(&(0..1000).map(|v| v * 1_000_000).collect::<Vec<i64>>()).is_none());
-        let ends = [i64::MAX, i64::MIN, i64::MAX];
-        assert_eq!(of(&ends), Some(vec![i64::MAX, i64::MIN]));
-        assert_eq!(index, [0, 1, 0]);
+        let mut index = Index::default();
+        let mut of = |values: &[i64]| index.of(values, bounds(values, false).range);
+        assert!(of(&(0..1000).map(|v| v * 1_000_000).collect::<Vec<i64>>()).is_none(), "far from each other");
+        assert!(of(&(0..5000).collect::<Vec<i64>>()).is_none(), "near each other");
+        assert!(of(&(0..150).collect::<Vec<i64>>()).is_none(), "in a byte");
+        assert!(of(&(0..1 << 16).collect::<Vec<i64>>()).is_none(), "as many as there are shorts");
+    }
+
+    #[test]
+    fn an_index_and_its_dictionary_are_the_column() {
+        let mut index = Index::default();
+        for (range, far) in [(2, 1), (200, 1), (200, 300), (3000, 20), (9, i64::MAX / 9), (1, 1)] {
+            let values: Vec<i64> = (0..40_000).map(|i| i * i % range * far - 5).collect();
+            let found = index.of(&values, bounds(&values, false).range);
+            let back: Vec<i64> = match found {
+                Some(Entries::One(value)) => vec![value; values.len()],
+                Some(Entries::Bytes(all)) => index.bytes.iter().map(|at| all[usize::from(*at)]).collect(),
+                Some(Entries::Shorts(all)) => index.shorts.iter().map(|at| all[usize::from(*at)]).collect(),
+                None => Vec::new(),
+            };
+            assert_eq!(back, values, "{range} values {far} apart");
+        }
     }
 }

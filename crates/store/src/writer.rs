@@ -47,9 +47,9 @@ pub struct FolderWriter {
     jobs: Option<SyncSender<Job>>,
     empty: Receiver<Empty>,
     worker: Option<JoinHandle<Result<Files, Error>>>,
-    /// Of events.
-    spare: Vec<Vec<Event>>,
-    threads: Vec<ThreadStretch>,
+    /// Batches to be filled.
+    spare_events: Vec<Vec<Event>>,
+    spare_threads: Vec<Vec<ThreadStretch>>,
     /// Until they are closed.
     cpus: Option<StateSheets>,
     tables: Vec<Sheet<Disk>>,
@@ -129,8 +129,8 @@ impl FolderWriter {
             in_place,
             jobs: Some(jobs),
             empty,
-            spare: Vec::new(),
-            threads: Vec::with_capacity(BATCH),
+            spare_events: Vec::new(),
+            spare_threads: Vec::new(),
             tables: Vec::new(),
             encoder: zstd()?,
             finished: false,
@@ -162,24 +162,20 @@ impl FolderWriter {
         if events.is_empty() {
             return Ok(());
         }
-        let taken = std::mem::replace(events, self.spare.pop().unwrap_or_default());
+        let taken = std::mem::replace(events, self.spare_events.pop().unwrap_or_default());
         self.send(Job::Events(taken))
     }
 
-    /// Stretches of threads, in order of start.
+    /// Stretches of threads, in order of start. They are taken with their memory, in whose place other memory is given.
     ///
     /// # Errors
     /// What went wrong on the writing thread.
-    pub fn thread_stretches(&mut self, mut rows: &[ThreadStretch]) -> Result<(), Error> {
-        while !rows.is_empty() {
-            let (now, rest) = rows.split_at(rows.len().min(BATCH - self.threads.len()));
-            self.threads.extend_from_slice(now);
-            rows = rest;
-            if self.threads.len() == BATCH {
-                self.send_threads()?;
-            }
+    pub fn thread_stretches(&mut self, rows: &mut Vec<ThreadStretch>) -> Result<(), Error> {
+        if rows.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let taken = std::mem::replace(rows, self.spare_threads.pop().unwrap_or_default());
+        self.send(Job::Threads(taken))
     }
 
     /// Stretches of CPUs, in order of start.
@@ -225,7 +221,6 @@ impl FolderWriter {
     /// # Errors
     /// Where something cannot be written.
     pub fn finish(mut self, manifest: Manifest) -> Result<Manifest, Error> {
-        self.send_threads()?;
         let trace = manifest.trace;
         self.send(Job::Finish(trace))?;
         let cpus = self.cpus.take().ok_or_else(closed)?.close(trace, &mut self.encoder)?;
@@ -253,11 +248,6 @@ impl FolderWriter {
         Ok(manifest)
     }
 
-    fn send_threads(&mut self) -> Result<(), Error> {
-        let rows = std::mem::take(&mut self.threads);
-        self.send(Job::Threads(rows))
-    }
-
     fn send(&mut self, job: Job) -> Result<(), Error> {
         if self.jobs.as_ref().is_none_or(|jobs| jobs.send(job).is_err()) {
             // The thread has ended, and its result says why.
@@ -266,9 +256,8 @@ impl FolderWriter {
         // Batches that came back are filled again.
         while let Ok(empty) = self.empty.try_recv() {
             match empty {
-                Empty::Events(v) => self.spare.push(v),
-                Empty::Threads(v) if self.threads.capacity() == 0 => self.threads = v,
-                _ => {}
+                Empty::Events(v) => self.spare_events.push(v),
+                Empty::Threads(v) => self.spare_threads.push(v),
             }
         }
         Ok(())

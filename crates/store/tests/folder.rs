@@ -252,7 +252,7 @@ fn write(at: &Path, events: &[Event], threads: &[ThreadStretch], cpus: &[CpuStre
     w.names(&all[7..]).unwrap();
     w.stacks(&chains()).unwrap();
     events.chunks(1000).for_each(|e| w.events(&mut e.to_vec()).unwrap());
-    threads.chunks(777).for_each(|s| w.thread_stretches(s).unwrap());
+    threads.chunks(777).for_each(|s| w.thread_stretches(&mut s.to_vec()).unwrap());
     cpus.chunks(10_000).for_each(|s| w.cpu_stretches(s).unwrap());
     w.table(&threads_table()).unwrap();
     w.finish(manifest(imported)).unwrap();

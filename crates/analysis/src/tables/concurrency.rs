@@ -2,13 +2,13 @@
 
 use crate::{Analysis, Begins, Context, World};
 use model::{CpuState, CpuStretch, Ns, Rows};
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 pub(crate) struct Concurrency {
     at: Ns,
     running: i64,
     unknown: i64,
-    durations: BTreeMap<(i64, i64), Ns>,
+    durations: FxHashMap<(i64, i64), Ns>,
 }
 
 impl Concurrency {
@@ -32,7 +32,7 @@ impl Concurrency {
 impl Analysis for Concurrency {
     fn new(context: &Context<'_>) -> Self {
         let unknown = context.followed.len() as i64;
-        Self { at: context.span.start, running: 0, unknown, durations: BTreeMap::new() }
+        Self { at: context.span.start, running: 0, unknown, durations: FxHashMap::default() }
     }
 
     fn weight() -> usize {
@@ -48,7 +48,9 @@ impl Analysis for Concurrency {
 
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         self.advance(world.now);
-        for ((running, unknown), duration) in &self.durations {
+        let mut durations: Vec<_> = self.durations.iter().collect();
+        durations.sort_unstable();
+        for ((running, unknown), duration) in durations {
             out.row(&[(*running).into(), (*unknown).into(), (*duration).into()]);
         }
     }

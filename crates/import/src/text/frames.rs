@@ -1,8 +1,8 @@
 //! What the importers of frame logs share: rows become events.
 
-use super::{BATCH, Lines};
+use super::Lines;
 use crate::tracepoint::Names;
-use ingest::{Fatal, Input, Offer, Tells};
+use ingest::{BATCH, Fatal, Input, Offer, Tells};
 use model::{Batch, CpuId, Event, FramePart, FrameTime, NameId, Ns, Present, Tid, What};
 
 /// Rows at the begin of a log that tell what its head does not.

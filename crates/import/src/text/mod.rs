@@ -8,4 +8,4 @@ pub(crate) mod scan;
 mod told;
 
 pub(crate) use lines::{Line, Lines};
-pub(crate) use told::{BATCH, Told};
+pub(crate) use told::Told;

@@ -5,8 +5,6 @@ use crate::tracepoint::Names;
 use model::{Batch, CpuId, Event, NameId, Ns, Pid, Tid, What};
 use rustc_hash::FxHashMap;
 
-/// Events handed out at once.
-pub(crate) const BATCH: usize = 8192;
 /// Threads whose process is kept; a hostile text must not fill the memory.
 const MOST_THREADS: usize = 1 << 20;
 /// Threads that a short way is kept to.

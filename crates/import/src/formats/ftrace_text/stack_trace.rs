@@ -8,9 +8,9 @@
 
 use super::head::Head;
 use crate::callchains::Callchains;
-use crate::text::BATCH;
 use crate::text::scan::hexadecimal;
 use crate::tracepoint::Names;
+use ingest::BATCH;
 use model::{Batch, CpuId, Event, NameId, StackFrame, StackId, Switch, Tid, What};
 
 /// Between a switch and its callchain, other CPUs' events may stand: so many are looked through.

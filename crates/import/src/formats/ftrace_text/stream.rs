@@ -5,9 +5,9 @@ use super::page::Page;
 use super::process_dump::{BEGIN, ProcessDump};
 use super::stack_trace::StackTraces;
 use crate::text::scan::{blanks, number, seconds};
-use crate::text::{BATCH, Line, Lines, Told};
+use crate::text::{Line, Lines, Told};
 use crate::tracepoint::{Arguments, Place, frequency, marker};
-use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
+use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, Clock, CpuId, Event, Mark, MarkEdge, NameId, StackId, Tid, What};
 
 /// A longer text of a program is cut: atrace's own limit is a quarter of it.

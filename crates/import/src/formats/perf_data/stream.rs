@@ -7,12 +7,10 @@ use super::mappings::Mappings;
 use super::sample::{Layout, Sample, Stamp};
 use super::stacks::Stacks;
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, ParkingPoint};
-use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
+use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
 use rustc_hash::FxHashMap;
 
-/// Events handed out at once.
-const BATCH: usize = 8192;
 /// Threads whose process is told without a map.
 const RECENT: usize = 4096;
 /// Bits of a SWITCH record's `misc`: switched out, and while it could still run.

@@ -4,9 +4,9 @@ use super::head::{Head, with_cpu, without_cpu};
 use super::records::{Record, record};
 use crate::callchains::Callchains;
 use crate::text::scan::{blanks, event, hexadecimal};
-use crate::text::{BATCH, Line, Lines, Told};
+use crate::text::{Line, Lines, Told};
 use crate::tracepoint::{Arguments, Place};
-use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
+use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
 
 /// The events of a text.

@@ -1,15 +1,13 @@
 //! A CPU's ring-buffer pages as a stream of events.
 
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, PageLayout};
-use ingest::{Fatal, Ledger, Reach, ReadSeek, Stream, Trouble};
+use ingest::{BATCH, Fatal, Ledger, Reach, ReadSeek, Stream, Trouble};
 use model::{Batch, CpuId, Event, LossSpan, Ns, StackId, Tid, What};
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
 /// Bytes read at once, by all streams together.
 const CHUNKS: usize = 16 << 20;
-/// Events handed out at once, at least, where there are so many.
-const BATCH: usize = 8192;
 
 /// The decoder of the collection's tracepoints.
 pub(super) fn decoder(formats: &[EventFormat], order: ByteOrder) -> Decoder {

@@ -7,14 +7,12 @@ use super::blocks::{Blocks, Got, Region};
 use super::kernel_stack::{KernelStacks, StackFormat};
 use super::options::Stats;
 use crate::tracepoint::{BadPage, ByteOrder, Decoder, EventFormat, Mark, Names, PageLayout, marker, tells};
-use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
+use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, StackId, Tid, What};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Events handed out at once, if a page does not hold more; and at most.
-const BATCH: usize = 8192;
 const MOST: usize = 1 << 16;
 
 /// From a page's time to nanoseconds.
