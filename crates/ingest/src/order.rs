@@ -29,12 +29,18 @@ pub struct Limits {
     pub pending: usize,
     /// Events handed on at once.
     pub batch: usize,
+    /// Whether [`crate::run`] reads a lone stream on a thread of its own, beside the one that puts its events in order.
+    pub ahead: bool,
 }
+
+/// With no more CPUs than this, a thread more only takes turns with the others, and each batch wakes it.
+const FEW_CPUS: usize = 2;
 
 impl Default for Limits {
     fn default() -> Self {
         // 64 bytes each: 64 MiB, which two rounds of perf's largest buffers fit in; batches stay in a core's second cache.
-        Self { pending: 1 << 20, batch: 4096 }
+        let ahead = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > FEW_CPUS);
+        Self { pending: 1 << 20, batch: 4096, ahead }
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Ingested {
 pub fn run(mut opened: Opened<'_>, sort_all: bool, limits: Limits, mut each: impl FnMut(&mut Batch)) -> Ingested {
     std::thread::scope(|scope| {
         // Most sources are one stream. Where there are many, their order tells which is read: one thread does both.
-        if let [_] = opened.streams.as_slice() {
+        if limits.ahead && opened.streams.len() == 1 {
             opened.streams = opened.streams.drain(..).map(|s| Ahead::start(scope, s)).collect();
         }
         let (full, filled) = sync_channel(AHEAD);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use testkit::{Mode, Random, Replay, Rng};
 
-const ROOMY: Limits = Limits { pending: 1 << 20, batch: 4096 };
+const ROOMY: Limits = Limits { pending: 1 << 20, batch: 4096, ahead: false };
 
 /// Of each CPU's next event at the earliest instant: wakings (and whatever else) before switches, then the lower CPU.
 fn naive(events: &[Event]) -> Vec<u64> {
@@ -112,6 +112,22 @@ proptest! {
     }
 
     #[test]
+    fn read_ahead_as_in_turn(seed in any::<u64>(), steps in 0_usize..400) {
+        let batch = random(seed, steps);
+        let [ahead, in_turn] = [true, false].map(|ahead| {
+            let (mut events, mut names) = (Vec::new(), Vec::new());
+            let rounds = in_rounds(&batch, &mut Rng(seed)).opened(Facts::default());
+            let told = ingest::run(rounds, false, Limits { ahead, ..ROOMY }, |batch| {
+                events.append(&mut batch.events);
+                names.append(&mut batch.names);
+            });
+            (events, names, told.origin, told.late, told.stopped)
+        });
+        prop_assert_eq!(ahead.0.len(), batch.events.len());
+        prop_assert_eq!(ahead, in_turn);
+    }
+
+    #[test]
     fn on_disk_as_in_memory(seed in any::<u64>(), steps in 0_usize..400, pending in 1_usize..60) {
         let batch = random(seed, steps);
         let mut rng = Rng(seed);
@@ -121,7 +137,7 @@ proptest! {
             let part = Batch { events: events.to_vec(), names: std::mem::take(&mut names), stacks: Vec::new() };
             replay.0.push_back((part, Reach::Until(Ns::MIN)));
         }
-        let limits = Limits { pending, batch: 1 + rng.below(30) };
+        let limits = Limits { pending, batch: 1 + rng.below(30), ..ROOMY };
         let spilled = told(replay.opened(Facts::default()), false, limits);
         let held = told(Replay::all(batch.clone()).opened(Facts::default()), false, ROOMY);
         prop_assert_eq!(&spilled, &held);
@@ -138,7 +154,7 @@ proptest! {
     #[test]
     fn any_order_is_sorted(seed in any::<u64>(), steps in 0_usize..300, pending in 1_usize..100) {
         let batch = Random { mode: Mode::Garbage, seed, steps }.batch();
-        let limits = Limits { pending, batch: 7 };
+        let limits = Limits { pending, batch: 7, ..ROOMY };
         let mut times = Vec::new();
         let mut ordered = Ordered::new(Replay::all(batch.clone()).opened(Facts::default()), true, limits);
         let mut out = Batch::default();
