@@ -1,8 +1,8 @@
 //! One column of one row group as bytes: dictionary page, data page, their headers and checksums.
 
-use crate::encode::{
-    Bounds, Code, Entries, Index, Number, bounds, compact, hybrid, index_width, ranks, run, varint, zigzag,
-};
+use crate::dictionary::{Entries, Index, ranks};
+use crate::encode::{Bounds, Number, bounds, compact, hybrid, index_width, run, varint, zigzag};
+use crate::pack::Code;
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::writer::ColumnCloseResult;

@@ -16,6 +16,7 @@
 mod beside;
 mod brief;
 mod chunk;
+mod dictionary;
 mod encode;
 mod encoder;
 mod error;
@@ -28,6 +29,7 @@ mod format_csv;
 mod format_json;
 mod format_md;
 mod manifest;
+mod pack;
 mod read;
 mod sheet;
 mod small;
