@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Import speed and memory of each format, beside the tool that writes the same recording as text, in one run.
 
-    benches/formats.py [--millions 1 8] [--dir /tmp/corewise-bench/formats] [--python PYTHON-WITH-PERFETTO]
+    benches/formats.py [--millions 1 8] [--rounds 3] [--dir /tmp/corewise-bench/formats] [--python PYTHON-WITH-PERFETTO]
 
 Recordings: perf.data of `perf bench sched messaging`; its `perf script` text; trace.dat by shared/bin/ftrace-rec.py and its
 `trace-cmd report` text; CTF, Perfetto and schedviz made by repeating packets with shifted clocks. What cannot be made here is
 skipped with the reason. `import` writes events, stretches and tables; `report` reads the file and accounts for every thread.
+Each round runs the three of a recording one after the other; told are the medians of the rounds, and the largest memory.
 """
 
 import argparse
 import json
 import shutil
+import statistics
 import subprocess
 import sys
 import tarfile
@@ -35,6 +37,7 @@ class Missing(Exception):
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--millions", type=int, nargs="+", default=[1, 8])
+    args.add_argument("--rounds", type=int, default=3)
     args.add_argument("--dir", type=Path, default=Path("/tmp/corewise-bench/formats"))
     args.add_argument("--python", default=sys.executable, help="a Python that has PyPI's perfetto and protobuf")
     args.add_argument("--format", action="append", choices=list(FORMATS), help="only these")
@@ -57,22 +60,27 @@ def measured(name, millions, args):
     make, peer = FORMATS[name]
     path = make(millions, args)
     folder = args.dir / "out.cw"
-    shutil.rmtree(folder, ignore_errors=True)
-    imported = run([corewise.BINARY, "import", path, "-o", folder])
-    if imported.exit:
-        raise Missing(imported.err.strip())
-    events = json.loads((folder / "manifest.json").read_text())["summary"]["events"]
-    shutil.rmtree(folder)
-    report = run([corewise.BINARY, "report", path])
-    text = run(peer(path)) if peer else None
+    imports, reports, texts = [], [], []
+    for _ in range(args.rounds):
+        shutil.rmtree(folder, ignore_errors=True)
+        imports.append(run([corewise.BINARY, "import", path, "-o", folder]))
+        if imports[-1].exit:
+            raise Missing(imports[-1].err.strip())
+        events = json.loads((folder / "manifest.json").read_text())["summary"]["events"]
+        shutil.rmtree(folder)
+        reports.append(run([corewise.BINARY, "report", path]))
+        texts += [run(peer(path))] if peer else []
+    median = lambda all: statistics.median(one.wall_s for one in all) if all else None
+    text = median(texts)
     # A ratio says something only where the peer took over a second.
-    ratio = lambda one: f"{text.wall_s / one.wall_s:.1f}" if text and text.wall_s > 1 else "-"
+    ratio = lambda all: f"{text / median(all):.1f}" if text and text > 1 else "-"
     row = [name, events]
-    for one in (imported, report):
-        row += [f"{one.wall_s:.2f}", f"{events / one.wall_s / 1e6:.2f}", one.anon_kb // 1024]
-        if one.anon_kb > LIMIT_KB:
+    for all in (imports, reports):
+        most = max(one.anon_kb for one in all)
+        row += [f"{median(all):.2f}", f"{events / median(all) / 1e6:.2f}", most // 1024]
+        if most > LIMIT_KB:
             print(f"{name}: over {LIMIT_KB // 1024} MB")
-    row += [Path(peer(path)[0]).name if peer else "-", f"{text.wall_s:.2f}" if text else "-", ratio(report), ratio(imported)]
+    row += [Path(peer(path)[0]).name if peer else "-", f"{text:.2f}" if text else "-", ratio(reports), ratio(imports)]
     print(" ".join(map(str, row)), flush=True)
     return row
 

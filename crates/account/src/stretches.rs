@@ -3,8 +3,7 @@
 use crate::cut::{Cutter, Knife};
 use crate::narrow::{CpuRow, ThreadRow};
 use crate::rows::{Cursor, Rows};
-use crate::steps::Timed;
-use crate::steps::{AllowedRow, BlockedRow, Kinds, MarkRow, MoveRow, PowerRow, SettingRow, Steps, ThrottleRow};
+use crate::steps::{AllowedRow, BlockedRow, Kinds, MarkRow, MoveRow, PowerRow, SettingRow, Steps, ThrottleRow, Timed};
 use crate::stretch_rows::{Narrow, StretchRows};
 use crate::{InferredIndex, LossIndex, Sink};
 use model::{

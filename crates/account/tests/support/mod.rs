@@ -1,7 +1,7 @@
 //! A source, through ingest, both stages of the accounting, and the sweep over CPUs.
 #![allow(dead_code)] // each test uses its part
 
-use account::{Accountant, Collector, InferredIndex, Laws, Rules, ThreadTotals, Totals};
+use account::{Accountant, Collector, InTurn, InferredIndex, Laws, Rules, ThreadTotals, Totals};
 use analysis::{Context, Running};
 use ingest::{Limits, Opened, Ordered};
 use model::{Batch, CpuId, CpuStretch, Ns, Span, Table, ThreadStretch, Together};
@@ -46,6 +46,13 @@ pub fn accounted(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: boo
     let (mut threads, mut cpus) = (Vec::new(), Vec::new());
     stretches.threads(|s| threads.extend_from_slice(s)).unwrap();
     stretches.cpus(|s| cpus.extend_from_slice(s)).unwrap();
+    let (mut in_turn, mut cpus_in_turn) = (Vec::new(), Vec::new());
+    let took = stretches.in_turn(|some| match some {
+        InTurn::Threads(threads) => in_turn.append(threads),
+        InTurn::Cpus(cpus) => cpus_in_turn.extend_from_slice(cpus),
+    });
+    took.unwrap();
+    assert!(in_turn == threads && cpus_in_turn == cpus, "in turn as one after the other");
     let concurrency = concurrency(&totals, &cpus);
     let (laws, lives) = (Laws::of(&totals).unwrap(), totals.threads.all().unwrap());
     Accounted { laws, lives, totals, threads, cpus, concurrency, late: ordered.late() }
