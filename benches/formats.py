@@ -70,14 +70,14 @@ def measured(name, millions, args):
         shutil.rmtree(folder)
         reports.append(run([corewise.BINARY, "report", path]))
         texts += [run(peer(path))] if peer else []
-    median = lambda all: statistics.median(one.wall_s for one in all) if all else None
+    median = lambda runs: statistics.median(one.wall_s for one in runs) if runs else None
     text = median(texts)
     # A ratio says something only where the peer took over a second.
-    ratio = lambda all: f"{text / median(all):.1f}" if text and text > 1 else "-"
+    ratio = lambda runs: f"{text / median(runs):.1f}" if text and text > 1 else "-"
     row = [name, events]
-    for all in (imports, reports):
-        most = max(one.anon_kb for one in all)
-        row += [f"{median(all):.2f}", f"{events / median(all) / 1e6:.2f}", most // 1024]
+    for runs in (imports, reports):
+        most = max(one.anon_kb for one in runs)
+        row += [f"{median(runs):.2f}", f"{events / median(runs) / 1e6:.2f}", most // 1024]
         if most > LIMIT_KB:
             print(f"{name}: over {LIMIT_KB // 1024} MB")
     row += [Path(peer(path)[0]).name if peer else "-", f"{text:.2f}" if text else "-", ratio(reports), ratio(imports)]

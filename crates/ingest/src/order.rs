@@ -22,7 +22,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// How much ingest may hold.
+/// How much ingest may hold, and whether it reads ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Events in memory that wait for their turn.

@@ -1,4 +1,5 @@
-//! The pump: a source is read on a thread of its own and put in order on another, while the caller works on what came before.
+//! The pump: a source is read and put in order beside the caller, who works on what came before; on two threads, where there are
+//! CPUs for them ([`Limits::ahead`]).
 
 use crate::{Fatal, Ledger, Limits, Opened, Ordered, Reach, Stream, Trouble, Troubles};
 use model::{Batch, Ns};

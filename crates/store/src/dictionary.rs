@@ -123,6 +123,15 @@ mod tests {
     }
 
     #[test]
+    fn the_ends_of_what_a_number_can_be_are_far_from_each_other() {
+        let mut index = Index::default();
+        let ends = [i64::MAX, i64::MIN, i64::MAX];
+        let found = index.of(&ends, bounds(&ends, false).range);
+        assert!(matches!(found, Some(Entries::Shorts(all)) if all == [i64::MAX, i64::MIN]));
+        assert_eq!(index.shorts, [0, 1, 0]);
+    }
+
+    #[test]
     fn an_index_and_its_dictionary_are_the_column() {
         let mut index = Index::default();
         for (range, far) in [(2, 1), (200, 1), (200, 300), (3000, 20), (9, i64::MAX / 9), (1, 1)] {

@@ -14,8 +14,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use topology::Machine;
 
-/// So many rows are handed to the writing thread at once: enough that the handing over costs nothing, few enough to stay
-/// in the cache.
+/// So many rows are taken at once, about: enough that the handing over costs nothing, few enough to stay in the cache.
 pub(crate) const BATCH: usize = 4096;
 /// So many batches may wait for it, before who makes them waits: as many as are made while another thread has its CPU. Where they are few,
 /// both wait and wake in turn, and of two CPUs one idles while the other has all that is ready.

@@ -261,7 +261,7 @@ impl Records {
         if self.recent_processes.get(stamp.tid.0 as usize % RECENT) == Some(&(stamp.tid, stamp.pid)) {
             return None;
         }
-        let new = self.told_process(stamp.tid, stamp.pid) && stamp.pid.0 > 0 && stamp.tid.0 > 0;
+        let new = stamp.pid.0 > 0 && stamp.tid.0 > 0 && self.told_process(stamp.tid, stamp.pid);
         let what = What::Name { tid: stamp.tid, pid: stamp.pid, name: NameId::NONE };
         new.then_some(Event { at: stamp.at, offset, cpu: stamp.cpu, current: Tid::UNKNOWN, what })
     }
@@ -383,5 +383,19 @@ impl Records {
 
     fn end(&mut self, out: &mut Batch) {
         out.events.extend(self.losses.at_end(self.latest, 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_found_near_the_first_and_far_from_it() {
+        let all = [(70, 0), (72, 1), (69 + NEAR, 2), (70 + NEAR, 3), (u64::MAX, 4)];
+        let by_id = ById::new(all.into_iter());
+        assert!(all.iter().all(|(id, at)| by_id.get(*id) == Some(*at)));
+        assert!([0, 69, 71, 71 + NEAR].iter().all(|id| by_id.get(*id).is_none()));
+        assert_eq!(ById::new(std::iter::empty()).get(0), None);
     }
 }

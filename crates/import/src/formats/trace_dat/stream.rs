@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Events handed out at once at most: a page may hold more than [`BATCH`].
 const MOST: usize = 1 << 16;
 
 /// From a page's time to nanoseconds.
