@@ -102,7 +102,7 @@ impl Narrow for ThreadRow {
             thread: of_key(self.thread),
             tid: Tid(self.tid),
             state: state_of(self.state),
-            reason: reason_of(self.reason),
+            reason: Reason::of_number(self.reason),
             cpu: (cpu != NO_CPU).then_some(CpuId(cpu.into())),
             waker_thread: of_key(self.waker_thread),
             exec: if self.exec == NONE { Ns::MIN } else { Ns(self.exec.into()) },
@@ -146,7 +146,7 @@ impl Narrow for ThreadRow {
             thread: ThreadKey(whole.thread),
             tid: Tid(whole.tid),
             state: state_of(whole.state),
-            reason: reason_of(whole.reason),
+            reason: Reason::of_number(whole.reason),
             cpu: u32::try_from(whole.cpu).ok().map(CpuId),
             waker_thread: ThreadKey(whole.waker_thread),
             exec: Ns(whole.exec),
@@ -282,48 +282,8 @@ fn state_of(byte: u8) -> ThreadState {
     ThreadState::ALL.get(usize::from(byte)).copied().unwrap_or(ThreadState::Unknown)
 }
 
-/// The reasons that are no letters, by number: below any letter of the kernel's.
-const REASONS: [Reason; 15] = [
-    Reason::None,
-    Reason::Preempted,
-    Reason::Yielded,
-    Reason::Woken,
-    Reason::New,
-    Reason::WokenBefore,
-    Reason::Snapshot,
-    Reason::BeforeFirst,
-    Reason::Broken,
-    Reason::NoWaking,
-    Reason::LifeLost,
-    Reason::Undecided,
-    Reason::Untold,
-    Reason::Lossy,
-    Reason::Inferred,
-];
-
-fn reason_of(byte: u8) -> Reason {
-    REASONS.get(usize::from(byte)).copied().unwrap_or(Reason::State(byte))
-}
-
 fn reason_byte(reason: Reason) -> u8 {
-    match reason {
-        Reason::State(letter) => letter.max(REASONS.len() as u8),
-        Reason::None => 0,
-        Reason::Preempted => 1,
-        Reason::Yielded => 2,
-        Reason::Woken => 3,
-        Reason::New => 4,
-        Reason::WokenBefore => 5,
-        Reason::Snapshot => 6,
-        Reason::BeforeFirst => 7,
-        Reason::Broken => 8,
-        Reason::NoWaking => 9,
-        Reason::LifeLost => 10,
-        Reason::Undecided => 11,
-        Reason::Untold => 12,
-        Reason::Lossy => 13,
-        Reason::Inferred => 14,
-    }
+    reason.number().unwrap_or_else(|letter| letter.max(Reason::NUMBERED.len() as u8))
 }
 
 #[cfg(test)]
@@ -371,7 +331,8 @@ mod tests {
     #[test]
     fn every_reason_comes_back() {
         let letters = [b'S', b'D', b'?'].map(Reason::State);
-        let all: Vec<_> = REASONS.into_iter().chain(letters).map(|reason| ThreadStretch { reason, ..THREAD }).collect();
+        let all: Vec<_> =
+            Reason::NUMBERED.into_iter().chain(letters).map(|reason| ThreadStretch { reason, ..THREAD }).collect();
         assert_eq!(there_and_back::<ThreadRow>(&all), 0);
     }
 

@@ -101,6 +101,58 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Those that are no letter of the kernel's, in the order of [`Self::number`].
+    pub const NUMBERED: [Self; 15] = [
+        Self::None,
+        Self::Preempted,
+        Self::Yielded,
+        Self::Woken,
+        Self::New,
+        Self::WokenBefore,
+        Self::Snapshot,
+        Self::BeforeFirst,
+        Self::Broken,
+        Self::NoWaking,
+        Self::LifeLost,
+        Self::Undecided,
+        Self::Untold,
+        Self::Lossy,
+        Self::Inferred,
+    ];
+
+    /// Its place in [`Self::NUMBERED`], for who keeps it in a byte beside the letters, which are larger.
+    ///
+    /// # Errors
+    /// The letter of the kernel's state, where it is that.
+    #[inline]
+    pub fn number(self) -> Result<u8, u8> {
+        Ok(match self {
+            Self::State(letter) => return Err(letter),
+            Self::None => 0,
+            Self::Preempted => 1,
+            Self::Yielded => 2,
+            Self::Woken => 3,
+            Self::New => 4,
+            Self::WokenBefore => 5,
+            Self::Snapshot => 6,
+            Self::BeforeFirst => 7,
+            Self::Broken => 8,
+            Self::NoWaking => 9,
+            Self::LifeLost => 10,
+            Self::Undecided => 11,
+            Self::Untold => 12,
+            Self::Lossy => 13,
+            Self::Inferred => 14,
+        })
+    }
+
+    /// The one of a number, or of a letter.
+    #[inline]
+    #[must_use]
+    pub fn of_number(number: u8) -> Self {
+        Self::NUMBERED.get(usize::from(number)).copied().unwrap_or(Self::State(number))
+    }
+
     /// The word in tables: a letter for the kernel's states, else snake_case; `None` for nothing.
     #[must_use]
     pub fn word(self) -> Option<String> {

@@ -109,63 +109,32 @@ words!(THREAD_NOTES: ThreadNote, thread_note_word, thread_note_code, thread_note
     ThreadNote::Current => "current",
 ]);
 
-/// The reasons with a word of their own; a kernel state letter is its own code.
-const REASONS: [Reason; 14] = [
-    Reason::Preempted,
-    Reason::Yielded,
-    Reason::Woken,
-    Reason::New,
-    Reason::WokenBefore,
-    Reason::Snapshot,
-    Reason::BeforeFirst,
-    Reason::Broken,
-    Reason::NoWaking,
-    Reason::LifeLost,
-    Reason::Undecided,
-    Reason::Untold,
-    Reason::Lossy,
-    Reason::Inferred,
-];
-
+/// A reason's number, but for none, which is no word; a kernel state letter is its own code.
 #[inline]
 pub(crate) fn reason_code(reason: Reason) -> u8 {
-    match reason {
-        Reason::None => NO_WORD,
+    match reason.number() {
+        Ok(number) => number.checked_sub(1).unwrap_or(NO_WORD),
         // No letter of any kernel lies outside of printable ASCII; from a damaged file, one may.
-        Reason::State(letter) => {
+        Err(letter) => {
             if (32..127).contains(&letter) {
                 letter
             } else {
                 b'?'
             }
         }
-        Reason::Preempted => 0,
-        Reason::Yielded => 1,
-        Reason::Woken => 2,
-        Reason::New => 3,
-        Reason::WokenBefore => 4,
-        Reason::Snapshot => 5,
-        Reason::BeforeFirst => 6,
-        Reason::Broken => 7,
-        Reason::NoWaking => 8,
-        Reason::LifeLost => 9,
-        Reason::Undecided => 10,
-        Reason::Untold => 11,
-        Reason::Lossy => 12,
-        Reason::Inferred => 13,
     }
+}
+
+fn reason_of(code: u8) -> Reason {
+    Reason::NUMBERED.get(usize::from(code) + 1).copied().unwrap_or(Reason::State(code))
 }
 
 pub(crate) fn reason_word(code: u8) -> String {
-    let reason = REASONS.get(usize::from(code)).copied().unwrap_or(Reason::State(code));
-    reason.word().unwrap_or_default()
+    reason_of(code).word().unwrap_or_default()
 }
 
 pub(crate) fn reason(code: u8) -> Option<Reason> {
-    if code == NO_WORD {
-        return Some(Reason::None);
-    }
-    Some(REASONS.get(usize::from(code)).copied().unwrap_or(Reason::State(code)))
+    Some(if code == NO_WORD { Reason::None } else { reason_of(code) })
 }
 
 /// A letter is its own code; one that is no ASCII is not kept.
@@ -184,7 +153,7 @@ mod tests {
 
     #[test]
     fn every_reason_comes_back() {
-        for r in REASONS.into_iter().chain([Reason::State(b'S'), Reason::State(b'D')]) {
+        for r in Reason::NUMBERED.into_iter().chain([Reason::State(b'S'), Reason::State(b'D')]) {
             assert_eq!(reason(reason_code(r)), Some(r));
         }
         assert_eq!(reason_code(Reason::None), NO_WORD);
