@@ -1,54 +1,92 @@
 //! Events of one CPU that wait for their turn.
 
+use crate::BATCH;
 use model::Event;
+use std::collections::VecDeque;
 
-/// Events in the order in which they came. They lie in one piece, so that a run of them is copied at once.
+/// Events in the order in which they came, in blocks: a batch of one CPU waits in the memory it was read into, and what has left
+/// makes room for what is read next, while caches still hold it.
 #[derive(Default)]
 pub(crate) struct Fifo {
-    events: Vec<Event>,
-    /// So many have left.
+    /// None is empty.
+    blocks: VecDeque<Vec<Event>>,
+    /// So many of the first block have left.
     left: usize,
 }
 
+/// Blocks that all have left, to be filled again.
+#[derive(Default)]
+pub(crate) struct Spares(Vec<Vec<Event>>);
+
+impl Spares {
+    fn take(&mut self) -> Vec<Event> {
+        self.0.pop().unwrap_or_else(|| Vec::with_capacity(BATCH))
+    }
+
+    fn keep(&mut self, mut block: Vec<Event>) {
+        block.clear();
+        self.0.push(block);
+    }
+}
+
 impl Fifo {
+    /// The first ones, as far as they lie together; none where none waits.
     pub(crate) fn waiting(&self) -> &[Event] {
-        &self.events[self.left..]
+        self.blocks.front().and_then(|block| block.get(self.left..)).unwrap_or_default()
+    }
+
+    pub(crate) fn last(&self) -> Option<&Event> {
+        self.blocks.back().and_then(|block| block.last())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting().is_empty()
+        self.blocks.is_empty()
     }
 
-    pub(crate) fn push(&mut self, event: Event) {
-        self.tidy();
-        self.events.push(event);
-    }
-
-    pub(crate) fn extend(&mut self, run: &[Event]) {
-        self.tidy();
-        self.events.extend_from_slice(run);
-    }
-
-    /// The place of those that have left is used again when they are more than those that wait.
-    fn tidy(&mut self) {
-        if self.left * 2 > self.events.len() {
-            self.events.drain(..std::mem::take(&mut self.left));
+    pub(crate) fn extend(&mut self, mut run: &[Event], spares: &mut Spares) {
+        while !run.is_empty() {
+            // Growing would move what waits.
+            let room = self.blocks.back().map_or(0, |block| block.capacity() - block.len());
+            let (now, later) = run.split_at(room.min(run.len()));
+            match self.blocks.back_mut().filter(|_| room > 0) {
+                Some(block) => block.extend_from_slice(now),
+                None => self.blocks.push_back(spares.take()),
+            }
+            run = later;
         }
     }
 
-    /// The first ones leave.
-    pub(crate) fn leave(&mut self, count: usize) {
-        self.left = (self.left + count).min(self.events.len());
+    /// As [`Self::extend`], of a whole batch, which is left empty. Where it fills its memory well, that is taken as it is.
+    pub(crate) fn extend_with(&mut self, batch: &mut Vec<Event>, spares: &mut Spares) {
+        if batch.len() * 2 > batch.capacity() {
+            self.blocks.push_back(std::mem::replace(batch, spares.take()));
+        } else {
+            self.extend(batch, spares);
+            batch.clear();
+        }
     }
 
-    /// By time; those of one instant stay in their order.
-    pub(crate) fn sort(&mut self) {
-        self.events[self.left..].sort_by_key(|e| e.at);
+    /// So many of those that lie together at the front leave.
+    pub(crate) fn leave(&mut self, count: usize, spares: &mut Spares) {
+        self.left += count;
+        if self.blocks.front().is_some_and(|block| block.len() <= self.left) {
+            self.left = 0;
+            self.blocks.pop_front().into_iter().for_each(|block| spares.keep(block));
+        }
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.events.clear();
-        self.left = 0;
+    /// Sorts by time; those of one instant stay in their order.
+    pub(crate) fn sort(&mut self, spares: &mut Spares) {
+        let mut all = Vec::with_capacity(self.blocks.iter().map(Vec::len).sum());
+        while !self.is_empty() {
+            let run = self.waiting();
+            all.extend_from_slice(run);
+            self.leave(run.len(), spares);
+        }
+        all.sort_by_key(|e: &Event| e.at);
+        if !all.is_empty() {
+            self.blocks.push_back(all);
+        }
     }
 }
 
@@ -57,23 +95,61 @@ mod tests {
     use super::*;
     use model::{CpuId, Ns, Tid, What};
 
-    #[test]
-    fn first_in_is_first_out_and_those_that_left_hold_no_place() {
-        let event = |at| Event { at: Ns(at), offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what: What::Sample };
-        let mut fifo = Fifo::default();
-        let (mut next, mut left) = (0, 0);
-        for round in 0..1000 {
-            for _ in 0..round % 7 {
-                fifo.push(event(next));
-                next += 1;
-            }
-            fifo.extend(&[event(next), event(next + 1)]);
-            next += 2;
-            let leave = (round * 5 % 9).min(next - left);
-            fifo.leave(leave as usize);
-            left += leave;
-            assert!(fifo.waiting().iter().map(|e| e.at.0).eq(left..next));
-            assert!(fifo.events.len() as i64 <= 2 * (next - left) + 20, "{} for {}", fifo.events.len(), next - left);
+    fn event(at: i64) -> Event {
+        Event { at: Ns(at), offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what: What::Sample }
+    }
+
+    fn all(fifo: &mut Fifo, spares: &mut Spares) -> Vec<i64> {
+        let mut times = Vec::new();
+        while !fifo.is_empty() {
+            times.extend(fifo.waiting().iter().map(|e| e.at.0));
+            fifo.leave(fifo.waiting().len(), spares);
         }
+        times
+    }
+
+    #[test]
+    fn first_in_is_first_out_and_those_that_left_make_room() {
+        let (mut fifo, mut spares) = (Fifo::default(), Spares::default());
+        let (mut next, mut left) = (0, 0);
+        let mut more = |count: i64| (0..count).map(|_| (next, next += 1).0).map(event).collect::<Vec<_>>();
+        for round in 0..2000 {
+            // Long ones, short ones, and batches that use half of their memory or less.
+            fifo.extend(&more(round % 7), &mut spares);
+            let mut batch = more(round * 31 % 3000 + 1);
+            batch.reserve_exact(round as usize % 2 * 4000);
+            let count = batch.len();
+            fifo.extend_with(&mut batch, &mut spares);
+            assert!(batch.is_empty() && fifo.last().is_some_and(|e| e.at.0 >= left + count as i64 - 1));
+            for _ in 0..3 {
+                let run = fifo.waiting();
+                let leave = run.len().min(round as usize * 1009 % 2100);
+                assert!(run.iter().take(leave).map(|e| e.at.0).eq(left..left + leave as i64));
+                left += leave as i64;
+                fifo.leave(leave, &mut spares);
+            }
+            if round % 500 == 499 {
+                let rest = all(&mut fifo, &mut spares);
+                left += rest.len() as i64;
+                assert!(rest.last().is_none_or(|last| last + 1 == left) && rest.is_sorted());
+            }
+        }
+        // No more memory than the most that waited at once, of which some batches use half of theirs.
+        assert!(spares.0.len() < 1000, "{}", spares.0.len());
+    }
+
+    #[test]
+    fn sorted_stays_in_order_within_an_instant() {
+        let (mut fifo, mut spares) = (Fifo::default(), Spares::default());
+        let told = |at, offset| Event { offset, ..event(at) };
+        fifo.extend_with(&mut vec![told(5, 0), told(9, 1)], &mut spares);
+        fifo.leave(1, &mut spares);
+        fifo.extend_with(&mut vec![told(9, 2), told(3, 3)], &mut spares);
+        fifo.extend(&[told(9, 4), told(1, 5)], &mut spares);
+        fifo.sort(&mut spares);
+        assert_eq!(fifo.waiting().iter().map(|e| e.offset).collect::<Vec<_>>(), [5, 3, 1, 2, 4]);
+        assert_eq!(all(&mut fifo, &mut spares), [1, 3, 9, 9, 9]);
+        fifo.sort(&mut spares);
+        assert!(fifo.is_empty() && fifo.waiting().is_empty() && fifo.last().is_none());
     }
 }

@@ -13,7 +13,7 @@
 //! Beyond [`Limits::pending`] events the queues go to disk ([`crate::spill`]), so a source without a horizon costs
 //! temporary files, not memory.
 
-use crate::fifo::Fifo;
+use crate::fifo::{Fifo, Spares};
 use crate::spill::Spill;
 use crate::{Fatal, Ledger, Opened, Reach, Stream, Trouble, Troubles};
 use model::{Batch, CpuId, Event, NameId, Ns, StackFrame, StackId, What};
@@ -48,6 +48,7 @@ impl Default for Limits {
 pub struct Ordered<'a> {
     streams: Vec<Source<'a>>,
     queues: Vec<Queue>,
+    spares: Spares,
     by_cpu: FxHashMap<CpuId, usize>,
     /// Queues that got events out of order and are not sorted yet.
     torn: Vec<usize>,
@@ -58,6 +59,9 @@ pub struct Ordered<'a> {
     origin: Option<Ns>,
     limits: Limits,
     pending: usize,
+    /// Events that left since more was final than a batch holds, and those read in their place: see [`Self::read_on`].
+    gone: usize,
+    read: usize,
     spill: Option<Spill>,
     names: Interner<Box<str>>,
     stacks: Interner<Box<[StackFrame]>>,
@@ -129,6 +133,7 @@ impl<'a> Ordered<'a> {
         Self {
             streams: opened.streams.into_iter().map(source).collect(),
             queues: Vec::new(),
+            spares: Spares::default(),
             by_cpu: FxHashMap::default(),
             torn: Vec::new(),
             heads: BinaryHeap::new(),
@@ -137,6 +142,8 @@ impl<'a> Ordered<'a> {
             origin: opened.facts.begin,
             limits,
             pending: 0,
+            gone: 0,
+            read: 0,
             spill: None,
             names: Interner::new(),
             stacks: Interner::new(),
@@ -166,6 +173,7 @@ impl<'a> Ordered<'a> {
     pub fn next(&mut self, out: &mut Batch) -> bool {
         out.clear();
         self.emit(out);
+        self.read_on(out);
         while self.origin.is_none() || out.events.is_empty() {
             if !self.pull(out) {
                 self.horizon = Ns::MAX;
@@ -182,6 +190,23 @@ impl<'a> Ordered<'a> {
             self.emit(out);
         }
         !(out.events.is_empty() && out.names.is_empty() && out.stacks.is_empty())
+    }
+
+    /// Where more is final than a batch holds, as much is read as leaves: whoever takes the batches would otherwise wait while all
+    /// up to the next mark is read, and reading while all of that is taken. So no more waits than did at the mark.
+    fn read_on(&mut self, out: &mut Batch) {
+        if out.events.len() < self.limits.batch {
+            (self.gone, self.read) = (0, 0);
+            return;
+        }
+        self.gone += out.events.len();
+        while self.read < self.gone && self.pending < self.limits.pending {
+            let before = self.pending;
+            if !self.pull(out) {
+                break;
+            }
+            self.read += self.pending.saturating_sub(before);
+        }
     }
 
     /// The recording begins at its first sample, unless the source said where. What came before it waits in `earlier`.
@@ -232,12 +257,7 @@ impl<'a> Ordered<'a> {
                 renumber(event, &source.names, &source.stacks);
             }
         }
-        let incoming = std::mem::take(&mut self.incoming);
-        // A buffer's events come in order, many of one CPU at a time.
-        for run in incoming.events.chunk_by(|a, b| a.cpu == b.cpu && a.at <= b.at) {
-            self.enqueue_run(run);
-        }
-        self.incoming = incoming;
+        self.enqueue_incoming();
         self.mend();
         if !self.sort_all {
             self.horizon = self.streams.iter().map(|s| s.until).min().unwrap_or(Ns::MAX);
@@ -259,18 +279,42 @@ impl<'a> Ordered<'a> {
         })
     }
 
+    /// A buffer's events come in order, many of one CPU at a time, often all.
+    fn enqueue_incoming(&mut self) {
+        let mut incoming = std::mem::take(&mut self.incoming.events);
+        let in_order = |a: &Event, b: &Event| a.cpu == b.cpu && a.at <= b.at;
+        if let Some(at) = self.queue_for(&incoming).filter(|_| incoming.is_sorted_by(in_order)) {
+            self.pending += incoming.len();
+            self.queues[at].events.extend_with(&mut incoming, &mut self.spares);
+            self.stand_in_heads(at);
+        } else {
+            for run in incoming.chunk_by(in_order) {
+                self.enqueue_run(run);
+            }
+            incoming.clear();
+        }
+        self.incoming.events = incoming;
+    }
+
     /// Takes events of one CPU that are in order among themselves.
     fn enqueue_run(&mut self, run: &[Event]) {
-        let Some(first) = run.first().filter(|e| e.at >= self.left) else {
+        let Some(at) = self.queue_for(run) else {
             return run.iter().for_each(|e| self.enqueue(*e));
         };
-        let at = self.queue_of(first.cpu);
-        let queue = &mut self.queues[at];
-        if queue.events.waiting().last().is_some_and(|last| last.at > first.at) {
-            return run.iter().for_each(|e| self.enqueue(*e));
-        }
         self.pending += run.len();
-        queue.events.extend(run);
+        self.queues[at].events.extend(run, &mut self.spares);
+        self.stand_in_heads(at);
+    }
+
+    /// The queue that can take these as they are, where they are of one CPU and in order: none is late, for itself or in its queue.
+    fn queue_for(&mut self, run: &[Event]) -> Option<usize> {
+        let first = run.first().filter(|e| e.at >= self.left)?;
+        let at = self.queue_of(first.cpu);
+        self.queues[at].events.last().is_none_or(|last| last.at <= first.at).then_some(at)
+    }
+
+    fn stand_in_heads(&mut self, at: usize) {
+        let queue = &mut self.queues[at];
         if !queue.in_heads {
             queue.in_heads = true;
             self.heads.extend(head(queue, at).map(Reverse));
@@ -289,15 +333,12 @@ impl<'a> Ordered<'a> {
             event.at = self.left; // side-band records (names) may come late: they hold from now on
         }
         self.pending += 1;
-        if queue.events.waiting().last().is_some_and(|last| last.at > event.at) && !queue.torn {
+        if queue.events.last().is_some_and(|last| last.at > event.at) && !queue.torn {
             queue.torn = true;
             self.torn.push(at);
         }
-        queue.events.push(event);
-        if !queue.in_heads {
-            queue.in_heads = true;
-            self.heads.extend(head(queue, at).map(Reverse));
-        }
+        queue.events.extend(&[event], &mut self.spares);
+        self.stand_in_heads(at);
     }
 
     /// Sorts the queues that got events out of order: once, since putting each event into its place would take a hostile
@@ -308,7 +349,7 @@ impl<'a> Ordered<'a> {
         }
         for at in std::mem::take(&mut self.torn) {
             let queue = &mut self.queues[at];
-            queue.events.sort();
+            queue.events.sort(&mut self.spares);
             queue.torn = false;
         }
         self.rebuild_heads(); // what stands in the heap for these queues is no longer true
@@ -394,7 +435,7 @@ impl<'a> Ordered<'a> {
         }
         let count = out.events.len() - from;
         self.left = run.get(..count).and_then(<[Event]>::last).map_or(self.left, |e| e.at);
-        queue.events.leave(count);
+        queue.events.leave(count, &mut self.spares);
         self.pending = self.pending.saturating_sub(count);
         if self.origin.is_none()
             && let Some(first) = out.events[from..].iter().find(|e| e.is_sample()).map(|e| e.at)
@@ -404,13 +445,13 @@ impl<'a> Ordered<'a> {
     }
 
     fn spill_queues(&mut self) {
-        let queues = &mut self.queues;
+        let (queues, spares) = (&mut self.queues, &mut self.spares);
         let written = match self.spill.take() {
             Some(spill) => Ok(spill),
             None => Spill::new(),
         }
         .and_then(|mut spill| {
-            queues.iter_mut().try_for_each(|q| spill.write(q.cpu, &mut q.events))?;
+            queues.iter_mut().try_for_each(|q| spill.write(q.cpu, &mut q.events, spares))?;
             Ok(spill)
         });
         self.heads.clear();
@@ -420,7 +461,7 @@ impl<'a> Ordered<'a> {
             Err(error) => self.stop_spilling(&error),
         }
         self.queues.iter_mut().for_each(|q| {
-            q.events.clear();
+            q.events = Fifo::default();
             q.in_heads = false;
         });
     }

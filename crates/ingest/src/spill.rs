@@ -1,7 +1,7 @@
 //! Events that cannot wait in memory wait on disk: each CPU's queue as a sorted segment of one temporary file, merged once
 //! at the end.
 
-use crate::fifo::Fifo;
+use crate::fifo::{Fifo, Spares};
 use model::{CpuId, Event, Ns, Tid, What};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -34,17 +34,20 @@ impl Spill {
     }
 
     /// Writes a queue as a segment and empties it.
-    pub(crate) fn write(&mut self, cpu: CpuId, events: &mut Fifo) -> std::io::Result<()> {
+    pub(crate) fn write(&mut self, cpu: CpuId, events: &mut Fifo, spares: &mut Spares) -> std::io::Result<()> {
         let Some(first) = events.waiting().first().map(|e| e.at) else { return Ok(()) };
         let start = self.written;
         let mut bytes = [0_u8; 160];
-        for event in events.waiting() {
-            let encoded = postcard::to_slice(event, &mut bytes[1..]).map_err(std::io::Error::other)?.len();
-            bytes[0] = u8::try_from(encoded).map_err(std::io::Error::other)?;
-            self.file.write_all(&bytes[..=encoded])?;
-            self.written += 1 + encoded as u64;
+        while !events.is_empty() {
+            let run = events.waiting();
+            for event in run {
+                let encoded = postcard::to_slice(event, &mut bytes[1..]).map_err(std::io::Error::other)?.len();
+                bytes[0] = u8::try_from(encoded).map_err(std::io::Error::other)?;
+                self.file.write_all(&bytes[..=encoded])?;
+                self.written += 1 + encoded as u64;
+            }
+            events.leave(run.len(), spares);
         }
-        events.clear();
         let number = start;
         self.segments.entry(cpu).or_default().push(Segment { first, number, start, end: self.written });
         Ok(())
