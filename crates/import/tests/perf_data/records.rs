@@ -4,8 +4,9 @@ use crate::writer::{
     Attr, Bytes, CALLCHAIN, CPU, ID, IDENTIFIER, Order, PerfData, RAW, READ, Stamp, TID, TIME, USUAL, switch,
 };
 use crate::{file, pipe};
-use ingest::{Facts, Trouble};
-use model::{Event, SwitchOut, Wake, WakeKind, What};
+use ingest::{Facts, Importer, Input, Reach, Trouble, Troubles};
+use model::{Batch, Event, Ns, SwitchOut, Wake, WakeKind, What};
+use std::io::Cursor;
 use testkit::{Mode, Random, Replay};
 
 /// Two CPUs, three threads, in two rounds; within a round each CPU's buffer is read in turn.
@@ -58,6 +59,45 @@ fn without_round_marks() {
     let mut d = lively(Order::Little, USUAL);
     d.records.retain(|r| r[0] != 68);
     assert_eq!(file(&d.file()).unwrap().told(), LIVELY);
+}
+
+/// Two rounds of two CPUs, 3,000 switches each a round, a millisecond apart, `backwards` for a buffer that is overwritten.
+fn large_rounds(cpus: &[i64], backwards: bool) -> PerfData {
+    let mut d = PerfData::of_tracepoints(Order::Little, USUAL);
+    d.id_index(cpus);
+    for round in 0..2 {
+        for cpu in 0..2 {
+            for at in 0..3_000 {
+                let at = round * 3_000 + if backwards { 2_999 - at } else { at };
+                let (from, to) = if at % 2 == 0 { (0, 11 + cpu) } else { (11 + cpu, 0) };
+                d.switch(1_000_000 * (at + 1) + cpu as u64, cpu as u32, from, 1, to);
+            }
+        }
+        d.round();
+    }
+    d
+}
+
+#[test]
+fn what_lies_in_buffers_of_cpus_leaves_before_the_round_ends() {
+    let in_rounds = file(&large_rounds(&[-1, -1], false).file()).unwrap().told();
+    // (ID_INDEX, backwards, whether it leaves before the first mark)
+    for (cpus, backwards, early) in [([0, 1], false, true), ([0, -1], false, false), ([0, 1], true, false)] {
+        let d = large_rounds(&cpus, backwards);
+        let read = file(&d.file()).unwrap();
+        assert_eq!((read.late, read.told() == in_rounds), (0, true), "{cpus:?} {backwards}");
+        let bytes = d.file();
+        let mut opened =
+            import::formats::perf_data::PerfData.open(Input::File(Box::new(Cursor::new(&bytes[..])))).unwrap();
+        let (mut batch, mut told, mut reached) = (Batch::default(), 0, Vec::new());
+        while let Reach::Until(until) = opened.streams[0].next(&mut batch, &mut Troubles::default()).unwrap() {
+            told += batch.events.iter().filter(|e| e.is_sample()).count();
+            reached.push((told, until));
+            batch.clear();
+        }
+        let before_mark = reached.iter().filter(|(told, _)| *told < 6_000).map(|(_, until)| *until).max().unwrap();
+        assert_eq!(before_mark > Ns(1_000_000_000), early, "{cpus:?} {backwards}: {reached:?}");
+    }
 }
 
 #[test]

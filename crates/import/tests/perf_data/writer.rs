@@ -156,6 +156,14 @@ impl PerfData {
         self.record(kind, misc, &b.1)
     }
 
+    /// ID_INDEX: each attribute's ids are of these CPUs, one after the other; -1: of a thread.
+    pub fn id_index(&mut self, cpus: &[i64]) -> &mut Self {
+        let entries = cpus.iter().enumerate();
+        let b = Bytes::new(self.order).u64(cpus.len() as u64);
+        let b = entries.fold(b, |b, (at, cpu)| b.u64(at as u64 + 1).u64(at as u64).u64(*cpu as u64).u64(u64::MAX));
+        self.record(69, 0, &b.1)
+    }
+
     pub fn sample(&mut self, attr: usize, stamp: Stamp, chain: &[u64], raw: &[u8]) -> &mut Self {
         let (t, read) = (self.attrs[attr].sample_type, self.attrs[attr].read_format);
         let id = self.attrs[attr].ids[0];

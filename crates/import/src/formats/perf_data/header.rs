@@ -2,6 +2,7 @@
 
 use super::frames::Frames;
 use super::mappings::{self, Mappings};
+use super::reach::Reached;
 use crate::tracepoint::ByteOrder;
 use ingest::{Fatal, ReadSeek};
 use model::CpuId;
@@ -118,6 +119,8 @@ pub(super) struct Header {
     /// How long they are, where a pipe announced them.
     pub(super) tracing_size: usize,
     pub(super) cpu_of_id: FxHashMap<u64, CpuId>,
+    /// Whether there are ids of which it is not known.
+    ids_without_cpu: bool,
     /// What was mapped where, for callchains; of a pipe nothing.
     pub(super) mappings: Mappings,
 }
@@ -226,11 +229,19 @@ impl Header {
         }
     }
 
-    /// Takes the CPU of an id.
-    pub(super) fn add_id(&mut self, id: u64, cpu: CpuId) {
-        if self.cpu_of_id.len() < MOST_IDS {
-            self.cpu_of_id.insert(id, cpu);
+    /// Takes the CPU of an id; none where it is of a thread, wherever that runs.
+    pub(super) fn add_id(&mut self, id: u64, cpu: Option<CpuId>) {
+        match cpu {
+            Some(cpu) if self.cpu_of_id.len() < MOST_IDS => {
+                self.cpu_of_id.insert(id, cpu);
+            }
+            _ => self.ids_without_cpu = true,
         }
+    }
+
+    /// Nothing reached yet, of the buffers that this recording has.
+    pub(super) fn reached(&self) -> Reached {
+        Reached::new(self.cpu_of_id.values().copied().filter(|_| !self.ids_without_cpu))
     }
 
     fn new(order: ByteOrder) -> Self {
@@ -242,6 +253,7 @@ impl Header {
             tracing: Vec::new(),
             tracing_size: 0,
             cpu_of_id: FxHashMap::default(),
+            ids_without_cpu: false,
             mappings: Mappings::default(),
         }
     }

@@ -12,9 +12,9 @@
 //! ```text
 //!   mod     open: what stands before the events      header    magic, attributes, where the sections lie
 //!   frames  bytes → records (also compressed ones)   features  the header's facts about the machine
-//!   stream  records → events, rounds, losses         tracing   the tracepoints' descriptions
+//!   stream  records → events, losses                 tracing   the tracepoints' descriptions
 //!   sample  where a record's fields lie              stacks    callchains, by number
-//!   mappings  what lay at their addresses
+//!   reach   how far everything has been told         mappings  what lay at their addresses
 //! ```
 
 mod features;
@@ -22,6 +22,7 @@ mod frames;
 mod header;
 pub(crate) mod losses;
 mod mappings;
+mod reach;
 mod sample;
 mod stacks;
 mod stream;
@@ -148,9 +149,7 @@ impl Preamble {
                     let (id, cpu, tid) = (order.u64_at(entry, 0), order.u64_at(entry, 16), order.u64_at(entry, 24));
                     if let (Some(id), Some(cpu), Some(tid)) = (id, cpu, tid) {
                         self.of_cpus = Some(self.of_cpus.unwrap_or(true) && tid as i64 == -1);
-                        if let Ok(cpu) = u32::try_from(cpu) {
-                            self.header.add_id(id, CpuId(cpu));
-                        }
+                        self.header.add_id(id, u32::try_from(cpu).ok().map(CpuId));
                     }
                 }
             }

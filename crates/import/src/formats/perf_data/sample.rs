@@ -19,7 +19,7 @@ const RAW: u64 = 1 << 10;
 const IDENTIFIER: u64 = 1 << 16;
 
 /// More CPUs than Linux can have.
-const MOST_CPUS: u32 = 1 << 16;
+pub(super) const MOST_CPUS: u32 = 1 << 16;
 
 const TOTAL_TIME_ENABLED: u64 = 1;
 const TOTAL_TIME_RUNNING: u64 = 1 << 1;

@@ -4,6 +4,7 @@ use super::frames::{Frames, Record};
 use super::header::{self, Attr, Header};
 use super::losses::Losses;
 use super::mappings::Mappings;
+use super::reach::Reached;
 use super::sample::{Layout, Sample, Stamp};
 use super::stacks::Stacks;
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, ParkingPoint};
@@ -41,9 +42,7 @@ struct Records {
     switch_records: bool,
     /// Whether the PREEMPT bit of switch records can be trusted (Linux 4.17).
     preempt_told: bool,
-    /// The latest time met, and the latest before the last round mark: everything up to that one has been delivered.
-    latest: Ns,
-    latest_before_round: Ns,
+    reached: Reached,
     /// Bytes that follow the record just read and are of no use here.
     aside: usize,
 }
@@ -151,6 +150,7 @@ impl<'a> PerfStream<'a> {
         let records = Records {
             order: header.order,
             layouts,
+            reached: header.reached(),
             cpu_of_id: header.cpu_of_id,
             mappings: header.mappings,
             decoder,
@@ -161,8 +161,6 @@ impl<'a> PerfStream<'a> {
             losses: Losses::default(),
             switch_records: !has_switch,
             preempt_told,
-            latest: Ns::MIN,
-            latest_before_round: Ns::MIN,
             aside: 0,
         };
         Ok(Self { frames, records })
@@ -188,14 +186,10 @@ impl Stream for PerfStream<'_> {
                 self.frames.skip_aside(std::mem::take(&mut self.records.aside))?;
             }
             if round {
-                // Buffers are read in turn, so an event of this round may be earlier than the last one met; but what was
-                // written before the round began has been read by its end (as perf's own ordered-events has it).
-                let until = self.records.latest_before_round;
-                self.records.latest_before_round = self.records.latest;
-                return Ok(Reach::Until(until));
+                return Ok(Reach::Until(self.records.reached.round()));
             }
         }
-        Ok(Reach::Until(Ns::MIN))
+        Ok(Reach::Until(self.records.reached.within_round()))
     }
 }
 
@@ -248,7 +242,7 @@ impl Records {
     /// An event was added: what it tells by the way, and the loss that it ends, come before it.
     #[inline]
     fn told(&mut self, stamp: Stamp, offset: u64, from: usize, out: &mut Batch) {
-        self.latest = self.latest.max(stamp.at);
+        self.reached.met(stamp.cpu, stamp.at);
         let (process, loss) = (self.process(stamp, offset), self.losses.delivered(stamp.cpu, stamp.at));
         if process.is_some() || loss.is_some() {
             out.events.splice(from..from, process.into_iter().chain(loss));
@@ -382,7 +376,7 @@ impl Records {
     }
 
     fn end(&mut self, out: &mut Batch) {
-        out.events.extend(self.losses.at_end(self.latest, 0));
+        out.events.extend(self.losses.at_end(self.reached.latest(), 0));
     }
 }
 
