@@ -166,7 +166,7 @@ def quiet(command):
 
 # Each: how a recording is made, and which peer writes its text.
 FORMATS = {
-    "perf.data": (perf_data, lambda path: [*FIELDS, path]),
+    "perf.data": (perf_data, lambda path: ["perf", "script", "-f", "-i", path]),
     "trace.dat": (trace_dat, lambda path: ["trace-cmd", "report", "-t", "-R", path]),
     "CTF 1.8": (ctf, lambda path: ["babeltrace2", path]),
     "perfetto": (perfetto, None),

@@ -14,13 +14,17 @@ pub(crate) struct Fifo {
     left: usize,
 }
 
+/// Room for so many at least: a page. A hostile source tells one event each of thousands of CPUs.
+const LEAST: usize = 64;
+
 /// Blocks that all have left, to be filled again.
 #[derive(Default)]
 pub(crate) struct Spares(Vec<Vec<Event>>);
 
 impl Spares {
-    fn take(&mut self) -> Vec<Event> {
-        self.0.pop().unwrap_or_else(|| Vec::with_capacity(BATCH))
+    /// One with room for so many, or any that was used before.
+    fn take(&mut self, room: usize) -> Vec<Event> {
+        self.0.pop().unwrap_or_else(|| Vec::with_capacity(room))
     }
 
     fn keep(&mut self, mut block: Vec<Event>) {
@@ -50,7 +54,7 @@ impl Fifo {
             let (now, later) = run.split_at(room.min(run.len()));
             match self.blocks.back_mut().filter(|_| room > 0) {
                 Some(block) => block.extend_from_slice(now),
-                None => self.blocks.push_back(spares.take()),
+                None => self.blocks.push_back(spares.take(run.len().max(LEAST))),
             }
             run = later;
         }
@@ -59,7 +63,7 @@ impl Fifo {
     /// As [`Self::extend`], of a whole batch, which is left empty. Where it fills its memory well, that is taken as it is.
     pub(crate) fn extend_with(&mut self, batch: &mut Vec<Event>, spares: &mut Spares) {
         if batch.len() * 2 > batch.capacity() {
-            self.blocks.push_back(std::mem::replace(batch, spares.take()));
+            self.blocks.push_back(std::mem::replace(batch, spares.take(BATCH)));
         } else {
             self.extend(batch, spares);
             batch.clear();
