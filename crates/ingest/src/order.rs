@@ -52,6 +52,8 @@ pub struct Ordered<'a> {
     by_cpu: FxHashMap<CpuId, usize>,
     /// Queues that got events out of order and are not sorted yet.
     torn: Vec<usize>,
+    /// Whether one of those events is before the horizon.
+    late_in_queue: bool,
     heads: BinaryHeap<Reverse<Head>>,
     horizon: Ns,
     /// Ignore what streams say of their horizon: the source broke its word.
@@ -136,6 +138,7 @@ impl<'a> Ordered<'a> {
             spares: Spares::default(),
             by_cpu: FxHashMap::default(),
             torn: Vec::new(),
+            late_in_queue: false,
             heads: BinaryHeap::new(),
             horizon: Ns::MIN,
             sort_all,
@@ -258,11 +261,15 @@ impl<'a> Ordered<'a> {
             }
         }
         self.enqueue_incoming();
-        self.mend();
+        let before = self.horizon;
         if !self.sort_all {
             self.horizon = self.streams.iter().map(|s| s.until).min().unwrap_or(Ns::MAX);
         } else if self.streams.iter().all(|s| s.ended) {
             self.horizon = Ns::MAX;
+        }
+        // What came lies behind the horizon, so its order matters when that moves on; but for events that came late.
+        if self.horizon > before || self.late_in_queue {
+            self.mend();
         }
         // Once some are on disk, all that follow go there too, final or not.
         let stuck = || self.queues.iter().all(|q| q.events.waiting().first().is_none_or(|e| e.at >= self.horizon));
@@ -308,7 +315,7 @@ impl<'a> Ordered<'a> {
 
     /// The queue that can take these as they are, where they are of one CPU and in order: none is late, for itself or in its queue.
     fn queue_for(&mut self, run: &[Event]) -> Option<usize> {
-        let first = run.first().filter(|e| e.at >= self.left)?;
+        let first = run.first().filter(|e| e.at >= self.left.max(self.horizon))?;
         let at = self.queue_of(first.cpu);
         self.queues[at].events.last().is_none_or(|last| last.at <= first.at).then_some(at)
     }
@@ -337,6 +344,7 @@ impl<'a> Ordered<'a> {
             queue.torn = true;
             self.torn.push(at);
         }
+        self.late_in_queue |= queue.torn && event.at < self.horizon;
         queue.events.extend(&[event], &mut self.spares);
         self.stand_in_heads(at);
     }
@@ -344,6 +352,7 @@ impl<'a> Ordered<'a> {
     /// Sorts the queues that got events out of order: once, since putting each event into its place would take a hostile
     /// source's time squared.
     fn mend(&mut self) {
+        self.late_in_queue = false;
         if self.torn.is_empty() {
             return;
         }
@@ -445,6 +454,7 @@ impl<'a> Ordered<'a> {
     }
 
     fn spill_queues(&mut self) {
+        self.mend();
         let (queues, spares) = (&mut self.queues, &mut self.spares);
         let written = match self.spill.take() {
             Some(spill) => Ok(spill),
