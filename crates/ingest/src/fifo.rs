@@ -17,19 +17,24 @@ pub(crate) struct Fifo {
 /// Room for so many at least: a page. A hostile source tells one event each of thousands of CPUs.
 const LEAST: usize = 64;
 
-/// Blocks that all have left, to be filled again.
+/// Memory to be filled again.
 #[derive(Default)]
-pub(crate) struct Spares(Vec<Vec<Event>>);
+pub(crate) struct Spares {
+    /// Blocks that all have left.
+    blocks: Vec<Vec<Event>>,
+    /// Where events are sorted.
+    sorted: Vec<Event>,
+}
 
 impl Spares {
     /// One with room for so many, or any that was used before.
     fn take(&mut self, room: usize) -> Vec<Event> {
-        self.0.pop().unwrap_or_else(|| Vec::with_capacity(room))
+        self.blocks.pop().unwrap_or_else(|| Vec::with_capacity(room))
     }
 
     fn keep(&mut self, mut block: Vec<Event>) {
         block.clear();
-        self.0.push(block);
+        self.blocks.push(block);
     }
 }
 
@@ -79,17 +84,18 @@ impl Fifo {
         }
     }
 
-    /// Sorts by time, in one block that grows as a Vec does: a source without order may be sorted again for each batch. Those of one
-    /// instant stay in their order.
+    /// Sorts by time; those of one instant stay in their order. A source without order has this done again and again: the blocks
+    /// stay as they are, and what they hold is sorted apart, in memory that is kept.
     pub(crate) fn sort(&mut self, spares: &mut Spares) {
-        let Some(mut all) = self.blocks.pop_front() else { return };
-        all.drain(..std::mem::take(&mut self.left));
+        let mut sorted = std::mem::take(&mut spares.sorted);
         for block in self.blocks.drain(..) {
-            all.extend_from_slice(&block);
+            sorted.extend_from_slice(block.get(std::mem::take(&mut self.left)..).unwrap_or_default());
             spares.keep(block);
         }
-        all.sort_by_key(|e| e.at);
-        self.blocks.push_back(all);
+        sorted.sort_by_key(|e| e.at);
+        self.extend(&sorted, spares);
+        sorted.clear();
+        spares.sorted = sorted;
     }
 }
 
@@ -138,7 +144,7 @@ mod tests {
             }
         }
         // No more memory than the most that waited at once, of which some batches use half of theirs.
-        assert!(spares.0.len() < 1000, "{}", spares.0.len());
+        assert!(spares.blocks.len() < 1000, "{}", spares.blocks.len());
     }
 
     #[test]
@@ -163,7 +169,8 @@ mod tests {
             fifo.extend(&[event(at), event(at - 5)], &mut spares);
             fifo.sort(&mut spares);
         }
-        let held: usize = spares.0.iter().chain(&fifo.blocks).map(Vec::capacity).sum();
-        assert!(fifo.waiting().len() == 6000 && held < 4 * 6000, "{held} for 6000");
+        let held: usize = spares.blocks.iter().chain(&fifo.blocks).chain([&spares.sorted]).map(Vec::capacity).sum();
+        assert!(held < 4 * 6000, "{held} for 6000");
+        assert_eq!(all(&mut fifo, &mut spares).len(), 6000);
     }
 }
