@@ -12,10 +12,13 @@ use super::states::Numbers;
 use super::tracks::{Tracks, Who};
 use super::wire::{Broken, Fields};
 use crate::tracepoint::Names;
-use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
+use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, Ns, Pid, Tid, What};
 use rustc_hash::FxHashMap;
 
+/// Events handed out at once: more than elsewhere, since with each batch goes a promise that knows only the sequences met so far,
+/// and one that fails has the file read again, and sorted whole.
+const BATCH: usize = 8192;
 /// Sequences, and names of all sequences, that are kept apart; a hostile file must not fill the memory.
 const MOST_SEQUENCES: usize = 1 << 14;
 const MOST_NAMES: usize = 1 << 20;
