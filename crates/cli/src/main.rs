@@ -5,6 +5,7 @@ mod commands;
 mod demo;
 mod failure;
 mod folder_name;
+mod heap;
 mod output;
 mod period;
 mod progress;

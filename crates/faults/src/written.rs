@@ -1,7 +1,7 @@
 //! A drawn trace as a trace folder, which `corewise` opens as any.
 
 use crate::Drawn;
-use engine::{EngineError, Identity, PassOptions, Source, SourceFile, Target};
+use engine::{EngineError, Haste, Identity, PassOptions, Source, SourceFile, Target};
 use ingest::{Facts, Fatal, Opened};
 use model::{CpuId, Ns};
 use std::path::Path;
@@ -36,7 +36,7 @@ impl Source for Simulated<'_> {
         Ok(Replay::all(self.drawn.batch.clone()).opened(facts))
     }
 
-    fn identity(&self) -> Result<Identity, EngineError> {
+    fn identity(&self, _: &Haste) -> Result<Identity, EngineError> {
         let bytes = i64::try_from(self.drawn.batch.events.len()).unwrap_or(i64::MAX);
         let file = SourceFile {
             path: self.path.display().to_string(),

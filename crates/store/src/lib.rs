@@ -46,5 +46,5 @@ pub use folder::Folder;
 pub use format::{EachRows, Format, RowsSource, StateRows, TableWriter, write_table};
 pub use manifest::{FORMAT_VERSION, FileInfo, MANIFEST, Manifest, REDACTED, SourceFile, TroubleRow, UPGRADES, redact};
 pub use sheet::TRACE;
-pub use source::{SourceId, source_id, source_id_of, source_id_of_files, trace_id_of_recording, trace_id_of_sources};
+pub use source::{Checksum, SourceId, source_id_of_files, trace_id_of_recording, trace_id_of_sources};
 pub use writer::{FolderWriter, Making, PART_SHIFT};

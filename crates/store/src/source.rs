@@ -1,10 +1,7 @@
 //! What a trace is known by.
 
-use crate::error::Error;
 use sha2::{Digest, Sha256};
-use std::fs::File;
 use std::io::Read;
-use std::path::Path;
 
 /// The sha256 and length of a source.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,35 +12,44 @@ pub struct SourceId {
     pub bytes: i64,
 }
 
-/// Reads a file through and tells its sha256: 1 to 2 GB/s where the processor has SHA instructions, so a large file is
-/// worth a thread of its own beside the import.
-///
-/// # Errors
-/// Where it cannot be read.
-pub fn source_id(path: &Path) -> Result<SourceId, Error> {
-    let mut file = File::open(path).map_err(Error::io(path, "opening it"))?;
-    source_id_of(&mut file).map_err(Error::io(path, "reading it"))
+/// So much is read at once: it stays in the cache until it is part of the checksum.
+const READ: usize = 1 << 18;
+
+/// A source's checksum while the source is read: 1 to 2 GB/s where the processor has SHA instructions, so a large file is worth a
+/// thread of its own beside the import.
+#[derive(Default)]
+pub struct Checksum {
+    hash: Sha256,
+    bytes: i64,
+    buffer: Vec<u8>,
 }
 
-/// [`source_id`] of anything that can be read once.
-///
-/// # Errors
-/// Where it cannot be read.
-pub fn source_id_of(from: &mut dyn Read) -> std::io::Result<SourceId> {
-    let mut hash = Sha256::new();
-    let mut bytes = 0;
-    let mut buffer = vec![0; 1 << 18];
-    loop {
-        let n = match from.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(n) => n,
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(e),
-        };
-        hash.update(&buffer[..n]);
-        bytes += n as i64;
+impl Checksum {
+    /// Reads on from where the last call stopped: to the end (then it says so), or for as long as it is to go on.
+    ///
+    /// # Errors
+    /// The source cannot be read.
+    pub fn read(&mut self, from: &mut dyn Read, go_on: impl Fn() -> bool) -> std::io::Result<bool> {
+        self.buffer.resize(READ, 0);
+        while go_on() {
+            match from.read(&mut self.buffer) {
+                Ok(0) => return Ok(true),
+                Ok(n) => {
+                    self.hash.update(&self.buffer[..n]);
+                    self.bytes += n as i64;
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(false)
     }
-    Ok(SourceId { sha256: hex(&hash.finalize()), bytes })
+
+    /// Of all that was read.
+    #[must_use]
+    pub fn finish(self) -> SourceId {
+        SourceId { sha256: hex(&self.hash.finalize()), bytes: self.bytes }
+    }
 }
 
 /// A folder's files as one source: the sha256 of their sha256s.
@@ -96,11 +102,30 @@ mod tests {
 
     #[test]
     fn the_sha256_is_that_of_the_standard() {
-        let id = source_id_of(&mut &b"abc"[..]).unwrap();
+        let mut checksum = Checksum::default();
+        assert!(checksum.read(&mut &b"abc"[..], || true).unwrap());
+        let id = checksum.finish();
         assert_eq!(id.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(id.bytes, 3);
         assert_eq!(trace_id_of_sources(std::slice::from_ref(&id)), 0xba78_16bf_8f01_cfeau64.cast_signed());
         assert_ne!(trace_id_of_sources(&[id.clone(), id.clone()]), trace_id_of_sources(&[id]));
         assert_ne!(trace_id_of_recording("a", 1), trace_id_of_recording("a", 2));
+    }
+
+    #[test]
+    fn a_checksum_that_was_interrupted_goes_on() {
+        let bytes: Vec<u8> = (0..3 * READ + 5).map(|n| (n % 251) as u8).collect();
+        let (mut at_once, mut in_parts) = (Checksum::default(), Checksum::default());
+        assert!(at_once.read(&mut &bytes[..], || true).unwrap());
+        let (mut rest, mut parts) = (&bytes[..], 0);
+        loop {
+            let asked = std::cell::Cell::new(0);
+            let twice = || asked.replace(asked.get() + 1) < 2;
+            if in_parts.read(&mut rest, twice).unwrap() {
+                break;
+            }
+            parts += 1;
+        }
+        assert_eq!((in_parts.finish(), parts), (at_once.finish(), 2));
     }
 }

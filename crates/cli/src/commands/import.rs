@@ -3,6 +3,7 @@
 use crate::args::{Global, signed_duration};
 use crate::failure::{Failure, OK};
 use crate::folder_name;
+use crate::heap;
 use crate::output::{print, say};
 use crate::progress::{Line, of_import};
 use engine::{JoinedSource, Part, Source, Target, open_source};
@@ -43,6 +44,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let options = global.pass_options()?;
     let source = open(args)?;
     take_turns();
+    heap::share_and_keep();
     let dir = args.output.clone().unwrap_or_else(|| folder_name::new("corewise"));
     let mut line = Line::new();
     let accounted = engine::import(source.as_ref(), Target::New(&dir), &options, &mut |p| of_import(&mut line, p))?;

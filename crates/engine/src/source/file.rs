@@ -1,6 +1,7 @@
 //! One file.
 
-use super::{Identity, Source, head, unknown};
+use super::checksum::source_id;
+use super::{Haste, Identity, Source, head, unknown};
 use crate::EngineError;
 use ingest::{Fatal, Importer, Input, Opened};
 use std::fs::File;
@@ -84,10 +85,10 @@ impl Source for FileSource {
         self.importer.open(Input::File(Box::new(file)))
     }
 
-    fn identity(&self) -> Result<Identity, EngineError> {
+    fn identity(&self, haste: &Haste) -> Result<Identity, EngineError> {
         let mut whole =
             self.file.try_clone().map(|file| Positioned { file, at: 0 }).map_err(EngineError::io(&self.path))?;
-        let id = store::source_id_of(&mut whole).map_err(EngineError::io(&self.path))?;
+        let id = source_id(&mut whole, haste).map_err(EngineError::io(&self.path))?;
         let trace = store::trace_id_of_sources(std::slice::from_ref(&id));
         let path = self.path.display().to_string();
         let format = self.importer.id().to_owned();

@@ -1,7 +1,8 @@
 //! A folder of files: LTTng's channels, schedviz's per-CPU buffers.
 
+use super::checksum::source_id;
 use super::file::Positioned;
-use super::{Identity, Source};
+use super::{Haste, Identity, Source};
 use crate::EngineError;
 use ingest::{Fatal, Folder, Importer, Input, Opened, ReadSeek};
 use std::fs::File;
@@ -161,9 +162,12 @@ impl Source for FolderSource {
         self.importer.open(Input::Folder(Box::new(folder)))
     }
 
-    fn identity(&self) -> Result<Identity, EngineError> {
-        let ids = self.names.iter().map(|name| store::source_id(&self.root.join(name)));
-        let ids: Vec<store::SourceId> = ids.collect::<Result<_, _>>()?;
+    fn identity(&self, haste: &Haste) -> Result<Identity, EngineError> {
+        let id_of = |name| {
+            let path = self.root.join(name);
+            File::open(&path).and_then(|mut file| source_id(&mut file, haste)).map_err(EngineError::io(&path))
+        };
+        let ids = self.names.iter().map(id_of).collect::<Result<Vec<_>, _>>()?;
         // One source, whatever its files are called.
         let whole = store::source_id_of_files(&ids);
         let trace = store::trace_id_of_sources(std::slice::from_ref(&whole));

@@ -8,7 +8,7 @@
 //! Each group of events is taken from the first source that has any: two chains of switches of one CPU would contradict each
 //! other at every link. Marks, values, frames and names come from all.
 
-use super::{Identity, Source};
+use super::{Haste, Identity, Source};
 use crate::EngineError;
 use ingest::{Fatal, Ledger, Opened, Reach, Stream};
 use model::{Batch, CpuId, Event, Ns, What};
@@ -161,10 +161,10 @@ impl Source for JoinedSource {
         all.ok_or_else(|| Fatal::new("nothing to read", 0))
     }
 
-    fn identity(&self) -> Result<Identity, EngineError> {
+    fn identity(&self, haste: &Haste) -> Result<Identity, EngineError> {
         let mut files = Vec::new();
         for (source, _) in &self.parts {
-            files.extend(source.identity()?.files);
+            files.extend(source.identity(haste)?.files);
         }
         let ids: Vec<store::SourceId> =
             files.iter().map(|f| store::SourceId { sha256: f.sha256.clone(), bytes: f.bytes }).collect();

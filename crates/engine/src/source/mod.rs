@@ -1,10 +1,12 @@
 //! Sources that can be read more than once.
 
+mod checksum;
 mod file;
 mod folder;
 mod joined;
 mod unpack;
 
+pub use checksum::Haste;
 pub use file::FileSource;
 pub use folder::FolderSource;
 pub use joined::{JoinedSource, Part};
@@ -46,8 +48,8 @@ pub trait Source: Sync + Send {
     /// What it is known by; may read all of it.
     ///
     /// # Errors
-    /// It cannot be read.
-    fn identity(&self) -> Result<Identity, EngineError>;
+    /// It cannot be read, or nobody wants it any more.
+    fn identity(&self, haste: &Haste) -> Result<Identity, EngineError>;
 }
 
 /// Every format that is read, in the order in which they are asked.
