@@ -3,9 +3,9 @@
 
     benches/formats.py [--millions 1 8] [--rounds 3] [--dir /tmp/corewise-bench/formats] [--python PYTHON-WITH-PERFETTO]
 
-Recordings: perf.data of `perf bench sched messaging`; its `perf script` text; trace.dat by shared/bin/ftrace-rec.py and its
-`trace-cmd report` text; CTF, Perfetto and schedviz made by repeating packets with shifted clocks. What cannot be made here is
-skipped with the reason. `import` writes events, stretches and tables; `report` reads the file and accounts for every thread.
+Recordings of `perf bench sched messaging`: perf.data of five tracepoints, its `perf script` text, and `perf sched record`'s;
+trace.dat by shared/bin/ftrace-rec.py and its `trace-cmd report` text. CTF, Perfetto and schedviz are made by repeating packets
+with shifted clocks. What cannot be made here is skipped with the reason. `import` writes events, stretches and tables; `report` reads the file and accounts for every thread.
 Each round runs the three of a recording one after the other; told are the medians of the rounds, and the largest memory.
 """
 
@@ -26,7 +26,6 @@ from measured import run  # noqa: E402
 
 SHARED = corewise.SHARED
 LIMIT_KB = 256 * 1024
-FIELDS = ["perf", "script", "-f", "-F", "comm,tid,cpu,time,event,trace", "--ns", "-i"]
 TRACEPOINTS = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_migrate_task"
 
 
@@ -77,7 +76,7 @@ def measured(name, millions, args):
     row = [name, events]
     for runs in (imports, reports):
         most = max(one.anon_kb for one in runs)
-        row += [f"{median(runs):.2f}", f"{events / median(runs) / 1e6:.2f}", most // 1024]
+        row += [f"{median(runs):.3f}", f"{events / median(runs) / 1e6:.2f}", most // 1024]
         if most > LIMIT_KB:
             print(f"{name}: over {LIMIT_KB // 1024} MB")
     row += [Path(peer(path)[0]).name if peer else "-", f"{text:.2f}" if text else "-", ratio(reports), ratio(imports)]
@@ -94,8 +93,18 @@ def perf_data(millions, args):
     return path
 
 
+def perf_sched(millions, args):
+    """As `perf sched` has it: switches, first wakings, and a sum of run time every millisecond and more."""
+    path = args.dir / f"{millions}m.sched.data"
+    if not path.exists():
+        quiet(["perf", "sched", "record", "-r", "1", "-m", "4096", "-o", path, "--",
+               "perf", "bench", "sched", "messaging", "-g", "10", "-l", str(2755 * millions)])
+    return path
+
+
 def perf_text(millions, args):
-    return written(args.dir / f"{millions}m.perf.txt", [*FIELDS, perf_data(millions, args)])
+    fields = ["-F", "comm,tid,cpu,time,event,trace", "--ns"]
+    return written(args.dir / f"{millions}m.perf.txt", ["perf", "script", "-f", *fields, "-i", perf_data(millions, args)])
 
 
 def trace_dat(millions, args):
@@ -167,6 +176,7 @@ def quiet(command):
 # Each: how a recording is made, and which peer writes its text.
 FORMATS = {
     "perf.data": (perf_data, lambda path: ["perf", "script", "-f", "-i", path]),
+    "perf sched record": (perf_sched, lambda path: ["perf", "script", "-f", "-i", path]),
     "trace.dat": (trace_dat, lambda path: ["trace-cmd", "report", "-t", "-R", path]),
     "CTF 1.8": (ctf, lambda path: ["babeltrace2", path]),
     "perfetto": (perfetto, None),

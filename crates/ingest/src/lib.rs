@@ -8,6 +8,7 @@ mod contract;
 mod facts;
 mod fifo;
 mod ledger;
+mod numbers;
 mod order;
 mod run;
 mod spill;

@@ -14,9 +14,10 @@
 //! temporary files, not memory.
 
 use crate::fifo::{Fifo, Spares};
+use crate::numbers::{Numbers, OwnNumbers};
 use crate::spill::Spill;
 use crate::{Fatal, Ledger, Opened, Reach, Stream, Trouble, Troubles};
-use model::{Batch, CpuId, Event, NameId, Ns, StackFrame, StackId, What};
+use model::{Batch, CpuId, Event, Ns, What};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -65,8 +66,7 @@ pub struct Ordered<'a> {
     gone: usize,
     read: usize,
     spill: Option<Spill>,
-    names: Interner<Box<str>>,
-    stacks: Interner<Box<[StackFrame]>>,
+    numbers: Numbers,
     incoming: Batch,
     late: u64,
     /// Time of the last event that left: nothing earlier may come after it.
@@ -81,9 +81,8 @@ struct Source<'a> {
     stream: Box<dyn Stream + Send + 'a>,
     until: Ns,
     ended: bool,
-    /// Global number of each of the stream's texts and callchains, where there are several streams.
-    names: Vec<u32>,
-    stacks: Vec<u32>,
+    /// Where there are several streams.
+    own: OwnNumbers,
 }
 
 struct Queue {
@@ -106,32 +105,12 @@ fn head_of(event: &Event, cpu: CpuId, at: usize) -> Head {
     (event.at, matches!(event.what, What::Switch(_)), cpu, at)
 }
 
-/// Numbers texts (or callchains) across streams; with one stream its own numbers are used as they are.
-struct Interner<T> {
-    ids: FxHashMap<T, u32>,
-    count: u32,
-}
-
-impl<T: std::hash::Hash + Eq + Clone> Interner<T> {
-    fn new() -> Self {
-        Self { ids: FxHashMap::default(), count: 0 }
-    }
-
-    fn intern(&mut self, item: T, fresh: &mut Vec<T>) -> u32 {
-        *self.ids.entry(item).or_insert_with_key(|item| {
-            self.count += 1;
-            fresh.push(item.clone());
-            self.count
-        })
-    }
-}
-
 impl<'a> Ordered<'a> {
     /// `sort_all`: trust no horizon, sort everything (slower, on disk where it is large); for a source that handed out an
     /// event after its time had passed (see [`Self::late`]).
     #[must_use]
     pub fn new(opened: Opened<'a>, sort_all: bool, limits: Limits) -> Self {
-        let source = |stream| Source { stream, until: Ns::MIN, ended: false, names: vec![0], stacks: vec![0] };
+        let source = |stream| Source { stream, until: Ns::MIN, ended: false, own: OwnNumbers::default() };
         Self {
             streams: opened.streams.into_iter().map(source).collect(),
             queues: Vec::new(),
@@ -148,8 +127,7 @@ impl<'a> Ordered<'a> {
             gone: 0,
             read: 0,
             spill: None,
-            names: Interner::new(),
-            stacks: Interner::new(),
+            numbers: Numbers::default(),
             incoming: Batch::default(),
             late: 0,
             left: Ns::MIN,
@@ -249,16 +227,7 @@ impl<'a> Ordered<'a> {
             out.names.append(&mut self.incoming.names);
             out.stacks.append(&mut self.incoming.stacks);
         } else {
-            for name in self.incoming.names.drain(..) {
-                source.names.push(self.names.intern(name, &mut out.names));
-            }
-            for mut stack in self.incoming.stacks.drain(..) {
-                stack.iter_mut().for_each(|frame| renumber_frame(frame, &source.names));
-                source.stacks.push(self.stacks.intern(stack, &mut out.stacks));
-            }
-            for event in &mut self.incoming.events {
-                renumber(event, &source.names, &source.stacks);
-            }
+            self.numbers.renumber(&mut self.incoming, &mut source.own, out);
         }
         self.enqueue_incoming();
         let before = self.horizon;
@@ -500,45 +469,6 @@ fn rebase(event: &mut Event, origin: Ns) {
         What::Loss(loss) => {
             shift(&mut loss.from);
             shift(&mut loss.to);
-        }
-        _ => {}
-    }
-}
-
-/// From a stream's own number of a text to the recording's.
-fn rename(id: &mut NameId, names: &[u32]) {
-    id.0 = names.get(id.0 as usize).copied().unwrap_or(0);
-}
-
-fn renumber_frame(frame: &mut StackFrame, names: &[u32]) {
-    for id in [&mut frame.function, &mut frame.file, &mut frame.build_id] {
-        rename(id, names);
-    }
-}
-
-/// From a stream's own numbers of texts and callchains to the recording's.
-fn renumber(event: &mut Event, names: &[u32], stacks: &[u32]) {
-    let name = |id: &mut NameId| rename(id, names);
-    match &mut event.what {
-        What::Switch(s) => {
-            name(&mut s.prev_name);
-            name(&mut s.next_name);
-            s.stack = StackId(stacks.get(s.stack.0 as usize).copied().unwrap_or(0));
-        }
-        What::Wake(w) => name(&mut w.name),
-        What::Fork { name: n, .. } | What::Name { name: n, .. } | What::Irq { name: n, .. } => name(n),
-        What::Exec { file: n, .. } | What::Affinity { cpus: n, .. } | What::Cgroup { path: n, .. } => name(n),
-        What::CgroupLimits { path, cpus, .. } => {
-            name(path);
-            name(cpus);
-        }
-        What::Seen(seen) => name(&mut seen.name),
-        What::Mark(mark) => name(&mut mark.name),
-        What::Value { name: n, .. } => name(n),
-        What::Frame(frame) => name(&mut frame.layer),
-        What::Present(present) => {
-            name(&mut present.application);
-            name(&mut present.mode);
         }
         _ => {}
     }
