@@ -40,6 +40,9 @@ pub fn import(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Accounted, EngineError> {
     let options = &PassOptions { infer: Infer::Apart, ..options.clone() };
+    if let Target::New(path) = target {
+        FolderWriter::can_create(path)?;
+    }
     // The checksum reads all of the file, as the import does.
     let haste = Haste::spare_time();
     std::thread::scope(|scope| {

@@ -37,6 +37,41 @@ impl Source for Drawn {
     }
 }
 
+/// Whoever reads it has done so in vain.
+struct Unread;
+
+impl Source for Unread {
+    fn path(&self) -> &Path {
+        Path::new("unread")
+    }
+
+    fn format(&self) -> &'static str {
+        "unread"
+    }
+
+    fn open(&self) -> Result<Opened<'static>, Fatal> {
+        Err(Fatal::new("it was read", 0))
+    }
+
+    fn identity(&self, _: &Haste) -> Result<Identity, EngineError> {
+        Err(EngineError::Other("it was read".into()))
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_told_before_anything_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (full, file) = (folder.path().join("full"), folder.path().join("file"));
+    std::fs::create_dir(&full).unwrap();
+    for file in [&full.join("something"), &file] {
+        std::fs::write(file, "x").unwrap();
+    }
+    for (path, why) in [(full, "already"), (file.join("run.cw"), "creating it")] {
+        let error = import(&Unread, Target::New(&path), &PassOptions::default(), &mut |_| ()).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
 /// As an older corewise kept it.
 const OLDER: TableDef = TableDef { version: 0, ..tables::READY_WAIT };
 

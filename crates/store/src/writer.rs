@@ -9,6 +9,7 @@ use crate::small::{Filling, RowSheet};
 use crate::states_out::{CoreTypes, StateSheets};
 use model::{CpuStretch, Event, Rows, StackFrame, Table, TableDef, ThreadStretch};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -76,15 +77,17 @@ impl FolderWriter {
     /// # Errors
     /// Where something is there already, or cannot be written.
     pub fn create(path: &Path, making: Making<'_>) -> Result<Self, Error> {
-        if path.exists() && !is_empty_folder(path) {
-            return Err(Error::Exists(path.to_owned()));
-        }
-        let name = path.file_name().map_or_else(|| "trace".into(), |n| n.to_string_lossy().into_owned());
-        let parent = path.parent().map(Path::to_owned).unwrap_or_default();
-        let part = parent.join(format!(".{name}.part-{}", std::process::id()));
-        // Left by a process of the same number that was killed.
-        remove(&part)?;
-        Self::start(path, part, false, making)
+        Self::start(path, part_of(path)?, false, making)
+    }
+
+    /// Whether a new folder can be written there, before a long reading of what it is made of.
+    ///
+    /// # Errors
+    /// As of [`FolderWriter::create`].
+    pub fn can_create(path: &Path) -> Result<(), Error> {
+        let part = part_of(path)?;
+        std::fs::create_dir_all(&part).map_err(Error::io(&part, "creating it"))?;
+        remove(&part)
     }
 
     /// Into a folder that is there and holds a recording's spool.
@@ -336,6 +339,18 @@ impl Desk {
     }
 }
 
+/// Where a new folder is written until it is whole. What a killed process of the same number left there is removed.
+fn part_of(path: &Path) -> Result<PathBuf, Error> {
+    if path.exists() && !is_empty_folder(path) {
+        return Err(Error::Exists(path.to_owned()));
+    }
+    let name = path.file_name().map_or_else(|| "trace".into(), |n| n.to_string_lossy().into_owned());
+    let parent = path.parent().map(Path::to_owned).unwrap_or_default();
+    let part = parent.join(format!(".{name}.part-{}", std::process::id()));
+    remove(&part)?;
+    Ok(part)
+}
+
 fn is_empty_folder(path: &Path) -> bool {
     std::fs::read_dir(path).is_ok_and(|mut all| all.next().is_none())
 }
@@ -343,7 +358,8 @@ fn is_empty_folder(path: &Path) -> bool {
 /// Removes a folder of corewise's own making, if it is there.
 fn remove(path: &Path) -> Result<(), Error> {
     match std::fs::remove_dir_all(path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, "removing what is left of it")(e)),
-        _ => Ok(()),
+        Ok(()) => Ok(()),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(()),
+        Err(e) => Err(Error::io(path, "removing what is left of it")(e)),
     }
 }

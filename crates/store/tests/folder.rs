@@ -443,7 +443,9 @@ fn nothing_is_overwritten_and_nothing_half_is_left() {
     let making = Making { machine: &machine, sources: 1 };
     let error = FolderWriter::create(&at, making).err().unwrap().to_string();
     assert!(error.contains("already and not empty"), "{error}");
+    assert_eq!(FolderWriter::can_create(&at).unwrap_err().to_string(), error);
     assert!(FolderWriter::create_in_place(&at, making).is_err());
+    FolderWriter::can_create(&dir.path().join("could be")).unwrap();
     let empty = dir.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
     drop(FolderWriter::create(&dir.path().join("dropped"), making).unwrap());
