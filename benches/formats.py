@@ -5,8 +5,10 @@
 
 Recordings of `perf bench sched messaging`: perf.data of five tracepoints, its `perf script` text, and `perf sched record`'s;
 trace.dat by shared/bin/ftrace-rec.py and its `trace-cmd report` text. CTF, Perfetto and schedviz are made by repeating packets
-with shifted clocks. What cannot be made here is skipped with the reason. `import` writes events, stretches and tables; `report` reads the file and accounts for every thread.
-Each round runs the three of a recording one after the other; told are the medians of the rounds, and the largest memory.
+with shifted clocks. What cannot be made here is skipped with the reason.
+
+`import` writes events, stretches and tables; `report` reads the file and accounts for every thread. Each round runs the
+three of a recording one after the other; told are the medians of the rounds, and the largest memory.
 """
 
 import argparse
@@ -94,7 +96,7 @@ def perf_data(millions, args):
 
 
 def perf_sched(millions, args):
-    """As `perf sched` has it: switches, first wakings, and a sum of run time every millisecond and more."""
+    """What `perf sched` reads: switches, wakings, and the run time that the kernel charges."""
     path = args.dir / f"{millions}m.sched.data"
     if not path.exists():
         quiet(["perf", "sched", "record", "-r", "1", "-m", "4096", "-o", path, "--",
@@ -173,10 +175,14 @@ def quiet(command):
         raise Missing(done.stdout.strip()[-300:] or f"exit {done.returncode}")
 
 
+def perf_script(path):
+    return ["perf", "script", "-f", "-i", path]
+
+
 # Each: how a recording is made, and which peer writes its text.
 FORMATS = {
-    "perf.data": (perf_data, lambda path: ["perf", "script", "-f", "-i", path]),
-    "perf sched record": (perf_sched, lambda path: ["perf", "script", "-f", "-i", path]),
+    "perf.data": (perf_data, perf_script),
+    "perf sched record": (perf_sched, perf_script),
     "trace.dat": (trace_dat, lambda path: ["trace-cmd", "report", "-t", "-R", path]),
     "CTF 1.8": (ctf, lambda path: ["babeltrace2", path]),
     "perfetto": (perfetto, None),
