@@ -18,6 +18,8 @@ use std::os::unix::fs::FileExt;
 
 /// Rows that stay in memory at least, in bytes; twice as much at most.
 const WINDOW_BYTES: usize = 2 << 20;
+/// Of most kinds a recording has no more rows.
+const FEW: u64 = 1024;
 /// Rows handed on at once.
 const BATCH: usize = 4096;
 /// Bytes written at once. For larger writes Linux takes larger folios, and of a virtual machine that tells its host which memory is free
@@ -63,11 +65,21 @@ impl<T: Row> Rows<T> {
     /// A place for a row that begins now.
     #[inline]
     pub(crate) fn reserve(&mut self) -> u64 {
-        if self.window.len() >= Self::WINDOW {
-            self.flush();
+        if self.window.len() == self.window.capacity() {
+            self.make_room();
         }
         self.window.push(T::zeroed());
         self.len() - 1
+    }
+
+    /// Of many rows a window gets room at once: growing on, they would be moved again and again.
+    #[cold]
+    fn make_room(&mut self) {
+        if self.window.len() >= Self::WINDOW {
+            self.flush();
+        }
+        let room = if self.len() < FEW { FEW as usize } else { Self::WINDOW };
+        self.window.reserve_exact(room.saturating_sub(self.window.len()));
     }
 
     /// Places given so far.

@@ -58,13 +58,16 @@ pub fn import(
         accounted.facts.lacks.extend(name_frames(&mut writing.stacks, options));
         writer.names(&writing.stacks.names[told..])?;
         writer.stacks(&writing.stacks.chains)?;
-        let stretches = stretches(writing.collector, &accounted, options);
-        let tables = stage_two(stretches, &accounted, writing.stacks.names, &mut writer)?;
-        for table in &tables {
-            writer.table(table)?;
-        }
+        // While events wait to be written: at the end all else would wait for these.
         for def in OF_TOTALS {
             writer.table_of(def, |out| of_totals(def, &accounted.totals, &accounted.machine, out))?;
+        }
+        let mut stretches = stretches(writing.collector, &accounted, options);
+        let tables = stage_two(&mut stretches, &accounted, writing.stacks.names, &mut writer)?;
+        // Giving their temporary file back takes as long as writing the tables.
+        let _ = std::thread::Builder::new().name("giving back".into()).spawn_scoped(scope, || drop(stretches));
+        for table in &tables {
+            writer.table(table)?;
         }
         let identity = identity.join().map_err(|_| EngineError::Other("reading the checksum failed".into()))??;
         writer.finish(manifest(&accounted, identity)?)?;
@@ -165,7 +168,7 @@ fn read(
 }
 
 fn stage_two(
-    mut stretches: Stretches,
+    stretches: &mut Stretches,
     accounted: &Accounted,
     names: Vec<Box<str>>,
     writer: &mut FolderWriter,

@@ -358,6 +358,10 @@ impl<'a> Ordered<'a> {
             }
             return merged.into_iter().for_each(|e| self.deliver(e, &mut out.events));
         }
+        // Growing on, what stands there would be moved again and again.
+        if self.pending >= self.limits.batch {
+            out.events.reserve_exact(self.limits.batch.saturating_sub(out.events.len()));
+        }
         while out.events.len() < self.limits.batch {
             let Some(&Reverse((time, _, _, at))) = self.heads.peek() else { break };
             if time >= self.horizon && self.horizon < Ns::MAX {

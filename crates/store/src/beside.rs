@@ -1,11 +1,11 @@
 //! The few kinds of event that are wanted of a part of the recording, without reading any other.
 
-use crate::chunk::Values;
 use crate::error::Error;
 use crate::event_tables::{EventKind, TABLES};
 use crate::folder::Folder;
 use crate::read::{Reader, Texts};
 use crate::sheet::Column;
+use crate::values::Values;
 use model::{CpuId, Ns, Power, PowerChange, Throttle, Tid};
 
 /// A thread was put on another run queue, whatever it did then.

@@ -1,9 +1,9 @@
 //! Threads' stretches with no more than a picture shows of them: the columns that it does not need are not read.
 
-use crate::chunk::Values;
 use crate::error::Error;
 use crate::folder::{Folder, all_of};
 use crate::states_out::THREAD_STORES;
+use crate::values::Values;
 use crate::words as w;
 use model::{Ns, Span, ThreadKey, ThreadState, tables};
 

@@ -3,6 +3,7 @@
 use crate::dictionary::{Entries, Index, ranks};
 use crate::encode::{Bounds, Number, bounds, compact, hybrid, index_width, run, varint, zigzag};
 use crate::pack::Code;
+use crate::values::{NO_WORD, Values};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::writer::ColumnCloseResult;
@@ -10,88 +11,6 @@ use parquet::errors::Result;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescPtr;
-
-/// A column's values; nulls by a value of their own, since a flag beside each would cost as much as the value.
-#[derive(Debug)]
-pub(crate) enum Values {
-    /// The same number in every row.
-    Same(i64),
-    /// Mostly unlike its neighbours' values, but near them: times. Null: `i64::MIN`.
-    Long(Vec<i64>),
-    /// Few distinct ones. Null: `i64::MIN`.
-    Key(Vec<i64>),
-    /// Small numbers, often few distinct ones. Null: `i32::MIN`.
-    Int(Vec<i32>),
-    /// Words out of a fixed list. Null: 255.
-    Word(Vec<u8>, fn(u8) -> String),
-    /// Texts by number, counted from 1. Null: 0.
-    Text(Vec<u32>),
-    /// Doubles.
-    Float(Vec<Option<f64>>),
-    /// Yes or no.
-    Bool(Vec<Option<bool>>),
-}
-
-/// The null of [`Values::Word`].
-pub(crate) const NO_WORD: u8 = 255;
-
-impl Values {
-    /// How many; `None` where any number fits.
-    pub(crate) fn len(&self) -> Option<usize> {
-        match self {
-            Self::Same(_) => None,
-            Self::Long(v) | Self::Key(v) => Some(v.len()),
-            Self::Int(v) => Some(v.len()),
-            Self::Word(v, _) => Some(v.len()),
-            Self::Text(v) => Some(v.len()),
-            Self::Float(v) => Some(v.len()),
-            Self::Bool(v) => Some(v.len()),
-        }
-    }
-
-    /// A column of the same kind without rows.
-    pub(crate) fn empty(&self) -> Self {
-        match self {
-            Self::Same(v) => Self::Same(*v),
-            Self::Long(_) => Self::Long(Vec::new()),
-            Self::Key(_) => Self::Key(Vec::new()),
-            Self::Int(_) => Self::Int(Vec::new()),
-            Self::Word(_, word) => Self::Word(Vec::new(), *word),
-            Self::Text(_) => Self::Text(Vec::new()),
-            Self::Float(_) => Self::Float(Vec::new()),
-            Self::Bool(_) => Self::Bool(Vec::new()),
-        }
-    }
-
-    /// Adds some rows of another column of the same kind.
-    pub(crate) fn take(&mut self, from: &Self, rows: &[u32]) {
-        fn copy<T: Copy>(to: &mut Vec<T>, from: &[T], rows: &[u32]) {
-            to.extend(rows.iter().filter_map(|r| from.get(*r as usize)));
-        }
-        match (self, from) {
-            (Self::Long(to) | Self::Key(to), Self::Long(from) | Self::Key(from)) => copy(to, from, rows),
-            (Self::Int(to), Self::Int(from)) => copy(to, from, rows),
-            (Self::Word(to, _), Self::Word(from, _)) => copy(to, from, rows),
-            (Self::Text(to), Self::Text(from)) => copy(to, from, rows),
-            (Self::Float(to), Self::Float(from)) => copy(to, from, rows),
-            (Self::Bool(to), Self::Bool(from)) => copy(to, from, rows),
-            _ => {}
-        }
-    }
-
-    /// Forgets them, keeping the memory.
-    pub(crate) fn clear(&mut self) {
-        match self {
-            Self::Same(_) => {}
-            Self::Long(v) | Self::Key(v) => v.clear(),
-            Self::Int(v) => v.clear(),
-            Self::Word(v, _) => v.clear(),
-            Self::Text(v) => v.clear(),
-            Self::Float(v) => v.clear(),
-            Self::Bool(v) => v.clear(),
-        }
-    }
-}
 
 /// A column's part of a row group, and what the footer says of it.
 pub(crate) type Chunk = (Bytes, ColumnCloseResult);
@@ -205,6 +124,10 @@ impl Chunker {
     fn page_anywhere(&mut self, values: &Values, rows: usize, names: &[Box<str>], nullable: bool) -> Page {
         match values {
             Values::Same(v) => self.same(*v, rows, nullable),
+            Values::Alike { value, of, .. } if matches!(**of, Values::Int(_)) => {
+                self.one_number(*value as i32, rows, nullable)
+            }
+            Values::Alike { value, .. } => self.one_number(*value, rows, nullable),
             Values::Long(v) => self.numbers(v, nullable, false),
             Values::Key(v) => self.numbers(v, nullable, true),
             Values::Int(v) => self.numbers(v, nullable, true),
@@ -229,29 +152,50 @@ impl Chunker {
     /// The same, where `count` of them are known to have one.
     #[inline(always)]
     fn counted_levels<T: Copy>(&mut self, values: &[T], count: usize, there: impl Fn(T) -> bool) {
+        if !values.is_empty() && (count == 0 || count == values.len()) {
+            return self.same_levels(count > 0, values.len());
+        }
         let at = self.page.len();
         self.page.extend_from_slice(&[0; 4]);
-        if !values.is_empty() && (count == 0 || count == values.len()) {
-            run(u64::from(count > 0), values.len(), 1, &mut self.page);
-        } else {
-            self.there.clear();
-            self.there.extend(values.iter().map(|v| u8::from(there(*v))));
-            hybrid(&self.there, 1, &mut self.page);
-        }
+        self.there.clear();
+        self.there.extend(values.iter().map(|v| u8::from(there(*v))));
+        hybrid(&self.there, 1, &mut self.page);
+        self.put_length(at);
+    }
+
+    /// The same, where all rows have one, or none.
+    fn same_levels(&mut self, there: bool, rows: usize) {
+        let at = self.page.len();
+        self.page.extend_from_slice(&[0; 4]);
+        run(u64::from(there), rows, 1, &mut self.page);
+        self.put_length(at);
+    }
+
+    /// Puts the length of the levels before them, where they begin.
+    fn put_length(&mut self, at: usize) {
         let length = (self.page.len() - at - 4) as u32;
         self.page[at..at + 4].copy_from_slice(&length.to_le_bytes());
     }
 
     fn same(&mut self, value: i64, rows: usize, nullable: bool) -> Page {
         if nullable {
-            self.page.extend_from_slice(&[0; 4]);
-            let at = self.page.len();
-            run(1, rows, 1, &mut self.page);
-            let length = (self.page.len() - at) as u32;
-            self.page[at - 4..at].copy_from_slice(&length.to_le_bytes());
+            self.same_levels(true, rows);
         }
         i64::put(value, &mut self.dict);
         Page { patched: true, ..self.alike(rows) }
+    }
+
+    /// The same number in every row, or none in any.
+    fn one_number<T: Numbers>(&mut self, value: T, rows: usize, nullable: bool) -> Page {
+        let there = if nullable && value == T::NULL { 0 } else { rows };
+        if nullable {
+            self.same_levels(there > 0, rows);
+        }
+        if there == 0 {
+            return self.indices::<u8>(&[], 0);
+        }
+        T::put(value.into(), &mut self.dict);
+        Page { stats: Some(T::stats(value, value)), ..self.alike(rows) }
     }
 
     /// `few`: there may be few distinct ones.

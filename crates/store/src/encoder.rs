@@ -1,7 +1,8 @@
 //! The columns of a row group as bytes. Those of a large one are encoded by threads of their own, while who fills the next row
 //! group goes on: a writing thread that waited for them would keep who reads the source waiting too.
 
-use crate::chunk::{Chunk, Chunker, Values};
+use crate::chunk::{Chunk, Chunker};
+use crate::values::Values;
 use parquet::errors::{ParquetError, Result};
 use parquet::schema::types::ColumnDescPtr;
 use std::sync::mpsc::{Receiver, Sender, channel};

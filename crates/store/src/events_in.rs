@@ -1,11 +1,11 @@
 //! Reading the events back in the merged order, to run an analysis again.
 
-use crate::chunk::{NO_WORD, Values};
 use crate::error::Error;
 use crate::event_tables::{EventKind, STACK_STORES, STACKS, TABLES, origin};
 use crate::folder::Folder;
 use crate::read::{Reader, Texts};
 use crate::sheet::{Column, columns};
+use crate::values::{NO_WORD, Values};
 use crate::words::{self as w, ThreadNote};
 use model::{
     CpuId, Event, Frame, FrameTime, LossSpan, Mark, NameId, Ns, Pid, Present, Seen, StackFrame, StackId, Stacks,

@@ -5,12 +5,12 @@
 //! switch; between the switches of different threads it jumps to and fro and would take more bytes than all the rest, so
 //! it is kept as the difference to the same thread's last.
 
-use crate::chunk::{NO_WORD, Values};
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_tables::{EventKind, STACK_STORES, STACKS, TABLES, origin};
 use crate::sheet::{Disk, Done, Sheet, columns};
 use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS, ROWS_AT_ONCE};
+use crate::values::{NO_WORD, Values};
 use crate::words::{self as w, ThreadNote};
 use crate::writer::PART_SHIFT;
 use model::{CpuId, Event, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
@@ -341,9 +341,12 @@ impl EventSheets {
         Ok(())
     }
 
-    /// Begins to write what is left.
-    pub(crate) fn flush(&mut self, with: &mut Encoder) -> Result<(), Error> {
-        self.sheets.iter_mut().chain([&mut self.stacks]).flatten().try_for_each(|s| s.flush(with, &self.names))
+    /// Writes what is left, since no more will come; others may use its memory then.
+    pub(crate) fn rest(&mut self, with: &mut Encoder) -> Result<(), Error> {
+        let mut sheets: Vec<_> = self.sheets.iter_mut().chain([&mut self.stacks]).flatten().collect();
+        // All are begun before any is waited for.
+        sheets.iter_mut().try_for_each(|s| s.flush(with, &self.names))?;
+        sheets.into_iter().try_for_each(Sheet::rest)
     }
 
     /// Writes what is left; name, rows and bytes of each file.

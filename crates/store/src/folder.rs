@@ -1,6 +1,5 @@
 //! Opening a trace folder and reading its tables and stretches.
 
-use crate::chunk::{NO_WORD, Values};
 use crate::encoder::Encoder;
 use crate::error::{AGAIN, Error, RECOMPUTE};
 use crate::format::EachRows;
@@ -8,6 +7,7 @@ use crate::manifest::{FileInfo, MANIFEST, Manifest};
 use crate::read::{Expected, Reader, Texts};
 use crate::sheet::{Column, Store, columns};
 use crate::states_out::{CPU_STORES, GROUP, THREAD_STORES};
+use crate::values::{NO_WORD, Values};
 
 use crate::small::{self, RowSheet};
 use crate::words as w;
@@ -377,6 +377,10 @@ fn in_cells(rows: usize, cols: &[Values], names: &[Box<str>], each: EachRows<'_>
 pub(crate) fn cell(values: &Values, row: usize, names: &[Box<str>]) -> Value {
     let known = match values {
         Values::Same(v) => Some(Value::Int(*v)),
+        Values::Alike { value, of, .. } => {
+            let null = if matches!(**of, Values::Int(_)) { i32::MIN.into() } else { i64::MIN };
+            (*value != null).then_some(Value::Int(*value))
+        }
         Values::Long(v) | Values::Key(v) => v.get(row).filter(|v| **v != i64::MIN).map(|v| Value::Int(*v)),
         Values::Int(v) => v.get(row).filter(|v| **v != i32::MIN).map(|v| Value::Int(i64::from(*v))),
         Values::Word(v, word) => v.get(row).filter(|v| **v != NO_WORD).map(|v| Value::Text(word(*v))),

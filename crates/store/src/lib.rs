@@ -35,6 +35,7 @@ mod sheet;
 mod small;
 mod source;
 mod states_out;
+mod values;
 mod words;
 mod writer;
 

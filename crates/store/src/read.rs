@@ -3,9 +3,9 @@
 //! Nothing in a file is believed: columns are looked up by name and type, a row group has a bound, pages have checksums,
 //! and should the parquet crate panic on what it reads, that is an error as any other.
 
-use crate::chunk::Values;
 use crate::error::Error;
 use crate::sheet::{Column, Store, footer};
+use crate::values::Values;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -198,7 +198,7 @@ fn column_values(
                 known.codes(&values, &mut found, bad)?;
                 got += n;
             }
-            Values::Word(spread(found, &levels, nullable, crate::chunk::NO_WORD), word)
+            Values::Word(spread(found, &levels, nullable, crate::values::NO_WORD), word)
         }
         (ColumnReader::ByteArrayColumnReader(r), Values::Text(_)) => {
             let (values, levels) = all!(r);

@@ -1,11 +1,10 @@
 //! One Parquet file that grows by row groups: the columns of a [`TableDef`] behind the column `trace`.
 
-use crate::chunk::{SAME_AT, Values};
+use crate::chunk::SAME_AT;
 use crate::encoder::{Columns, Encoder, UnderWay};
 use crate::error::Error;
 use crate::manifest::FileInfo;
-use crate::states_out::GROUP_ROWS;
-use crate::writer::BATCH;
+use crate::values::{Values, roomy};
 use arrow_schema::{DataType, Field, Schema};
 use model::{Col, Kind, TableDef};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -249,12 +248,19 @@ impl<W: Write + Send> Sheet<W> {
         Ok(())
     }
 
-    /// Writes what is left and the footer; tells how many rows the file has and where in it the `trace` of each row group stands.
-    pub(crate) fn close(mut self, encoder: &mut Encoder, names: &[Box<str>]) -> Result<(W, i64, Vec<u64>), Error> {
-        self.flush(encoder, names)?;
+    /// Writes what is under way, and gives back its memory and that of its columns: no more rows will come.
+    pub(crate) fn rest(&mut self) -> Result<(), Error> {
         if let Some(last) = self.under_way.take() {
             self.write(last)?;
         }
+        self.columns = self.columns.iter().map(Values::empty).collect();
+        Ok(())
+    }
+
+    /// Writes what is left and the footer; tells how many rows the file has and where in it the `trace` of each row group stands.
+    pub(crate) fn close(mut self, encoder: &mut Encoder, names: &[Box<str>]) -> Result<(W, i64, Vec<u64>), Error> {
+        self.flush(encoder, names)?;
+        self.rest()?;
         let out = self.writer.into_inner().map_err(|e| wrote(&self.path, e))?;
         Ok((out, self.rows_written, self.trace_at))
     }
@@ -266,17 +272,13 @@ impl<W: Write + Send> Sheet<W> {
     /// Adds to a 64-bit column.
     #[inline]
     pub(crate) fn longs(&mut self, at: usize, values: impl Iterator<Item = i64>) {
-        if let Values::Long(v) | Values::Key(v) = self.col(at) {
-            roomy(v).extend(values);
-        }
+        self.col(at).longs(values);
     }
 
     /// Adds to a 32-bit column.
     #[inline]
     pub(crate) fn ints(&mut self, at: usize, values: impl Iterator<Item = i32>) {
-        if let Values::Int(v) = self.col(at) {
-            roomy(v).extend(values);
-        }
+        self.col(at).ints(values);
     }
 
     /// Adds to a column of words.
@@ -301,20 +303,6 @@ impl<W: Write + Send> Sheet<W> {
             roomy(v).extend(values);
         }
     }
-}
-
-/// Columns of so many rows get room for a whole row group at once: growing on, each would be copied four times.
-const MANY: usize = GROUP_ROWS / 16;
-/// A row group is closed when it has its rows, at the end of what was handed over at once.
-const ROOM: usize = GROUP_ROWS + BATCH;
-
-/// The column, with room for what is likely to come.
-#[inline]
-fn roomy<T>(column: &mut Vec<T>) -> &mut Vec<T> {
-    if column.len() >= MANY && column.capacity() < ROOM {
-        column.reserve_exact(ROOM - column.len());
-    }
-    column
 }
 
 /// An error of the parquet crate while writing is nearly always the file system's.

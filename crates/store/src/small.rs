@@ -1,9 +1,9 @@
 //! `tables/<table>.parquet`: tables that follow from sums, a row at a time.
 
-use crate::chunk::Values;
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::sheet::{Disk, Sheet, Store, columns};
+use crate::values::Values;
 use model::{Rows, TableDef, Value};
 use rustc_hash::FxHashMap;
 use std::io::Write;

@@ -4,11 +4,11 @@
 //! (a thread that sleeps for an hour) would be missed, so the index holds, for each row group, copies of the rows that
 //! began before it and end after its begin: never more than threads and CPUs.
 
-use crate::chunk::Values;
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::manifest::FileInfo;
 use crate::sheet::{Column, Disk, Done, Sheet, Store, columns};
+use crate::values::Values;
 use crate::words as w;
 use model::{Col, CpuStretch, Kind, Ns, TableDef, ThreadKey, ThreadState, ThreadStretch, tables};
 use std::path::Path;
@@ -120,7 +120,7 @@ impl StateSheets {
             6,
             rows.iter().map(|r| match (r.state, r.cpu) {
                 (ThreadState::Running, Some(cpu)) => types.code(cpu.0),
-                _ => crate::chunk::NO_WORD,
+                _ => crate::values::NO_WORD,
             }),
         );
         to.words(7, rows.iter().map(|r| w::reason_code(r.reason)));
@@ -175,13 +175,13 @@ impl StateSheets {
     /// Closes the group if it is large enough.
     fn end(&mut self, with: &mut Encoder) -> Result<(), Error> {
         let rows = self.main.rows();
-        let Values::Long(starts) = self.main.col(self.start) else { return Ok(()) };
+        let Values::Long(starts) = self.main.col(self.start).each() else { return Ok(()) };
         let (Some(first), Some(last)) = (starts.first().copied(), starts.last().copied()) else { return Ok(()) };
         if rows < GROUP_ROWS && !(rows >= GROUP_LEAST && last - first >= GROUP_NS) {
             return Ok(());
         }
         self.keep_open(last);
-        let Values::Long(ends) = self.main.col(self.start + 1) else { return Ok(()) };
+        let Values::Long(ends) = self.main.col(self.start + 1).each() else { return Ok(()) };
         let still: Vec<u32> = (0u32..).zip(ends.iter()).filter(|(_, end)| **end > last).map(|(i, _)| i).collect();
         for (i, open) in self.open.iter_mut().enumerate() {
             open.take(self.main.col(i), &still);

@@ -1,6 +1,6 @@
 //! The words that tables store for the model's enumerations, as one byte each, and back.
 
-use crate::chunk::NO_WORD;
+use crate::values::NO_WORD;
 use model::{
     Clock, CoreType, CpuState, FramePart, FrameStretch, IrqKind, MarkEdge, Reason, SeenState, SwitchOut, ThreadState,
     WakeKind,

@@ -118,6 +118,7 @@ impl FolderWriter {
         let (done, empty) = sync_channel(2 * WAITING);
         let desk = Desk {
             events: EventSheets::new(&part, making.sources),
+            all_events: false,
             threads: StateSheets::threads(&part)?,
             types: CoreTypes::of(making.machine),
             encoder: zstd()?,
@@ -176,6 +177,8 @@ impl FolderWriter {
         if rows.is_empty() {
             return Ok(());
         }
+        // Events come no more: others may use their memory.
+        self.spare_events.clear();
         let taken = std::mem::replace(rows, self.spare_threads.pop().unwrap_or_default());
         self.send(Job::Threads(taken))
     }
@@ -291,6 +294,8 @@ fn closed() -> Error {
 /// The writing thread's side.
 struct Desk {
     events: EventSheets,
+    /// Whether no more of them will come.
+    all_events: bool,
     threads: StateSheets,
     types: CoreTypes,
     encoder: Encoder,
@@ -314,8 +319,10 @@ impl Desk {
                     Empty::Events(rows)
                 }
                 Job::Threads(mut rows) => {
-                    // They come when all events are known: the last of these are encoded meanwhile.
-                    self.events.flush(&mut self.encoder)?;
+                    // They come when all events are known.
+                    if !std::mem::replace(&mut self.all_events, true) {
+                        self.events.rest(&mut self.encoder)?;
+                    }
                     self.threads.take_threads(&rows, &self.types, &mut self.encoder)?;
                     rows.clear();
                     Empty::Threads(rows)
@@ -330,8 +337,8 @@ impl Desk {
 
     fn finish(mut self, trace: i64) -> Result<Files, Error> {
         // All are begun before any is waited for.
-        self.events.flush(&mut self.encoder)?;
         self.threads.flush(&mut self.encoder)?;
+        self.events.rest(&mut self.encoder)?;
         let events = self.events.close(trace, &mut self.encoder)?;
         let events = events.into_iter().map(|(name, done)| (format!("events/{name}.parquet"), done.into()));
         let threads = self.threads.close(trace, &mut self.encoder)?;
