@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 
 /// Rows that stay in memory at least, in bytes; twice as much at most.
-const WINDOW_BYTES: usize = 2 << 20;
+const WINDOW_BYTES: usize = 1 << 20;
 /// Of most kinds a recording has no more rows.
 const FEW: u64 = 1024;
 /// Rows handed on at once.
