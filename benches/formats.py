@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tarfile
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,22 +87,50 @@ def measured(name, millions, args):
     return row
 
 
-def perf_data(millions, args):
-    path = args.dir / f"{millions}m.data"
-    if not path.exists():
-        # A loop of 16 groups makes some 520 of these events.
-        quiet(["perf", "record", "-q", "-a", "-R", "-c", "1", "-m", "16384", "-e", TRACEPOINTS, "-o", path, "--",
-               "perf", "bench", "sched", "messaging", "-g", "16", "-l", str(1925 * millions)])
+def recorded(path, millions, load, what=()):
+    """Records `perf bench sched messaging`, longer each time, until there are as many events as asked for."""
+    loops = load.loops * millions
+    while not path.exists():
+        partial = path.with_name(f"{path.name}.partial")
+        partial.unlink(missing_ok=True)
+        quiet([*load.words, partial, *what, "--", "perf", "bench", "sched", "messaging", "-g", load.groups, "-l", loops])
+        events, least = counted(partial), millions * 1_000_000
+        if events >= least:
+            partial.rename(path)
+        elif events < least // 4:
+            raise Missing(f"only {events} of {least} events were recorded")
+        else:
+            loops = int(loops * least / events * 1.02)
     return path
+
+
+def counted(path):
+    folder = path.with_name(f"{path.name}.cw")
+    shutil.rmtree(folder, ignore_errors=True)
+    quiet([corewise.BINARY, "import", path, "-o", folder])
+    events = json.loads((folder / "manifest.json").read_text())["summary"]["events"]
+    shutil.rmtree(folder)
+    return events
+
+
+@dataclass
+class Load:
+    """What records into a file, and about how many loops of so many groups a million events take."""
+
+    words: list
+    groups: int
+    loops: int
+
+
+def perf_data(millions, args):
+    words = ["perf", "record", "-q", "-a", "-R", "-c", "1", "-m", "16384", "-e", TRACEPOINTS, "-o"]
+    return recorded(args.dir / f"{millions}m.data", millions, Load(words, 16, 2050))
 
 
 def perf_sched(millions, args):
     """What `perf sched` reads: switches, wakings, and the run time that the kernel charges."""
-    path = args.dir / f"{millions}m.sched.data"
-    if not path.exists():
-        quiet(["perf", "sched", "record", "-r", "1", "-m", "4096", "-o", path, "--",
-               "perf", "bench", "sched", "messaging", "-g", "10", "-l", str(2755 * millions)])
-    return path
+    words = ["perf", "sched", "record", "-r", "1", "-m", "4096", "-o"]
+    return recorded(args.dir / f"{millions}m.sched.data", millions, Load(words, 10, 3200))
 
 
 def perf_text(millions, args):
@@ -110,12 +139,12 @@ def perf_text(millions, args):
 
 
 def trace_dat(millions, args):
-    path, script = args.dir / f"{millions}m.dat", SHARED / "bin/ftrace-rec.py"
+    script = SHARED / "bin/ftrace-rec.py"
     if not script.exists():
         raise Missing(f"{script} is not here")
-    if not path.exists():
-        quiet([sys.executable, script, path, TRACEPOINTS, "--", "perf", "bench", "sched", "messaging", "-g", "16", "-l", str(1570 * millions)])
-    return path
+    # It takes what to record behind the file.
+    load = Load([sys.executable, script], 16, 1900)
+    return recorded(args.dir / f"{millions}m.dat", millions, load, [TRACEPOINTS])
 
 
 def trace_text(millions, args):

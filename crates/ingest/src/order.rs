@@ -155,22 +155,39 @@ impl<'a> Ordered<'a> {
         out.clear();
         self.emit(out);
         self.read_on(out);
-        while self.origin.is_none() || out.events.is_empty() {
-            if !self.pull(out) {
-                self.horizon = Ns::MAX;
-                self.emit(out);
-                if self.origin.is_none() {
-                    // Only side-band records, and no sample to set the clock by: their own first time is as good as any.
-                    self.begin_at(
-                        out.events.iter().find(|e| e.at != Ns::MIN).map_or(Ns::ZERO, |e| e.at),
-                        &mut out.events,
-                    );
+        while !self.may_leave(&out.events) {
+            if self.room(&out.events) > 0 {
+                let (had, more) = (out.events.len(), self.pull(out));
+                if !more {
+                    self.horizon = Ns::MAX;
                 }
-                break;
+                self.emit(out);
+                if more || out.events.len() > had {
+                    continue;
+                }
             }
-            self.emit(out);
+            if self.origin.is_none() {
+                // No sample to set the clock by: the first time told is as good as any.
+                let first = out.events.iter().find(|e| e.at != Ns::MIN).map_or(Ns::ZERO, |e| e.at);
+                self.begin_at(first, &mut out.events);
+            }
+            break;
         }
         !(out.events.is_empty() && out.names.is_empty() && out.stacks.is_empty())
+    }
+
+    /// Whether these can leave: what holds from before the begin needs no clock, what is dated waits for the first sample.
+    fn may_leave(&self, some: &[Event]) -> bool {
+        let full = some.len() >= self.limits.batch;
+        some.last().is_some_and(|last| self.origin.is_some() || full && last.at == Ns::MIN)
+    }
+
+    /// How many more may stand beside these: those of a batch, but that what waits for the first sample waits for all before that.
+    #[inline]
+    fn room(&self, some: &[Event]) -> usize {
+        let waiting = self.origin.is_none() && some.last().is_some_and(|last| last.at != Ns::MIN);
+        let most = if waiting { self.limits.pending.max(self.limits.batch) } else { self.limits.batch };
+        most.saturating_sub(some.len())
     }
 
     /// Where more is final than a batch holds, as much is read as leaves: whoever takes the batches would otherwise wait while all
@@ -351,9 +368,10 @@ impl<'a> Ordered<'a> {
                 self.spill_queues();
             }
         }
+        let room = self.room(&out.events);
         if let Some(spill) = &mut self.spill {
             let mut merged = Vec::new();
-            if let Err(error) = spill.merge_next(self.limits.batch.saturating_sub(out.events.len()), &mut merged) {
+            if let Err(error) = spill.merge_next(room.min(self.limits.batch), &mut merged) {
                 self.stop_spilling(&error);
             }
             return merged.into_iter().for_each(|e| self.deliver(e, &mut out.events));
@@ -362,7 +380,7 @@ impl<'a> Ordered<'a> {
         if self.pending >= self.limits.batch {
             out.events.reserve_exact(self.limits.batch.saturating_sub(out.events.len()));
         }
-        while out.events.len() < self.limits.batch {
+        while self.room(&out.events) > 0 {
             let Some(&Reverse((time, _, _, at))) = self.heads.peek() else { break };
             if time >= self.horizon && self.horizon < Ns::MAX {
                 break;
@@ -387,7 +405,7 @@ impl<'a> Ordered<'a> {
     /// Moves the events with which this queue is ahead of all others, of which `next` is the first, as far as they lie
     /// together: its first event at least.
     fn emit_run(&mut self, at: usize, next: Option<Head>, out: &mut Batch) {
-        let horizon = self.horizon;
+        let (horizon, room) = (self.horizon, self.room(&out.events).max(1));
         let queue = &mut self.queues[at];
         let cpu = queue.cpu;
         let is_ahead = |e: &Event| {
@@ -395,7 +413,6 @@ impl<'a> Ordered<'a> {
             final_now && next.is_none_or(|n| e.at < n.0 || head_of(e, cpu, at) <= n)
         };
         let run = queue.events.waiting();
-        let room = self.limits.batch.saturating_sub(out.events.len()).max(1);
         let from = out.events.len();
         match self.origin {
             // Each is looked at, rebased and moved while it is at hand: the events of many buffers are more than caches hold.

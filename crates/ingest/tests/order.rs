@@ -221,3 +221,58 @@ fn the_first_sample_is_time_0() {
     assert_eq!(out.events.iter().map(|e| e.at.0).collect::<Vec<_>>(), [-100, 0, 7]);
     assert_eq!(ordered.origin(), Some(Ns(1_000)));
 }
+
+/// Of a machine with more threads than a batch holds, each has a name before anything happens.
+#[test]
+fn time_0_is_found_behind_any_number_of_names() {
+    let of = |at, offset| Event {
+        what: What::Name { tid: Tid(offset as i32), pid: model::Pid(1), name: model::NameId::NONE },
+        ..event(at, offset, 0)
+    };
+    let count = 3 * ROOMY.batch as u64 + 5;
+    let samples = [event(50_000, count, 0), event(50_007, count + 1, 1)];
+    // Told without a time, with times before the first sample, and both.
+    let undated = |n| of(i64::MIN, n);
+    let dated = |n| of(n as i64, n);
+    let both = |n| if n < count / 2 { undated(n) } else { dated(n) };
+    let early: [&dyn Fn(u64) -> Event; 3] = [&undated, &dated, &both];
+    for (nth, early) in early.into_iter().enumerate() {
+        for (sort_all, pending) in [(false, ROOMY.pending), (true, ROOMY.pending), (true, 3 * count as usize / 4)] {
+            let all: Vec<Event> = (0..count).map(early).chain(samples).collect();
+            let mut replay = Replay::default();
+            for part in all.chunks(1000) {
+                let until = part.last().map_or(Ns::MIN, |e| e.at);
+                replay.0.push_back((Batch { events: part.to_vec(), ..Batch::default() }, Reach::Until(until)));
+            }
+            let mut ordered = Ordered::new(replay.opened(Facts::default()), sort_all, Limits { pending, ..ROOMY });
+            let (mut out, mut times) = (Batch::default(), Vec::new());
+            while ordered.next(&mut out) {
+                times.extend(out.events.iter().map(|e| (e.offset, e.at.0)));
+            }
+            // Dated ones beyond what may be held are given up on: the first of them is time 0.
+            let gives_up = nth == 1 && pending < count as usize;
+            let origin = if gives_up { 0 } else { 50_000 };
+            assert_eq!(ordered.origin(), Some(Ns(origin)), "{nth} {sort_all} {pending}");
+            let told = all.iter().map(|e| (e.offset, if e.at == Ns::MIN { i64::MIN } else { e.at.0 - origin }));
+            assert!(times.iter().copied().eq(told), "{nth} {sort_all} {pending}");
+        }
+    }
+}
+
+#[test]
+fn names_alone_are_told_from_time_0() {
+    let named = |n| Event {
+        what: What::Name { tid: Tid(n as i32), pid: model::Pid(1), name: model::NameId::NONE },
+        ..event(i64::MIN, n, 0)
+    };
+    let count = 2 * ROOMY.batch as u64 + 1;
+    let batch = Batch { events: (0..count).map(named).collect(), ..Batch::default() };
+    for sort_all in [false, true] {
+        let mut ordered = Ordered::new(Replay::all(batch.clone()).opened(Facts::default()), sort_all, ROOMY);
+        let (mut out, mut told) = (Batch::default(), 0);
+        while ordered.next(&mut out) {
+            told += out.events.len() as u64;
+        }
+        assert_eq!((told, ordered.origin()), (count, Some(Ns(0))));
+    }
+}
