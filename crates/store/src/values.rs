@@ -8,7 +8,7 @@ use crate::writer::BATCH;
 pub(crate) enum Values {
     /// The same number in every row.
     Same(i64),
-    /// So many rows of the same number so far, of a column that is empty else (see [`Values::add`]): what a source does not tell has
+    /// So many rows of the same number so far, of a column that is empty else ([`Values::longs`]): what a source does not tell has
     /// no memory for every row, and nobody looks through it.
     Alike { value: i64, rows: usize, of: Box<Values> },
     /// Mostly unlike its neighbours' values, but near them: times. Null: `i64::MIN`.
@@ -65,7 +65,7 @@ impl Values {
         fn copy<T: Copy>(to: &mut Vec<T>, from: &[T], rows: &[u32]) {
             to.extend(rows.iter().filter_map(|r| from.get(*r as usize)));
         }
-        match (self, from) {
+        match (self.each(), from) {
             (Self::Long(to) | Self::Key(to), Self::Alike { value, .. }) => to.resize(to.len() + rows.len(), *value),
             (Self::Int(to), Self::Alike { value, .. }) => to.resize(to.len() + rows.len(), *value as i32),
             (Self::Long(to) | Self::Key(to), Self::Long(from) | Self::Key(from)) => copy(to, from, rows),
