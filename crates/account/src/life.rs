@@ -16,34 +16,35 @@ pub(crate) enum Doing {
     Either,
 }
 
-/// Sums and the open stretch.
+/// The open stretch and sums. What every event asks for lies together: lives are too many for a core's first cache.
+#[repr(C, align(64))]
 pub(crate) struct Life {
-    pub(crate) totals: ThreadTotals,
     pub(crate) doing: Doing,
-    /// Where the open stretch's row lies.
-    pub(crate) place: u64,
-    /// Since when; before 0 it counts from 0.
-    pub(crate) since: Ns,
+    /// Whether a waking is remembered.
+    pub(crate) woken: bool,
+    /// Known only by a snapshot so far.
+    pub(crate) snapshot: bool,
+    /// Whether runs of events that name it wait for what its open stretch turns out to be.
+    pub(crate) watched: bool,
     pub(crate) reason: Reason,
+    pub(crate) prio: i16,
     /// The CPU of its last switch-in or switch-out.
     pub(crate) cpu: Option<CpuId>,
     /// While it is ready: the CPU on whose run queue it began to be.
     pub(crate) queue: Option<CpuId>,
-    /// Whether a waking is remembered.
-    pub(crate) woken: bool,
+    /// Since when; before 0 it counts from 0.
+    pub(crate) since: Ns,
+    /// Where the open stretch's row lies.
+    pub(crate) place: u64,
     pub(crate) waker_thread: ThreadKey,
     pub(crate) name: NameId,
-    pub(crate) prio: i16,
-    /// Known only by a snapshot so far.
-    pub(crate) snapshot: bool,
+    /// How often its state changed, and a beginning of life beside the recording's counts too.
+    pub(crate) turns: u32,
+    pub(crate) totals: ThreadTotals,
     /// What the kernel had charged it at its last switch-out, where told.
     pub(crate) charged: Option<Ns>,
     /// What the kernel charged in the open running stretch, where it tells charge by charge.
     pub(crate) open_charge: Option<Ns>,
-    /// How often its state changed, and a beginning of life beside the recording's counts too.
-    pub(crate) turns: u32,
-    /// Whether runs of events that name it wait for what its open stretch turns out to be.
-    pub(crate) watched: bool,
 }
 
 impl Life {

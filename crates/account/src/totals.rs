@@ -4,8 +4,9 @@ use crate::{LossIndex, Threads};
 use model::{CpuId, CpuState, InferredStretch, LossSpan, Ns, Pid, ThreadKey, ThreadState, Tid};
 use std::sync::Arc;
 
-/// What one life of one thread did.
+/// What one life of one thread did. What every event asks for comes first.
 #[derive(Clone, Debug, PartialEq)]
+#[repr(C)]
 pub struct ThreadTotals {
     /// Who.
     pub thread: ThreadKey,
@@ -13,34 +14,34 @@ pub struct ThreadTotals {
     pub tid: Tid,
     /// Which life of this number: 0, 1, …
     pub life: u32,
-    /// Its process, where told.
-    pub pid: Pid,
-    /// The last name seen.
-    pub name: Option<Arc<str>>,
-    /// When its life began: the begin of the recording, or its first waking.
-    pub begin: Ns,
-    /// When its row ends: the end of the recording, or the begin of the number's next life.
-    pub end: Ns,
     /// Time in each state, in the order of [`ThreadState::ALL`].
     pub states: [Ns; 5],
+    /// When its row ends: the end of the recording, or the begin of the number's next life.
+    pub end: Ns,
+    /// The longest single wait for a CPU.
+    pub max_ready: Ns,
+    /// Running time by CPU.
+    pub by_cpu: Vec<(CpuId, Ns)>,
+    /// All other switch-outs.
+    pub voluntary: u64,
+    /// Switch-outs in a runnable state.
+    pub involuntary: u64,
+    /// Switch-ins on another CPU than the last.
+    pub migrations: u64,
     /// What the kernel charged for running, over the stretches in which that is known.
     pub exec: Ns,
     /// The running time of those stretches.
     pub exec_of: Ns,
     /// The part of all its time in which the source reports lost events.
     pub lossy: Ns,
-    /// Switch-outs in a runnable state.
-    pub involuntary: u64,
-    /// All other switch-outs.
-    pub voluntary: u64,
-    /// The longest single wait for a CPU.
-    pub max_ready: Ns,
-    /// Switch-ins on another CPU than the last.
-    pub migrations: u64,
     /// Switch-ins whose waking was never seen.
     pub unwoken: u64,
-    /// Running time by CPU.
-    pub by_cpu: Vec<(CpuId, Ns)>,
+    /// When its life began: the begin of the recording, or its first waking.
+    pub begin: Ns,
+    /// The last name seen.
+    pub name: Option<Arc<str>>,
+    /// Its process, where told.
+    pub pid: Pid,
     /// Running time on CPUs that the source does not name.
     pub nowhere: Ns,
     /// The part of its running time that was inferred ([`Totals::with_inferred`]).
