@@ -443,6 +443,26 @@ mod tests {
         }
     }
 
+    /// Counted or written out, the same bytes come of it.
+    #[test]
+    fn a_column_of_one_number_is_stored_as_its_rows_are() {
+        for (number, null) in [(7, false), (-1, true), (i32::MIN, true), (i32::MIN, false)] {
+            let long = if null && number == i32::MIN { i64::MIN } else { number.into() };
+            for mut alike in [Values::Key(Vec::new()), Values::Int(Vec::new())] {
+                alike.longs(std::iter::repeat_n(long, 300));
+                alike.ints(std::iter::repeat_n(number, 300));
+                assert!(matches!(alike, Values::Alike { rows: 300, .. }));
+                let mut page = || {
+                    let mut with = Chunker::new().unwrap();
+                    let page = with.page(&alike, 300, &[], null);
+                    alike.each();
+                    (with.page, with.dict, page.dict, page.encoding, page.stats)
+                };
+                assert_eq!(page(), page(), "{number} {null}");
+            }
+        }
+    }
+
     #[test]
     fn the_value_to_be_put_in_later_is_where_it_is_said_to_be() {
         let header = header(Kind::Dictionary { entries: 1, checked: false }, 8, &[0; 8]);

@@ -216,13 +216,12 @@ mod tests {
             let ints = || all.iter().map(|v| (*v).max(i32::MIN.into()) as i32);
             let (mut long, mut int) = (Values::Key(Vec::new()), Values::Int(Vec::new()));
             for again in 0..2 {
-                let (mut from, mut rest) = (0, all.len());
+                let mut from = 0;
                 for (_, count) in parts {
                     long.longs(all[from..from + count].iter().copied());
                     int.ints(ints().skip(from).take(*count));
                     from += count;
-                    rest -= count;
-                    assert_eq!((long.len(), int.len()), (Some(all.len() - rest), Some(all.len() - rest)));
+                    assert_eq!((long.len(), int.len()), (Some(from), Some(from)));
                 }
                 let some: Vec<u32> = (0..all.len() as u32).step_by(7).collect();
                 let mut taken = long.empty();
