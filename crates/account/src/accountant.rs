@@ -6,9 +6,8 @@ use crate::processor::{Processor, Runs};
 use crate::watch::Watch;
 use crate::{LossIndex, Sink, Totals};
 use model::{
-    Allowed, Batch, CpuId, CpuState, CpuStretch, Event, InferredStretch, LossSpan, Marked, Move, NameId, Ns, Pid,
-    PowerChange, Reason, Seen, SeenState, Setting, Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch,
-    Throttle, Tid, Wake, WakeKind, What,
+    Batch, CpuId, CpuState, CpuStretch, Event, InferredStretch, LossSpan, NameId, Ns, Pid, Reason, Seen, SeenState,
+    Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Wake, WakeKind, What,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -156,15 +155,12 @@ impl Accountant {
                 self.watch_named(event, here);
             }
         }
-        if let Some(setting) = Setting::of(event) {
-            sink.setting(setting);
+        if let Some(event) = TimelineEvent::of(event) {
+            sink.event(event);
         }
         let at = event.at;
         match &event.what {
             What::Switch(switch) => {
-                if let Some(blocked) = switch.blocked_at(at).filter(|_| at >= Ns::ZERO) {
-                    sink.blocked_at(blocked);
-                }
                 if event.cpu == CpuId::UNKNOWN {
                     self.switch_nowhere(at, switch, sink);
                 } else {
@@ -173,9 +169,6 @@ impl Accountant {
             }
             What::Wake(wake) => self.wake(at, wake, sink),
             What::Migrate { tid, to, .. } => {
-                if tid.0 > 0 {
-                    sink.moved(Move { at: at.max(Ns::ZERO), tid: *tid, to: *to });
-                }
                 if let Some(at_life) = self.lives.of(*tid) {
                     let life = &mut self.lives[at_life];
                     if life.doing != Doing::Ready {
@@ -200,19 +193,7 @@ impl Accountant {
             }
             What::Seen(seen) => self.seen(at, seen, sink),
             What::Current { tid } => self.current(at, event.cpu, *tid, sink),
-            What::Mark(mark) if at >= Ns::ZERO => sink.marked(Marked { at, mark: *mark }),
-            What::Affinity { tid, cpus } if tid.0 > 0 => {
-                sink.allowed(Allowed { at: at.max(Ns::ZERO), tid: *tid, cpus: *cpus });
-            }
-            What::Throttle { tid, begins } => {
-                sink.throttle(Throttle { at: at.max(Ns::ZERO), tid: *tid, begins: *begins });
-            }
             What::Loss(loss) => self.losses.push(*loss),
-            What::Idle { .. } | What::Frequency { .. } | What::Irq { .. } | What::Parking { .. } => {
-                if let Some(change) = PowerChange::of(event) {
-                    sink.power(PowerChange { at: at.max(Ns::ZERO), ..change });
-                }
-            }
             What::Present(_) => self.frames += u64::from(self.rules.within.is_none_or(|part| part.has(at))),
             _ => {}
         }

@@ -180,7 +180,10 @@ impl<'k, T: Cut> Cutter<'k, T> {
     }
 
     /// Takes the next stretches, and hands on all pieces that nothing can come before any more.
-    pub fn push(&mut self, stretches: &[T], mut each: impl FnMut(&[T])) {
+    ///
+    /// # Errors
+    /// What `each` returns.
+    pub fn push<E>(&mut self, stretches: &[T], mut each: impl FnMut(&[T]) -> Result<(), E>) -> Result<(), E> {
         for stretch in stretches {
             let start = stretch.span().start;
             self.hand_out(start);
@@ -195,14 +198,18 @@ impl<'k, T: Cut> Cutter<'k, T> {
             self.waiting.push(Reverse((start, self.came, at)));
             self.came += 1;
         }
-        each(&self.out);
+        each(&self.out)?;
         self.out.clear();
+        Ok(())
     }
 
     /// Hands on what is left.
-    pub fn finish(mut self, mut each: impl FnMut(&[T])) {
+    ///
+    /// # Errors
+    /// What `each` returns.
+    pub fn finish<E>(mut self, mut each: impl FnMut(&[T]) -> Result<(), E>) -> Result<(), E> {
         self.hand_out(Ns::MAX);
-        each(&self.out);
+        each(&self.out)
     }
 
     /// All pieces that begin by then.
@@ -226,6 +233,7 @@ impl<'k, T: Cut> Cutter<'k, T> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use model::LossSpan;
 
@@ -242,10 +250,14 @@ mod tests {
         let pieces: Vec<_> = knife.pieces(stretch(0, 0, 30)).iter().map(|s| (s.span.start.0, s.state)).collect();
         assert_eq!(pieces, [(0, CpuState::Busy), (15, CpuState::Unknown), (20, CpuState::Busy)]);
         let mut seen = Vec::new();
+        let mut keep = |pieces: &[CpuStretch]| {
+            seen.extend_from_slice(pieces);
+            Ok::<_, ()>(())
+        };
         let mut cutter = Cutter::new(&knife);
-        cutter.push(&[stretch(0, 0, 30), stretch(1, 10, 18)], |s| seen.extend_from_slice(s));
-        cutter.push(&[stretch(1, 18, 40), stretch(0, 30, 40)], |s| seen.extend_from_slice(s));
-        cutter.finish(|s| seen.extend_from_slice(s));
+        cutter.push(&[stretch(0, 0, 30), stretch(1, 10, 18)], &mut keep).unwrap();
+        cutter.push(&[stretch(1, 18, 40), stretch(0, 30, 40)], &mut keep).unwrap();
+        cutter.finish(keep).unwrap();
         let told: Vec<_> = seen.iter().map(|s| (s.cpu.0, s.span.start.0, s.span.end.0, s.state)).collect();
         let (busy, unknown) = (CpuState::Busy, CpuState::Unknown);
         assert_eq!(

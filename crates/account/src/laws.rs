@@ -1,6 +1,6 @@
 //! The laws that hold for every recording, and how far one is from each.
 
-use crate::{ThreadTotals, Totals};
+use crate::{SpillError, ThreadTotals, Totals};
 use model::{CpuState, Ns, ThreadState};
 
 /// A scheduler tick at the slowest usual rate (100 Hz), ns: the kernel charges running time at ticks and switches, so a
@@ -28,7 +28,7 @@ impl Laws {
     ///
     /// # Errors
     /// The threads' sums cannot be read back ([`crate::Threads::each`]).
-    pub fn of(totals: &Totals) -> std::io::Result<Self> {
+    pub fn of(totals: &Totals) -> Result<Self, SpillError> {
         // Times of a damaged file may add up to more than 64 bits hold.
         let wide = |time: Ns| i128::from(time.0);
         let sum = |times: &[Ns]| times.iter().map(|t| wide(*t)).sum::<i128>();

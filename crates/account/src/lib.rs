@@ -15,6 +15,7 @@
 
 mod accountant;
 mod cut;
+mod event_log;
 mod laws;
 mod life;
 mod lives;
@@ -22,11 +23,11 @@ mod losses;
 mod narrow;
 mod processor;
 mod rows;
-mod steps;
 mod stretch_rows;
 mod stretches;
 mod tables;
 mod threads;
+mod timeline;
 mod totals;
 mod watch;
 mod watching;
@@ -40,33 +41,33 @@ pub use tables::{cpus, inferred_state, loss, thread_by_core_type, thread_by_cpu,
 pub use threads::{Filing, Threads};
 pub use totals::{CpuTotals, ThreadTotals, Totals};
 
-use model::{Allowed, BlockedAt, CpuStretch, Marked, Move, PowerChange, Setting, ThreadStretch, Throttle};
+use model::{CpuStretch, ThreadStretch, TimelineEvent};
 
-/// Takes finished stretches. Stretches begin in the order of time; each is told when it ends, with the place that was asked
-/// for when it began.
+/// Stretches, events or sums that wait in a temporary file cannot be written there, or read back.
+#[derive(Debug, thiserror::Error)]
+#[error("temporary file: {0}")]
+pub struct SpillError(pub std::io::Error);
+
+/// Takes finished stretches. Stretches begin in the order of time; each is handed over when it ends, with the place that was
+/// asked for when it began.
 pub trait Sink {
     /// A place for a thread's stretch that begins now.
     fn begin_thread(&mut self) -> u64;
     /// A place for a CPU's stretch that begins now.
     fn begin_cpu(&mut self) -> u64;
-    /// A thread's stretch has ended. One without length is never told.
+    /// A thread's stretch has ended. One without length is never handed over.
     fn thread(&mut self, place: u64, stretch: &ThreadStretch);
     /// A CPU's stretch has ended.
     fn cpu(&mut self, place: u64, stretch: &CpuStretch);
-    /// A thread was moved to another run queue; told in the order of time.
-    fn moved(&mut self, moved: Move);
-    /// A program marked something; told in the order of time.
-    fn marked(&mut self, mark: Marked);
-    /// A CPU's idle state or frequency changed; told in the order of time.
-    fn power(&mut self, change: PowerChange);
-    /// A thread is allowed on other CPUs from now on; told in the order of time.
-    fn allowed(&mut self, allowed: Allowed);
-    /// A thread is throttled from now on, or no longer; told in the order of time.
-    fn throttle(&mut self, throttle: Throttle);
-    /// A thread left its CPU to wait, and where in its code is known; told in the order of time.
-    fn blocked_at(&mut self, blocked: BlockedAt);
-    /// How a thread is set to be scheduled from now on; told in the order of time.
-    fn setting(&mut self, setting: Setting);
+    /// Something else happened; in the order of time.
+    fn event(&mut self, event: TimelineEvent);
+    /// Whether all of it could be taken so far. Who feeds a sink asks after each batch, so that a full disk ends a long reading.
+    ///
+    /// # Errors
+    /// The first thing that went wrong.
+    fn check(&self) -> Result<(), SpillError> {
+        Ok(())
+    }
 }
 
 /// Where only the sums are wanted.
@@ -84,17 +85,5 @@ impl Sink for () {
     #[inline]
     fn cpu(&mut self, _: u64, _: &CpuStretch) {}
     #[inline]
-    fn moved(&mut self, _: Move) {}
-    #[inline]
-    fn marked(&mut self, _: Marked) {}
-    #[inline]
-    fn power(&mut self, _: PowerChange) {}
-    #[inline]
-    fn allowed(&mut self, _: Allowed) {}
-    #[inline]
-    fn throttle(&mut self, _: Throttle) {}
-    #[inline]
-    fn blocked_at(&mut self, _: BlockedAt) {}
-    #[inline]
-    fn setting(&mut self, _: Setting) {}
+    fn event(&mut self, _: TimelineEvent) {}
 }

@@ -311,7 +311,7 @@ mod tests {
     where
         R::Stretch: PartialEq + std::fmt::Debug,
     {
-        let mut rows = StretchRows::<R>::new();
+        let mut rows = StretchRows::<R>::default();
         let places: Vec<u64> = all.iter().map(|_| rows.reserve()).collect();
         places.iter().zip(all).rev().for_each(|(place, stretch)| rows.fill(*place, stretch));
         let (mut cursor, mut read, mut out) = (Cursor::default(), Vec::new(), Vec::new());
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn those_of_the_begin_are_known_though_they_lie_apart() {
         let long = ThreadStretch { span: Span { start: Ns(0), end: Ns(i64::MAX) }, ..THREAD };
-        let mut rows = StretchRows::<ThreadRow>::new();
+        let mut rows = StretchRows::<ThreadRow>::default();
         let [early, late] = [rows.reserve(), rows.reserve()];
         rows.fill(early, &THREAD);
         rows.fill(late, &long);

@@ -215,26 +215,25 @@ impl<T: Row> Rows<T> {
         self.failed.as_ref().map_or(Ok(()), |error| Err(Error::new(error.kind(), error.to_string())))
     }
 
-    /// Hands all filled rows on, in order, in batches.
-    pub(crate) fn read(&self, mut each: impl FnMut(&[T])) -> Result<()> {
+    /// Hands all filled rows on, in order, in batches, until `each` fails.
+    pub(crate) fn read(&self, mut each: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
         self.check()?;
-        self.first.chunks(BATCH).for_each(&mut each);
+        self.first.chunks(BATCH).try_for_each(&mut each)?;
         let mut batch = vec![T::zeroed(); if self.left > 0 { BATCH } else { 0 }];
         let mut at = 0;
         while at < self.left {
             let rows = &mut batch[..BATCH.min((self.left - at) as usize)];
             self.read_at(at, rows)?;
-            hand_on(rows, &mut each);
+            hand_on(rows, &mut each)?;
             at += rows.len() as u64;
         }
-        self.older.chunks(BATCH).chain(self.window.chunks(BATCH)).for_each(|rows| hand_on(rows, &mut each));
-        Ok(())
+        self.older.chunks(BATCH).chain(self.window.chunks(BATCH)).try_for_each(|rows| hand_on(rows, &mut each))
     }
 }
 
 /// A stretch without length was reserved, but never filled.
-fn hand_on<T: Row>(rows: &[T], each: &mut impl FnMut(&[T])) {
-    rows.chunk_by(|a, b| a.is_filled() == b.is_filled()).filter(|run| run[0].is_filled()).for_each(each);
+fn hand_on<T: Row>(rows: &[T], each: &mut impl FnMut(&[T]) -> Result<()>) -> Result<()> {
+    rows.chunk_by(|a, b| a.is_filled() == b.is_filled()).filter(|run| run[0].is_filled()).try_for_each(each)
 }
 
 #[cfg(test)]
@@ -269,7 +268,11 @@ mod tests {
         rows.read_at(2, &mut some).unwrap();
         assert!(some.iter().zip(3..).all(|(row, number)| row.0 == number));
         let mut seen = Vec::new();
-        rows.read(|r| seen.extend_from_slice(r)).unwrap();
+        let read = rows.read(|r| {
+            seen.extend_from_slice(r);
+            Ok(())
+        });
+        read.unwrap();
         assert_eq!(seen.len() as u64, count + 1);
         assert_eq!(seen[0], Number(u64::MAX));
         assert!(seen[1..].windows(2).all(|w| w[0].0 + 1 == w[1].0));

@@ -2,7 +2,7 @@
 
 use crate::cut::Cut;
 use crate::rows::{Cursor, Row, Rows};
-use crate::steps::Timed;
+use crate::timeline::Timed;
 use bytemuck::Zeroable;
 use model::Ns;
 use std::io::Result;
@@ -32,9 +32,16 @@ pub(crate) struct StretchRows<R: Narrow> {
     apart: Rows<R::Whole>,
 }
 
-impl<R: Narrow> StretchRows<R> {
-    pub(crate) fn new() -> Self {
+impl<R: Narrow> Default for StretchRows<R> {
+    fn default() -> Self {
         Self { rows: Rows::new(), apart: Rows::new() }
+    }
+}
+
+impl<R: Narrow> StretchRows<R> {
+    /// What went wrong, if anything did.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.rows.check().and_then(|()| self.apart.check())
     }
 
     /// How many lie apart.

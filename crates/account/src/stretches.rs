@@ -1,75 +1,36 @@
 //! Stage two: what stage one finished, in order of start.
 
 use crate::cut::{Cutter, Knife};
+use crate::event_log::EventLog;
 use crate::narrow::{CpuRow, ThreadRow};
-use crate::rows::{Cursor, Rows};
-use crate::steps::{AllowedRow, BlockedRow, Kinds, MarkRow, MoveRow, PowerRow, SettingRow, Steps, ThrottleRow, Timed};
+use crate::rows::Cursor;
 use crate::stretch_rows::{Narrow, StretchRows};
-use crate::{InferredIndex, LossIndex, Sink};
-use model::{
-    Allowed, BlockedAt, CpuStretch, Marked, Move, Ns, PowerChange, Setting, ThreadStretch, Throttle, Together,
-};
+use crate::timeline::{Lane, Lanes, Timed};
+use crate::{InferredIndex, LossIndex, Sink, SpillError};
+use model::{CpuStretch, Ns, ThreadStretch, Timeline, TimelineEvent};
 use std::ops::ControlFlow;
 
-/// Collects finished stretches, in bounded memory.
+/// Collects finished stretches and timeline events, in bounded memory.
+#[derive(Default)]
 pub struct Collector {
     threads: StretchRows<ThreadRow>,
     cpus: StretchRows<CpuRow>,
-    moves: Rows<MoveRow>,
-    marks: Rows<MarkRow>,
-    power: Rows<PowerRow>,
-    allowed: Rows<AllowedRow>,
-    throttles: Rows<ThrottleRow>,
-    blocked: Rows<BlockedRow>,
-    settings: Rows<SettingRow>,
+    events: EventLog,
 }
 
-/// All stretches of a recording, in order of start.
+/// All stretches of a recording, in order of start, and its timeline events.
 pub struct Stretches {
     threads: StretchRows<ThreadRow>,
     cpus: StretchRows<CpuRow>,
-    moves: Rows<MoveRow>,
-    marks: Rows<MarkRow>,
-    power: Rows<PowerRow>,
-    allowed: Rows<AllowedRow>,
-    throttles: Rows<ThrottleRow>,
-    blocked: Rows<BlockedRow>,
-    settings: Rows<SettingRow>,
+    events: EventLog,
     knife: Knife,
-}
-
-impl Default for Collector {
-    fn default() -> Self {
-        Self {
-            threads: StretchRows::new(),
-            cpus: StretchRows::new(),
-            moves: Rows::new(),
-            marks: Rows::new(),
-            power: Rows::new(),
-            allowed: Rows::new(),
-            throttles: Rows::new(),
-            blocked: Rows::new(),
-            settings: Rows::new(),
-        }
-    }
 }
 
 impl Collector {
     /// No more will come.
     #[must_use]
     pub fn finish(self) -> Stretches {
-        Stretches {
-            threads: self.threads,
-            cpus: self.cpus,
-            moves: self.moves,
-            marks: self.marks,
-            power: self.power,
-            allowed: self.allowed,
-            throttles: self.throttles,
-            blocked: self.blocked,
-            settings: self.settings,
-            knife: Knife::default(),
-        }
+        Stretches { threads: self.threads, cpus: self.cpus, events: self.events, knife: Knife::default() }
     }
 }
 
@@ -91,39 +52,12 @@ impl Sink for Collector {
         self.cpus.fill(place, stretch);
     }
     #[inline]
-    fn moved(&mut self, moved: Move) {
-        let place = self.moves.reserve();
-        self.moves.fill(place, MoveRow::of(&moved));
+    fn event(&mut self, event: TimelineEvent) {
+        self.events.push(event);
     }
-    #[inline]
-    fn marked(&mut self, mark: Marked) {
-        let place = self.marks.reserve();
-        self.marks.fill(place, MarkRow::of(&mark));
-    }
-    #[inline]
-    fn power(&mut self, change: PowerChange) {
-        let place = self.power.reserve();
-        self.power.fill(place, PowerRow::of(&change));
-    }
-    #[inline]
-    fn allowed(&mut self, allowed: Allowed) {
-        let place = self.allowed.reserve();
-        self.allowed.fill(place, AllowedRow::of(&allowed));
-    }
-    #[inline]
-    fn throttle(&mut self, throttle: Throttle) {
-        let place = self.throttles.reserve();
-        self.throttles.fill(place, ThrottleRow::of(&throttle));
-    }
-    #[inline]
-    fn blocked_at(&mut self, blocked: BlockedAt) {
-        let place = self.blocked.reserve();
-        self.blocked.fill(place, BlockedRow::of(&blocked));
-    }
-    #[inline]
-    fn setting(&mut self, setting: Setting) {
-        let place = self.settings.reserve();
-        self.settings.fill(place, SettingRow::of(&setting));
+    fn check(&self) -> Result<(), SpillError> {
+        let checks = [self.threads.check(), self.cpus.check(), self.events.check()];
+        checks.into_iter().collect::<std::io::Result<()>>().map_err(SpillError)
     }
 }
 
@@ -153,41 +87,44 @@ impl Stretches {
         Self { cpus: of.cpus, ..self }
     }
 
-    /// Hands on all that began up to the same time, some thousands at a time.
+    /// Hands on all that began up to the same time, some thousands at a time, until `each` fails.
     ///
     /// # Errors
-    /// The temporary file cannot be written or read.
-    pub fn steps(&mut self, each: impl FnMut(&Together<'_>)) -> std::io::Result<()> {
-        let kinds = Kinds {
-            threads: Steps::cut(&mut self.threads, &self.knife),
-            cpus: Steps::cut(&mut self.cpus, &self.knife),
-            moves: Steps::whole(&mut self.moves, MoveRow::moved),
-            marks: Steps::whole(&mut self.marks, MarkRow::marked),
-            power: Steps::whole(&mut self.power, PowerRow::change),
-            allowed: Steps::whole(&mut self.allowed, AllowedRow::allowed),
-            throttles: Steps::whole(&mut self.throttles, ThrottleRow::throttle),
-            blocked: Steps::whole(&mut self.blocked, BlockedRow::blocked),
-            settings: Steps::whole(&mut self.settings, SettingRow::setting),
+    /// The temporary file cannot be written or read, or `each` failed.
+    pub fn timeline<E: From<SpillError>>(&self, each: impl FnMut(&Timeline<'_>) -> Result<(), E>) -> Result<(), E> {
+        self.timeline_of(&self.threads, each)
+    }
+
+    /// [`Self::timeline`] with the threads' stretches that another collector has, in place of its own.
+    ///
+    /// # Errors
+    /// As [`Self::timeline`].
+    pub fn timeline_with<E: From<SpillError>>(
+        &self,
+        threads: &Collector,
+        each: impl FnMut(&Timeline<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.timeline_of(&threads.threads, each)
+    }
+
+    fn timeline_of<E: From<SpillError>>(
+        &self,
+        threads: &StretchRows<ThreadRow>,
+        each: impl FnMut(&Timeline<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let lanes = Lanes {
+            threads: Lane::cut(threads, &self.knife),
+            cpus: Lane::cut(&self.cpus, &self.knife),
+            events: Lane::events(&self.events),
         };
-        kinds.together(each)
+        lanes.timeline(each)
     }
 
-    /// [`Self::steps`] with the threads' stretches that another collector has, in place of its own.
+    /// Hands on the threads' stretches, some thousands at a time, until `each` fails.
     ///
     /// # Errors
-    /// The temporary file cannot be written or read.
-    pub fn steps_along(&mut self, path: Collector, each: impl FnMut(&Together<'_>)) -> std::io::Result<()> {
-        let own = std::mem::replace(&mut self.threads, path.threads);
-        let read = self.steps(each);
-        self.threads = own;
-        read
-    }
-
-    /// Hands on the threads' stretches, some thousands at a time.
-    ///
-    /// # Errors
-    /// The temporary file cannot be written or read.
-    pub fn threads(&mut self, each: impl FnMut(&[ThreadStretch])) -> std::io::Result<()> {
+    /// As [`Self::timeline`].
+    pub fn threads<E: From<SpillError>>(&self, each: impl FnMut(&[ThreadStretch]) -> Result<(), E>) -> Result<(), E> {
         Reading::new(&self.threads, &self.knife).all(each)
     }
 
@@ -195,29 +132,46 @@ impl Stretches {
     /// earlier. The threads' come with their memory, for who passes them on: other memory may be left in its place.
     ///
     /// # Errors
-    /// The temporary file cannot be written or read.
-    pub fn in_turn(&mut self, mut each: impl FnMut(InTurn<'_>)) -> std::io::Result<()> {
+    /// As [`Self::timeline`].
+    pub fn in_turn<E: From<SpillError>>(&self, mut each: impl FnMut(InTurn<'_>) -> Result<(), E>) -> Result<(), E> {
         let (mut threads, mut cpus) = (Reading::new(&self.threads, &self.knife), Reading::new(&self.cpus, &self.knife));
         let (mut more_threads, mut more_cpus) = (threads.next()?, cpus.next()?);
         while more_threads || more_cpus {
             if more_threads && !(more_cpus && cpus.begin() < threads.begin()) {
-                each(InTurn::Threads(&mut threads.batch));
+                each(InTurn::Threads(&mut threads.batch))?;
                 more_threads = threads.next()?;
             } else {
-                each(InTurn::Cpus(&cpus.batch));
+                each(InTurn::Cpus(&cpus.batch))?;
                 more_cpus = cpus.next()?;
             }
         }
         Ok(())
     }
 
-    /// Hands on the threads' stretches from the last to the first, each whole, until `each` breaks off; those with which the
-    /// recording begins in any order.
+    /// Hands on the threads' stretches from the last to the first, each whole, until `each` breaks off or fails; those with
+    /// which the recording begins in any order.
     ///
     /// # Errors
-    /// The temporary file cannot be written or read.
-    pub fn threads_back(&self, mut each: impl FnMut(&ThreadStretch) -> ControlFlow<()>) -> std::io::Result<()> {
-        self.threads.read_back(|batch| batch.iter().rev().try_for_each(&mut each))
+    /// As [`Self::timeline`].
+    pub fn threads_back<E: From<SpillError>>(
+        &self,
+        mut each: impl FnMut(&ThreadStretch) -> Result<ControlFlow<()>, E>,
+    ) -> Result<(), E> {
+        let mut failed = Ok(());
+        let read = self.threads.read_back(|batch| {
+            for stretch in batch.iter().rev() {
+                match each(stretch) {
+                    Ok(ControlFlow::Continue(())) => {}
+                    Ok(done) => return done,
+                    Err(error) => {
+                        failed = Err(error);
+                        return ControlFlow::Break(());
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        failed.and(read.map_err(|error| SpillError(error).into()))
     }
 
     /// The pieces of a stretch that was handed on whole, in order.
@@ -226,11 +180,11 @@ impl Stretches {
         self.knife.pieces(*whole)
     }
 
-    /// Hands on the CPUs' stretches.
+    /// Hands on the CPUs' stretches, some thousands at a time, until `each` fails.
     ///
     /// # Errors
-    /// The temporary file cannot be written or read.
-    pub fn cpus(&mut self, each: impl FnMut(&[CpuStretch])) -> std::io::Result<()> {
+    /// As [`Self::timeline`].
+    pub fn cpus<E: From<SpillError>>(&self, each: impl FnMut(&[CpuStretch]) -> Result<(), E>) -> Result<(), E> {
         Reading::new(&self.cpus, &self.knife).all(each)
     }
 }
@@ -261,19 +215,22 @@ impl<'a, R: Narrow> Reading<'a, R> {
     }
 
     /// Reads the next ones; `false`: there are no more.
-    fn next(&mut self) -> std::io::Result<bool> {
+    fn next(&mut self) -> Result<bool, SpillError> {
         self.batch.clear();
         if self.cutter.is_none() {
-            return self.rows.next(&mut self.cursor, &mut self.read, &mut self.batch);
+            return self.rows.next(&mut self.cursor, &mut self.read, &mut self.batch).map_err(SpillError);
         }
         self.whole.clear();
-        let more = self.rows.next(&mut self.cursor, &mut self.read, &mut self.whole)?;
+        let more = self.rows.next(&mut self.cursor, &mut self.read, &mut self.whole).map_err(SpillError)?;
         let batch = &mut self.batch;
-        let keep = |pieces: &[R::Stretch]| batch.extend_from_slice(pieces);
+        let keep = |pieces: &[R::Stretch]| {
+            batch.extend_from_slice(pieces);
+            Ok::<_, SpillError>(())
+        };
         if !more && let Some(cutter) = self.cutter.take() {
-            cutter.finish(keep);
+            cutter.finish(keep)?;
         } else if let Some(cutter) = &mut self.cutter {
-            cutter.push(&self.whole, keep);
+            cutter.push(&self.whole, keep)?;
         }
         Ok(more || !self.batch.is_empty())
     }
@@ -283,9 +240,9 @@ impl<'a, R: Narrow> Reading<'a, R> {
         self.batch.first().map_or(Ns::MIN, Timed::begin)
     }
 
-    fn all(mut self, mut each: impl FnMut(&[R::Stretch])) -> std::io::Result<()> {
+    fn all<E: From<SpillError>>(mut self, mut each: impl FnMut(&[R::Stretch]) -> Result<(), E>) -> Result<(), E> {
         while self.next()? {
-            each(&self.batch);
+            each(&self.batch)?;
         }
         Ok(())
     }

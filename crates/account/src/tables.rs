@@ -1,16 +1,15 @@
 //! The tables that come from the sums alone.
 
-use crate::Totals;
+use crate::{SpillError, Totals};
 use model::{CpuState, InferredStretch, Pid, Rows, ThreadState, Value};
 use std::collections::BTreeMap;
-use std::io::Result;
 use topology::Machine;
 
 /// [`model::tables::THREADS`], or [`model::tables::THREADS_FILLED`].
 ///
 /// # Errors
 /// As [`crate::Threads::each`].
-pub fn threads(totals: &Totals, out: &mut dyn Rows) -> Result<()> {
+pub fn threads(totals: &Totals, out: &mut dyn Rows) -> Result<(), SpillError> {
     totals.threads.each(|t| {
         let charged = t.exec_of.0 > 0;
         let ready = |v: i64| totals.ready_known.then_some(v);
@@ -67,7 +66,7 @@ fn shown<'a>(totals: &Totals, row: &'a [Value]) -> &'a [Value] {
 ///
 /// # Errors
 /// As [`crate::Threads::each`].
-pub fn thread_by_cpu(totals: &Totals, out: &mut dyn Rows) -> Result<()> {
+pub fn thread_by_cpu(totals: &Totals, out: &mut dyn Rows) -> Result<(), SpillError> {
     totals.threads.each(|t| {
         for (cpu, time) in &t.by_cpu {
             out.row(&[
@@ -85,7 +84,7 @@ pub fn thread_by_cpu(totals: &Totals, out: &mut dyn Rows) -> Result<()> {
 ///
 /// # Errors
 /// As [`crate::Threads::each`].
-pub fn thread_by_core_type(totals: &Totals, machine: &Machine, out: &mut dyn Rows) -> Result<()> {
+pub fn thread_by_core_type(totals: &Totals, machine: &Machine, out: &mut dyn Rows) -> Result<(), SpillError> {
     totals.threads.each(|t| {
         let mut by_class: BTreeMap<u32, (&'static str, i64)> = BTreeMap::new();
         for (cpu, time) in &t.by_cpu {

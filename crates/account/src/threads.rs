@@ -1,12 +1,11 @@
 //! The sums of threads whose lives are over, in bounded memory.
 
-use crate::ThreadTotals;
 use crate::life::{Doing, Life};
 use crate::rows::{Row, Rows};
+use crate::{SpillError, ThreadTotals};
 use bytemuck::{Pod, Zeroable};
 use model::{CpuId, InferredStretch, NameId, Ns, Pid, Reason, ThreadKey, Tid};
 use rustc_hash::FxHashMap;
-use std::io::Result;
 use std::sync::Arc;
 
 /// CPUs whose times stand in a life's row; most lives see fewer.
@@ -132,30 +131,26 @@ impl Threads {
     ///
     /// # Errors
     /// The temporary file could not be written, or cannot be read.
-    pub fn each(&self, mut each: impl FnMut(&ThreadTotals)) -> Result<()> {
+    pub fn each(&self, mut each: impl FnMut(&ThreadTotals)) -> Result<(), SpillError> {
         let mut totals = ThreadTotals::new(ThreadKey::UNKNOWN, Tid::UNKNOWN, 0, Ns::ZERO);
-        let mut failed = Ok(());
-        self.rows.read(|rows| {
+        let read = self.rows.read(|rows| {
             for row in rows {
-                if failed.is_ok() {
-                    failed = self.read(row, &mut totals);
+                self.read(row, &mut totals)?;
+                for (cpu, time) in self.inferred.get(&totals.thread).into_iter().flatten() {
+                    totals.fill(*cpu, *time);
                 }
-                if failed.is_ok() {
-                    for (cpu, time) in self.inferred.get(&totals.thread).into_iter().flatten() {
-                        totals.fill(*cpu, *time);
-                    }
-                    each(&totals);
-                }
+                each(&totals);
             }
-        })?;
-        failed
+            Ok(())
+        });
+        read.map_err(SpillError)
     }
 
     /// A copy of each, where they are few.
     ///
     /// # Errors
     /// As [`Self::each`].
-    pub fn all(&self) -> Result<Vec<ThreadTotals>> {
+    pub fn all(&self) -> Result<Vec<ThreadTotals>, SpillError> {
         let mut all = Vec::new();
         self.each(|thread| all.push(thread.clone()))?;
         Ok(all)
@@ -265,7 +260,7 @@ impl Threads {
         self.rows.fill(at, row);
     }
 
-    fn read(&self, row: &LifeRow, to: &mut ThreadTotals) -> Result<()> {
+    fn read(&self, row: &LifeRow, to: &mut ThreadTotals) -> std::io::Result<()> {
         let mut by_cpu = std::mem::take(&mut to.by_cpu);
         by_cpu.clear();
         let near = row.near_cpus.iter().zip(&row.near_times).take(row.ran_on as usize);

@@ -13,6 +13,7 @@ mod by_thread;
 mod clocks;
 mod core_times;
 pub mod critical;
+mod driver;
 mod edges;
 pub mod frames;
 mod free;
@@ -28,16 +29,12 @@ mod world;
 pub use allowed::SetId;
 pub use blocked_by::ReasonId;
 pub use core_times::capacity_used;
+pub use driver::Running;
 pub use shares::shares;
 pub use tables::concurrency_bands::BandSteps;
 pub use world::{CoreNow, CpuNow, World};
 
-use blocked_by::Reasons;
-use model::{
-    Allowed, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, SetTo, Setting, Span, Stacks, Table,
-    TableDef, ThreadKey, ThreadState, ThreadStretch, Throttle, Tid, Together,
-};
-use rustc_hash::FxHashMap;
+use model::{CpuId, CpuStretch, Rows, SetTo, Span, TableDef, ThreadKey, ThreadStretch, TimelineEvent};
 use topology::Machine;
 
 /// What an analysis may know beforehand.
@@ -83,14 +80,11 @@ pub trait Analysis {
         _ = (thread, to, world);
     }
 
-    /// A program marked something; also before the span, since what it marked there may last into it. `thread`: who did.
-    fn marked(&mut self, mark: &Marked, thread: ThreadKey, begins: Begins, world: &World) {
-        _ = (mark, thread, begins, world);
-    }
-
-    /// A CPU's idle state or frequency changes, or whether it is parked; what it was when the span began is told as changes at its begin.
-    fn power(&mut self, change: &PowerChange, begins: Begins, world: &World) {
-        _ = (change, begins, world);
+    /// Something else happened, of a kind that has no method of its own: a mark, a change of power, … `thread`: the thread that
+    /// it is about, [`ThreadKey::UNKNOWN`] where there is none. Also before the span ([`Begins::Before`]), since what it began may
+    /// last into it; what held before the recording comes at its begin.
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
+        _ = (event, thread, begins, world);
     }
 
     /// A thread is allowed on the CPUs of another set from now on. `world` tells the one before.
@@ -181,278 +175,6 @@ pub const ANALYSES: &[Entry] = &[
 
 const fn entry<A: Analysis + 'static>(table: &'static TableDef) -> Entry {
     Entry { table, start: |context| Box::new(A::new(context)), weight: A::weight }
-}
-
-/// Analyses under way.
-pub struct Running {
-    span: Span,
-    world: World,
-    lives: lives::Lives,
-    /// Settings of numbers whose life is over or has not begun: they are their next one's.
-    untold: FxHashMap<Tid, Vec<SetTo>>,
-    analyses: Vec<(&'static TableDef, Box<dyn Analysis>)>,
-}
-
-impl Running {
-    /// Begins those that make one of these tables. `names`: all that the source tells; the first is [`model::NameId`] 1.
-    #[must_use]
-    pub fn start(tables: &[&str], context: &Context<'_>, names: Vec<Box<str>>) -> Self {
-        let wanted = ANALYSES.iter().filter(|e| tables.contains(&e.table.name));
-        let mut world = World::new(context);
-        world.told(names);
-        Self {
-            span: context.span,
-            world,
-            lives: lives::Lives::new(),
-            untold: FxHashMap::default(),
-            analyses: wanted.map(|e| (e.table, (e.start)(context))).collect(),
-        }
-    }
-
-    /// The callchains that threads went to wait with ([`Together::blocked`]).
-    pub fn callchains(&mut self, stacks: &Stacks) {
-        self.world.reasons = Reasons::new(stacks);
-    }
-
-    /// What a frame may take, where it was said.
-    pub fn budget(&mut self, budget: Option<Ns>) {
-        self.world.budget = budget;
-    }
-
-    /// Feeds all of them.
-    pub fn push(&mut self, batch: &Together<'_>) {
-        let Together {
-            mut threads,
-            mut cpus,
-            mut moves,
-            mut marks,
-            mut power,
-            mut allowed,
-            mut throttles,
-            mut blocked,
-            mut settings,
-        } = *batch;
-        loop {
-            let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
-            let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
-            let moved = moves.first().map_or(Ns::MAX, |m| m.at);
-            let marked = marks.first().map_or(Ns::MAX, |m| m.at);
-            let powered = power.first().map_or(Ns::MAX, |p| p.at);
-            let told = allowed.first().map_or(Ns::MAX, |a| a.at);
-            let throttled = throttles.first().map_or(Ns::MAX, |t| t.at);
-            let left = blocked.first().map_or(Ns::MAX, |b| b.at);
-            let set = settings.first().map_or(Ns::MAX, |s| s.at);
-            let next = moved.min(marked).min(powered).min(told).min(throttled).min(left).min(set);
-            if thread == Ns::MAX && next == Ns::MAX {
-                return cpus.iter().for_each(|stretch| self.cpu(stretch));
-            }
-            // Who is moved at the instant at which it becomes ready is ready first; who marks, runs first.
-            if next < thread && next < cpu {
-                if moved == next {
-                    let Some((first, rest)) = moves.split_first() else { return };
-                    moves = rest;
-                    self.moved(first);
-                } else if marked == next {
-                    let Some((first, rest)) = marks.split_first() else { return };
-                    marks = rest;
-                    self.marked(first);
-                } else if powered == next {
-                    let Some((first, rest)) = power.split_first() else { return };
-                    power = rest;
-                    self.power(first);
-                } else if told == next {
-                    let Some((first, rest)) = allowed.split_first() else { return };
-                    allowed = rest;
-                    self.told(first);
-                } else if throttled == next {
-                    let Some((first, rest)) = throttles.split_first() else { return };
-                    throttles = rest;
-                    self.throttle(first);
-                } else if left == next {
-                    let Some((first, rest)) = blocked.split_first() else { return };
-                    blocked = rest;
-                    self.blocked_at(first);
-                } else {
-                    let Some((first, rest)) = settings.split_first() else { return };
-                    settings = rest;
-                    self.setting(first);
-                }
-            } else if cpu <= thread {
-                let Some((first, rest)) = cpus.split_first() else { return };
-                cpus = rest;
-                self.cpu(first);
-            } else {
-                let Some((first, rest)) = threads.split_first() else { return };
-                threads = rest;
-                self.thread(first);
-            }
-        }
-    }
-
-    fn thread(&mut self, stretch: &ThreadStretch) {
-        let over = self.lives.over(stretch).filter(|o| o.span.start >= self.span.start);
-        if let Some(set) = self.world.permissions.begins(stretch) {
-            self.allow(stretch.thread, set, stretch.span.start);
-        }
-        if stretch.state != ThreadState::Exited
-            && let Some(settings) = self.untold.remove(&stretch.tid)
-        {
-            settings.iter().for_each(|to| self.set(stretch.thread, to, stretch.span.start));
-        }
-        if matches!(stretch.state, ThreadState::Running | ThreadState::Exited) {
-            // Whoever runs is not held, even where nobody told that it was let go.
-            self.hold(stretch.thread, false, stretch.span.start);
-        }
-        let Some((span, begins)) = self.clip(stretch.span) else { return };
-        let stretch = ThreadStretch { span, ..*stretch };
-        self.world.now = span.start;
-        if let Some(over) = over {
-            self.analyses.iter_mut().for_each(|(_, a)| a.thread(&over, Begins::Here, &self.world));
-        }
-        self.analyses.iter_mut().for_each(|(_, a)| a.thread(&stretch, begins, &self.world));
-        self.world.thread(&stretch);
-    }
-
-    fn cpu(&mut self, stretch: &CpuStretch) {
-        let Some((span, begins)) = self.clip(stretch.span) else { return };
-        let stretch = CpuStretch { span, ..*stretch };
-        self.world.now = span.start;
-        self.analyses.iter_mut().for_each(|(_, a)| a.cpu(&stretch, begins, &self.world));
-        self.world.cpu(&stretch);
-    }
-
-    fn moved(&mut self, moved: &Move) {
-        // A move before the span says on whose queue the thread is when it begins.
-        if moved.at < self.span.end
-            && let Some(thread) = self.lives.ready(moved.tid)
-        {
-            self.world.now = self.world.now.max(moved.at);
-            self.analyses.iter_mut().for_each(|(_, a)| a.moved(thread, moved.to, &self.world));
-        }
-    }
-
-    fn marked(&mut self, mark: &Marked) {
-        if mark.at < self.span.end {
-            self.world.now = self.world.now.max(mark.at);
-            let begins = if mark.at < self.span.start { Begins::Before } else { Begins::Here };
-            let thread = self.lives.of(mark.mark.tid);
-            self.analyses.iter_mut().for_each(|(_, a)| a.marked(mark, thread, begins, &self.world));
-        }
-    }
-
-    fn blocked_at(&mut self, blocked: &BlockedAt) {
-        if blocked.at >= self.span.start && blocked.at < self.span.end {
-            self.world.now = self.world.now.max(blocked.at);
-            let thread = self.lives.of(blocked.tid);
-            if let Some(reason) = self.world.reasons.of(blocked.stack) {
-                self.analyses.iter_mut().for_each(|(_, a)| a.blocked_by(thread, reason, &self.world));
-            }
-        }
-    }
-
-    fn power(&mut self, change: &PowerChange) {
-        if change.at < self.span.end {
-            self.world.now = self.world.now.max(change.at);
-            let begins = if change.at < self.span.start { Begins::Before } else { Begins::Here };
-            self.analyses.iter_mut().for_each(|(_, a)| a.power(change, begins, &self.world));
-            self.world.power(change);
-        }
-    }
-
-    fn told(&mut self, allowed: &Allowed) {
-        let set = self.world.set_of(allowed.cpus);
-        match self.lives.alive(allowed.tid) {
-            Some(thread) => self.allow(thread, set, allowed.at),
-            None => self.world.permissions.next(allowed.tid, set),
-        }
-    }
-
-    /// Also before the span: where a thread is allowed when that begins.
-    fn allow(&mut self, thread: ThreadKey, set: SetId, at: Ns) {
-        if at < self.span.end && set != self.world.allowed(thread) {
-            self.world.now = self.world.now.max(at);
-            self.analyses.iter_mut().for_each(|(_, a)| a.allowed(thread, set, &self.world));
-            self.world.permissions.put(thread, set);
-        }
-    }
-
-    fn setting(&mut self, setting: &Setting) {
-        if setting.tid == Tid::UNKNOWN {
-            return self.set(ThreadKey::UNKNOWN, &setting.to, setting.at);
-        }
-        match self.lives.alive(setting.tid) {
-            Some(thread) => self.set(thread, &setting.to, setting.at),
-            // Of each kind the last one counts.
-            None => {
-                let kind = std::mem::discriminant(&setting.to);
-                let untold = self.untold.entry(setting.tid).or_default();
-                untold.retain(|to| std::mem::discriminant(to) != kind);
-                untold.push(setting.to);
-            }
-        }
-    }
-
-    /// Also before the span: how threads are set when that begins.
-    fn set(&mut self, thread: ThreadKey, to: &SetTo, at: Ns) {
-        if at < self.span.end {
-            self.world.now = self.world.now.max(at);
-            self.analyses.iter_mut().for_each(|(_, a)| a.setting(thread, to, &self.world));
-        }
-    }
-
-    fn throttle(&mut self, told: &Throttle) {
-        if told.at >= self.span.end {
-            return;
-        }
-        if told.tid == Tid::IDLE {
-            for thread in self.world.throttled.tell() {
-                self.hold(thread, false, told.at);
-            }
-        } else if self.world.throttled.is_told()
-            && let Some(thread) = self.lives.alive(told.tid)
-        {
-            self.hold(thread, told.begins, told.at);
-        }
-    }
-
-    /// Also before the span: who is throttled when that begins.
-    fn hold(&mut self, thread: ThreadKey, throttled: bool, at: Ns) {
-        if at < self.span.end && throttled != self.world.throttled.is(thread) {
-            self.world.now = self.world.now.max(at);
-            self.analyses.iter_mut().for_each(|(_, a)| a.throttled(thread, throttled, &self.world));
-            self.world.throttled.put(thread, throttled);
-        }
-    }
-
-    fn clip(&self, span: Span) -> Option<(Span, Begins)> {
-        let begins = if span.start < self.span.start { Begins::Before } else { Begins::Here };
-        let cut = Span { start: span.start.max(self.span.start), end: span.end.min(self.span.end) };
-        (cut.start < cut.end).then_some((cut, begins))
-    }
-
-    /// Hands on rows that will not change any more, of the only one that runs; [`Self::finish`] then leaves them out.
-    pub fn drain(&mut self, out: &mut dyn Rows) {
-        if let [(_, analysis)] = self.analyses.as_mut_slice() {
-            analysis.drain(&self.world, out);
-        }
-    }
-
-    /// Their tables.
-    #[must_use]
-    pub fn finish(self) -> Vec<Table> {
-        self.tables().collect()
-    }
-
-    /// The same, each made when it is asked for, so that none need be held beside another.
-    pub fn tables(self) -> impl Iterator<Item = Table> {
-        let Self { span, mut world, analyses, .. } = self;
-        world.now = span.end;
-        analyses.into_iter().map(move |(def, mut analysis)| {
-            let mut table = Table::new(def);
-            analysis.finish(&world, &mut table);
-            table
-        })
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::parking;
 use crate::{Begins, World};
-use model::{MarkEdge, Marked, NameId, Ns, Pid, ThreadKey, ThreadState, ThreadStretch, Value};
+use model::{Mark, MarkEdge, NameId, Ns, Pid, ThreadKey, ThreadState, ThreadStretch, Value};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -90,14 +90,7 @@ impl Tracks {
     }
 
     /// A begin or an end; the stretch that ends here, if it reaches into the span.
-    pub(crate) fn marked(
-        &mut self,
-        marked: &Marked,
-        thread: ThreadKey,
-        begins: Begins,
-        world: &World,
-    ) -> Option<Stretch> {
-        let mark = marked.mark;
+    pub(crate) fn marked(&mut self, mark: &Mark, thread: ThreadKey, begins: Begins, world: &World) -> Option<Stretch> {
         let track = (thread, mark.pid, mark.track);
         match mark.edge {
             MarkEdge::Begin => {

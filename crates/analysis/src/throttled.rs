@@ -6,20 +6,20 @@ use std::collections::BTreeSet;
 /// Who is throttled now; few threads at a time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Throttled {
-    told: bool,
+    reported: bool,
     now: BTreeSet<ThreadKey>,
 }
 
 impl Throttled {
-    /// From here on every change is told; who was throttled until now.
-    pub(crate) fn tell(&mut self) -> Vec<ThreadKey> {
-        self.told = true;
+    /// From here on every change is reported; which threads were throttled until now.
+    pub(crate) fn report_all(&mut self) -> Vec<ThreadKey> {
+        self.reported = true;
         self.now.iter().copied().collect()
     }
 
-    /// Whether anybody tells.
-    pub(crate) fn is_told(&self) -> bool {
-        self.told
+    /// Whether changes are reported.
+    pub(crate) fn is_reported(&self) -> bool {
+        self.reported
     }
 
     #[inline]

@@ -6,9 +6,7 @@ use crate::blocked_by::{ReasonId, Reasons};
 use crate::clocks::Bits;
 use crate::parking::Parking;
 use crate::throttled::Throttled;
-use model::{
-    CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, PowerChange, ThreadKey, ThreadState, ThreadStretch,
-};
+use model::{CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, ThreadKey, ThreadState, ThreadStretch};
 use topology::cpulist;
 
 /// What a CPU does.
@@ -199,14 +197,14 @@ impl World {
         }
     }
 
-    pub(crate) fn power(&mut self, change: &PowerChange) {
-        let place = self.place(change.cpu);
-        if let Power::Parked(parked) = change.to {
-            self.parking.change(change.cpu, place.is_some(), parked, self.now);
+    pub(crate) fn power(&mut self, of: CpuId, to: Power) {
+        let place = self.place(of);
+        if let Power::Parked(parked) = to {
+            self.parking.change(of, place.is_some(), parked, self.now);
         }
         let Some(place) = place else { return };
         let cpu = &mut self.cpus[place];
-        match change.to {
+        match to {
             Power::Awake => cpu.idle_state = None,
             Power::Idle(state) => cpu.idle_state = Some(state),
             Power::Frequency(khz) => cpu.khz = Some(khz),

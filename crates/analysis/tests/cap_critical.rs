@@ -7,7 +7,7 @@
 mod support;
 
 use analysis::{Context, Running};
-use model::{CpuId, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Together};
+use model::{CpuId, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Timeline};
 use support::{Analysed, critical};
 use testkit::figures::{self, Row, agrees};
 use topology::Machine;
@@ -42,7 +42,7 @@ fn by_priority(name: &str) -> Option<Table> {
         &Context { machine: &machine, span, followed: &[CpuId(0)], ready_known: true },
         Vec::new(),
     );
-    running.push(&Together { threads: &threads, ..Together::default() });
+    running.push(&Timeline { threads: &threads, ..Timeline::default() });
     running.finish().pop()
 }
 

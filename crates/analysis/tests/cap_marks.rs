@@ -6,8 +6,8 @@ mod support;
 use account::Rules;
 use analysis::{Context, Running};
 use model::{
-    CpuId, Mark, MarkEdge, Marked, NameId, Ns, Pid, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid,
-    Together,
+    CpuId, Mark, MarkEdge, NameId, Ns, Pid, Reason, Span, Subject, Table, ThreadKey, ThreadState, ThreadStretch, Tid,
+    Timeline, TimelineChange, TimelineEvent,
 };
 use support::analyse;
 use testkit::figures::{self, Row, agrees, number};
@@ -33,7 +33,7 @@ fn cap_62_a_task_is_running_ready_and_blocked() {
 fn a_name_is_its_text() {
     let mark = |at, name, edge| {
         let mark = Mark { tid: Tid(1), pid: Pid::UNKNOWN, track: 0, name: NameId(name), edge };
-        Marked { at: Ns(at), mark }
+        TimelineEvent { at: Ns(at), who: Subject::Thread(mark.tid), what: TimelineChange::Mark(mark) }
     };
     let marks = [
         mark(1, 1, MarkEdge::Begin),
@@ -44,7 +44,7 @@ fn a_name_is_its_text() {
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, Ns(10)));
     let context = Context { machine: &machine, span, followed: &[], ready_known: true };
     let mut running = Running::start(&["marks"], &context, vec!["Frame".into(), "Frame".into()]);
-    running.push(&Together { marks: &marks, ..Together::default() });
+    running.push(&Timeline { events: &marks, ..Timeline::default() });
     let table = running.finish().remove(0);
     assert_eq!((table.rows.len(), table.int(0, "count"), table.int(0, "duration_ns")), (1, Some(2), Some(5)));
 }
@@ -72,7 +72,8 @@ fn tasks(rows: &[Row]) -> Table {
         threads.extend([stretch(Ns::ZERO, ran, ThreadState::Running), stretch(ran, all, ThreadState::Unknown)]);
         for (at, edge) in [(Ns::ZERO, MarkEdge::Begin), (all, MarkEdge::End)] {
             let name = if edge == MarkEdge::Begin { NameId(key.cast_unsigned()) } else { NameId::NONE };
-            marks.push(Marked { at, mark: Mark { tid, pid: Pid::UNKNOWN, track: 0, name, edge } });
+            let mark = Mark { tid, pid: Pid::UNKNOWN, track: 0, name, edge };
+            marks.push(TimelineEvent { at, who: Subject::Thread(tid), what: TimelineChange::Mark(mark) });
         }
     }
     threads.sort_by_key(|s| s.span.start);
@@ -81,7 +82,7 @@ fn tasks(rows: &[Row]) -> Table {
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, end));
     let context = Context { machine: &machine, span, followed: &[CpuId(0)], ready_known: true };
     let mut running = Running::start(&["marks"], &context, names);
-    running.push(&Together { threads: &threads, marks: &marks, ..Together::default() });
+    running.push(&Timeline { threads: &threads, events: &marks, ..Timeline::default() });
     running.finish().remove(0)
 }
 

@@ -4,8 +4,8 @@
 
 use analysis::{Context, Running};
 use model::{
-    CpuId, CpuState, CpuStretch, Ns, Power, PowerChange, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch,
-    Tid, Together, Value,
+    CpuId, CpuState, CpuStretch, Ns, Power, Reason, Span, Subject, Table, ThreadKey, ThreadState, ThreadStretch, Tid,
+    Timeline, TimelineChange, TimelineEvent, Value,
 };
 use testkit::figures;
 use topology::{IdleState, Machine};
@@ -33,7 +33,7 @@ fn table(name: &str, machine: &Machine, end: i64, threads: &[ThreadStretch], cpu
     let span = Span::new(Ns::ZERO, Ns(end));
     let context = Context { machine, span, followed: &followed, ready_known: true };
     let mut running = Running::start(&[name], &context, Vec::new());
-    running.push(&Together { threads, cpus, ..Together::default() });
+    running.push(&Timeline { threads, cpus, ..Timeline::default() });
     running.finish().remove(0)
 }
 
@@ -213,7 +213,10 @@ fn cap_68_idle_periods_against_target_residencies() {
     };
     // Two stays in C6, of which one is over before it has paid for itself; C1E, from which it goes through polling back to
     // a thread.
-    let power = |us: i64, to| PowerChange { at: Ns(us * 1000), cpu: CpuId(0), to };
+    let power = |us: i64, to| {
+        let (who, what) = (Subject::Cpu(CpuId(0)), TimelineChange::Power(to));
+        TimelineEvent { at: Ns(us * 1000), who, what }
+    };
     let power = [
         power(0, Power::Idle(2)),
         power(100, Power::Awake),
@@ -225,7 +228,7 @@ fn cap_68_idle_periods_against_target_residencies() {
     ];
     let context = Context { machine: &machine, span: idle.span, followed: &[CpuId(0)], ready_known: true };
     let mut running = Running::start(&["idle_residency"], &context, Vec::new());
-    running.push(&Together { cpus: &[idle], power: &power, ..Together::default() });
+    running.push(&Timeline { cpus: &[idle], events: &power, ..Timeline::default() });
     let table = running.finish().remove(0);
     let of = |col: &str| -> Vec<Option<i64>> { (0..4).map(|row| table.int(row, col)).collect() };
     assert_eq!(of("state"), [None, Some(0), Some(1), Some(2)]);

@@ -5,7 +5,7 @@ mod support;
 
 use account::Rules;
 use analysis::{Context, Running, capacity_used};
-use model::{CpuId, CpuState, CpuStretch, Ns, Span, Table, ThreadKey, Together, Value};
+use model::{CpuId, CpuState, CpuStretch, Ns, Span, Table, ThreadKey, Timeline, Value};
 use std::collections::BTreeMap;
 use support::{Analysed, analyse};
 use testkit::figures::{self, agrees};
@@ -61,7 +61,7 @@ fn table_of(name: &str, pairs: &[Pair]) -> Table {
     let span = Span::new(Ns::ZERO, Ns(end));
     let context = Context { machine: &machine, span, followed: &followed, ready_known: false };
     let mut running = Running::start(&[name], &context, Vec::new());
-    running.push(&Together { cpus: &cpus, ..Together::default() });
+    running.push(&Timeline { cpus: &cpus, ..Timeline::default() });
     running.finish().remove(0)
 }
 

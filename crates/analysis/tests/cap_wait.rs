@@ -3,7 +3,7 @@
 
 use analysis::{Context, Running};
 use model::{
-    CpuId, CpuState, CpuStretch, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Together,
+    CpuId, CpuState, CpuStretch, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Timeline,
 };
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -68,7 +68,7 @@ fn tables(names: &[&str], threads: &mut [ThreadStretch], cpus: &[CpuStretch]) ->
     let span = Span::new(Ns::ZERO, end);
     let context = Context { machine: &machine, span, followed: &[CpuId(0)], ready_known: true };
     let mut running = Running::start(names, &context, Vec::new());
-    running.push(&Together { threads, cpus, ..Together::default() });
+    running.push(&Timeline { threads, cpus, ..Timeline::default() });
     running.finish().into_iter().map(|t| (t.def.name, t)).collect()
 }
 

@@ -4,11 +4,11 @@
 mod support;
 
 use model::{
-    CpuState, CpuStretch, Ns, Power, PowerChange, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid,
-    Value, tables,
+    CpuState, CpuStretch, Ns, Power, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, tables,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use support::changes::PowerChange;
 use support::instants::{Cpu, Instant, instants};
 use support::{Analysed, critical, parked};
 use testkit::{Mode, Rng};
@@ -155,8 +155,8 @@ fn pieces(a: &Analysed, all: &[(Span, Instant)], s: &ThreadStretch, until: Ns, w
 
 /// Whether a quota holds a thread, by its number: who exited may be told to be held as well, and be woken all the same.
 fn held(a: &Analysed, s: &ThreadStretch, at: Ns) -> bool {
-    let told = a.throttles.iter().skip_while(|t| t.tid != Tid::IDLE);
-    let last = told.filter(|t| t.at <= at && (t.tid == Tid::IDLE || t.tid == s.tid)).last();
+    let told = a.throttles.iter().skip_while(|t| t.tid.is_some());
+    let last = told.filter(|t| t.at <= at && (t.tid.is_none() || t.tid == Some(s.tid))).last();
     let ran = |since: Ns| {
         let busy = |c: &&CpuStretch| c.state == CpuState::Busy && c.thread == s.thread;
         a.cpus.iter().filter(busy).any(|c| since < c.span.start && c.span.start <= at)

@@ -140,11 +140,12 @@ impl Session {
     pub(crate) fn drained(&self, def: &TableDef, span: Option<Span>, out: &mut Batches<'_>) -> Result<(), EngineError> {
         let rest = self.run(&[def.name], span, |stretches, given| {
             let mut running = given.start(&[def.name]);
-            let steps = stretches.steps(|steps| {
-                running.push(steps);
+            stretches.timeline(|timeline| {
+                running.push(timeline);
                 running.drain(out);
-            });
-            steps.map(|()| running.finish()).map_err(EngineError::temporary)
+                out.check()
+            })?;
+            Ok(running.finish())
         })?;
         rest.iter().for_each(|table| out.all(&table.rows));
         Ok(())
@@ -155,7 +156,7 @@ impl Session {
         &self,
         names: &[&str],
         span: Option<Span>,
-        run: impl FnOnce(&mut Stretches, &Given<'_>) -> Result<T, EngineError>,
+        run: impl FnOnce(&Stretches, &Given<'_>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let chains = [&tables::SWITCH_CAUSES, &tables::WAITS].iter().any(|def| names.contains(&def.name));
         let stacks = if chains { Some(self.stacks()?) } else { None };
@@ -170,8 +171,8 @@ impl Session {
                 let followed = followed_of(&self.table_of_whole(&tables::CPUS)?);
                 let knife = filled.as_ref().map(|f| f.knife.clone()).unwrap_or_default();
                 let context = context(&followed, Ns(folder.manifest().end_ns), self.summary().ready_known);
-                let Read { mut stretches, names } = of_folder(folder, knife)?;
-                run(&mut stretches, &Given { context, names, stacks, budget })
+                let Read { stretches, names } = of_folder(folder, knife)?;
+                run(&stretches, &Given { context, names, stacks, budget })
             }
             Kind::Source(of) => {
                 let totals = &of.accounted.totals;

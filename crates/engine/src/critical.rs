@@ -7,12 +7,12 @@ use crate::session::Kind;
 use crate::steps::followed_of;
 use crate::{EngineError, Session};
 use account::{Collector, Sink as _, Stretches};
-use analysis::critical::{Beside, End, LastRan, Piece, Pieces, Sums, Walk};
+use analysis::critical::{End, LastRan, Piece, Pieces, Sums, Walk};
 use analysis::{Begins, Context};
-use model::{CpuId, CpuStretch, Move, Ns, Rows, Span, TableDef, ThreadKey, ThreadState, ThreadStretch, Tid, tables};
+use model::{CpuId, CpuStretch, Ns, Rows, Span, TableDef, ThreadKey, ThreadStretch, Tid, TimelineEvent, tables};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use store::{Folder, Migration};
+use store::Folder;
 
 impl Session {
     /// Whether a table is one of the critical path, which ends with the thread that [`Self::ending_with`] names.
@@ -60,44 +60,36 @@ impl Session {
         mut each: impl FnMut(&Piece),
     ) -> Result<bool, EngineError> {
         let ready_known = self.summary().ready_known;
-        let mut forwards = |stretches: &mut Stretches, path, followed: &[CpuId]| {
+        let mut forwards = |stretches: &Stretches, path: &Collector, followed: &[CpuId]| {
             let mut pieces = Pieces::new(&Context { machine: self.machine(), span, followed, ready_known });
-            let steps = |t: &model::Together<'_>| {
-                let model::Together { threads: path, cpus, moves, power, throttles, .. } = *t;
-                pieces.push(&Beside { path, cpus, moves, power, throttles }, &mut each);
-            };
-            stretches.steps_along(path, steps).map_err(EngineError::temporary)?;
+            stretches.timeline_with(path, |timeline| {
+                pieces.push(timeline, &mut each);
+                Ok::<_, EngineError>(())
+            })?;
             pieces.finish(&mut each);
             Ok(true)
         };
         match self.kind() {
             Kind::Folder(folder, filled) => match self.path_of_folder(folder, filled.as_deref(), end, span)? {
-                Some((path, mut beside)) => {
-                    forwards(&mut beside, path, &followed_of(&self.table_of_whole(&tables::CPUS)?))
-                }
+                Some((path, rest)) => forwards(&rest, &path, &followed_of(&self.table_of_whole(&tables::CPUS)?)),
                 None => Ok(false),
             },
             Kind::Source(of) => of.stretches(self.options(), |all| match self.path_of_source(all, end, span)? {
-                Some(path) => forwards(all, path, &followed(&of.accounted.totals)),
+                Some(path) => forwards(all, &path, &followed(&of.accounted.totals)),
                 None => Ok(false),
             }),
         }
     }
 
     /// The stretches on the path, of a file. `None`: nobody ran.
-    fn path_of_source(
-        &self,
-        all: &mut Stretches,
-        end: Option<End>,
-        span: Span,
-    ) -> Result<Option<Collector>, EngineError> {
+    fn path_of_source(&self, all: &Stretches, end: Option<End>, span: Span) -> Result<Option<Collector>, EngineError> {
         let mut last = Last::new(self, span)?;
         if end.is_none() {
-            all.cpus(|cpus| last.push(cpus)).map_err(EngineError::temporary)?;
+            all.cpus(|cpus| last.push(cpus))?;
         }
         let Some(end) = end.or_else(|| last.thread().map(End::Thread)) else { return Ok(None) };
         let mut path = Path::new(Walk::new(span, end));
-        all.threads_back(|whole| path.take(whole, |w| all.pieces(w))).map_err(EngineError::temporary)?;
+        all.threads_back(|whole| Ok::<_, EngineError>(path.take(whole, |w| all.pieces(w))))?;
         let mut kept = Collector::default();
         path.in_order(self, |stretch| {
             push(&mut kept, stretch);
@@ -123,19 +115,15 @@ impl Session {
         }
         let Some(end) = end.or_else(|| last.thread().map(End::Thread)) else { return Ok(None) };
         let mut path = Path::new(Walk::new(span, end));
-        folder.thread_stretches_back(Some(span), |whole| path.take(whole, |w| knife.pieces(*w)))?;
-        let (mut kept, mut beside) = (Collector::default(), Collector::default());
-        let mut migrations = folder.migrations(path.begin())?.peekable();
+        folder
+            .thread_stretches_back(Some(span), |whole| Ok::<_, EngineError>(path.take(whole, |w| knife.pieces(*w))))?;
+        let rest = rest_of_timeline(folder, span, path.begin())?;
+        let mut kept = Collector::default();
         path.in_order(self, |stretch| {
             push(&mut kept, stretch);
-            let until = stretch.span.end;
-            while let Some(migration) = migrations.next_if(|m| m.as_ref().map_or(true, |m| m.at < until)) {
-                kept_move(&mut beside, stretch, migration?);
-            }
             Ok(())
         })?;
-        keep_cpus(&mut beside, folder, span)?;
-        Ok(Some((kept, beside.finish().knife(knife))))
+        Ok(Some((kept, rest.finish().knife(knife))))
     }
 }
 
@@ -155,10 +143,11 @@ impl Last {
         Ok(Self { focus, of_focus: LastRan::new(span), of_all: LastRan::new(span) })
     }
 
-    fn push(&mut self, cpus: &[CpuStretch]) {
+    fn push(&mut self, cpus: &[CpuStretch]) -> Result<(), EngineError> {
         self.of_all.push(cpus);
         let of_focus = cpus.iter().filter(|s| self.focus.contains(&s.thread));
         of_focus.for_each(|s| self.of_focus.push(std::slice::from_ref(s)));
+        Ok(())
     }
 
     fn thread(&self) -> Option<ThreadKey> {
@@ -166,47 +155,27 @@ impl Last {
     }
 }
 
-/// What a folder tells of CPUs beside a path.
-pub(crate) fn keep_cpus(to: &mut Collector, folder: &Folder, span: Span) -> Result<(), EngineError> {
-    let mut frequencies = folder.frequencies()?.peekable();
-    for change in folder.parking()? {
-        let change = change?;
-        while let Some(earlier) = frequencies.next_if(|f| f.as_ref().map_or(true, |f| f.at <= change.at)) {
-            keep_power(to, earlier?);
-        }
-        keep_power(to, change);
-    }
-    for change in frequencies {
-        keep_power(to, change?);
-    }
-    for throttle in folder.throttles()? {
-        let throttle = throttle?;
-        to.throttle(model::Throttle { at: throttle.at.max(Ns::ZERO), ..throttle });
-    }
+/// What a folder holds of a span beside its threads' stretches, as far as paths ask for it. `begin`: of the first path.
+pub(crate) fn rest_of_timeline(folder: &Folder, span: Span, begin: Ns) -> Result<Collector, EngineError> {
+    let mut rest = Collector::default();
+    folder.events_of_path(begin, |events| {
+        let events = events.iter().filter(|event| event.at < span.end).filter_map(TimelineEvent::of);
+        events.for_each(|event| rest.event(event));
+        rest.check().map_err(EngineError::from)
+    })?;
     folder.cpu_stretches(Some(span), |cpus| {
         for stretch in cpus {
-            let place = to.begin_cpu();
-            to.cpu(place, stretch);
+            let place = rest.begin_cpu();
+            rest.cpu(place, stretch);
         }
+        rest.check().map_err(EngineError::from)
     })?;
-    Ok(())
-}
-
-fn keep_power(to: &mut Collector, change: model::PowerChange) {
-    to.power(model::PowerChange { at: change.at.max(Ns::ZERO), ..change });
+    Ok(rest)
 }
 
 fn push(to: &mut Collector, stretch: &ThreadStretch) {
     let place = to.begin_thread();
     to.thread(place, stretch);
-}
-
-/// A migration, if it is that of the thread which is ready on the path then.
-fn kept_move(to: &mut Collector, stretch: &ThreadStretch, migration: Migration) {
-    let Migration { at, tid, to: queue } = migration;
-    if stretch.state == ThreadState::Ready && tid == stretch.tid && at >= stretch.span.start {
-        to.moved(Move { at, tid, to: queue });
-    }
 }
 
 /// The stretches on the path, as they are found.
@@ -262,15 +231,8 @@ impl Path {
         if let Some(rest) = rest {
             keep(&mut self.later, &mut self.first, rest);
         }
-        let mut done = self.first.as_ref().map_or(Ok(()), &mut each);
-        let back = |stretch: &ThreadStretch| {
-            if done.is_ok() {
-                done = each(stretch);
-            }
-            if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        };
-        self.later.finish().threads_back(back).map_err(EngineError::temporary)?;
-        done
+        self.first.as_ref().map_or(Ok(()), &mut each)?;
+        self.later.finish().threads_back(|stretch| each(stretch).map(ControlFlow::Continue))
     }
 }
 

@@ -36,12 +36,11 @@ impl Filled {
         &self,
         folder: &Folder,
         span: Option<Span>,
-        mut each: impl FnMut(&[ThreadStretch]),
+        mut each: impl FnMut(&[ThreadStretch]) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let mut cutter = Cutter::new(&self.knife);
         folder.thread_stretches(span, |threads| cutter.push(threads, &mut each))?;
-        cutter.finish(each);
-        Ok(())
+        cutter.finish(each)
     }
 
     /// The CPUs' stretches, likewise.
@@ -49,12 +48,11 @@ impl Filled {
         &self,
         folder: &Folder,
         span: Option<Span>,
-        mut each: impl FnMut(&[CpuStretch]),
+        mut each: impl FnMut(&[CpuStretch]) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let mut cutter = Cutter::new(&self.knife);
         folder.cpu_stretches(span, |cpus| cutter.push(cpus, &mut each))?;
-        cutter.finish(each);
-        Ok(())
+        cutter.finish(each)
     }
 
     /// The folder's summary with it: sums that changed, and how far these are from the laws, if that is further.
@@ -67,7 +65,7 @@ impl Filled {
         summary.idle_ns = sum(CpuState::Idle);
         summary.unknown_ns = sum(CpuState::Unknown);
         summary.inferred_ns = Some(self.totals.cpus.iter().map(|c| c.inferred).sum::<Ns>().0);
-        for law in Laws::of(&self.totals).map_err(EngineError::temporary)?.0.iter().map(LawRow::from) {
+        for law in Laws::of(&self.totals)?.0.iter().map(LawRow::from) {
             if let Some(known) = summary.laws.iter_mut().find(|l| l.law == law.law) {
                 known.residual_ns = known.residual_ns.max(law.residual_ns);
             }

@@ -3,18 +3,19 @@
 use crate::import::{name_frames, stretches};
 use crate::{Accounted, EngineError, PassOptions, Source, account_with};
 use account::{Collector, Sink, Stretches};
-use ingest::Facts;
-use model::Stacks;
+use ingest::{Facts, Limits};
+use model::{Batch, Stacks};
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, TryLockError};
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
 pub(crate) struct Foreign {
     pub(crate) source: Box<dyn Source>,
     pub(crate) accounted: Accounted,
-    /// Its callchains, and all names that it tells.
+    /// Its callchains, and all its names.
     pub(crate) stacks: Arc<Stacks>,
-    /// Where they will be asked for. Locked, since rows that left memory are read by whoever holds them.
-    kept: Option<Mutex<Stretches>>,
+    /// Where they will be asked for.
+    kept: Option<Stretches>,
 }
 
 impl Foreign {
@@ -23,7 +24,7 @@ impl Foreign {
         let (mut accounted, mut stacks, kept) = if options.keep {
             let (accounted, stacks, collector) = read(source.as_ref(), options, Collector::default)?;
             let kept = stretches(collector, &accounted, options);
-            (accounted, stacks, Some(Mutex::new(kept)))
+            (accounted, stacks, Some(kept))
         } else {
             let (accounted, stacks, ()) = read(source.as_ref(), options, || ())?;
             (accounted, stacks, None)
@@ -36,19 +37,33 @@ impl Foreign {
     pub(crate) fn stretches<T>(
         &self,
         options: &PassOptions,
-        with: impl FnOnce(&mut Stretches) -> Result<T, EngineError>,
+        with: impl FnOnce(&Stretches) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        match self.kept.as_ref().map(Mutex::try_lock) {
-            Some(Ok(mut kept)) => with(&mut kept),
-            // Whoever panicked while it read them left them whole.
-            Some(Err(TryLockError::Poisoned(kept))) => with(&mut kept.into_inner()),
-            // Or they are being read, maybe by who asks: then once more.
-            Some(Err(TryLockError::WouldBlock)) | None => {
-                let begin = |_: &_| Collector::default();
-                let (accounted, collector) = account_with(self.source.as_ref(), options, begin, |_, _| {})?;
-                with(&mut stretches(collector, &accounted, options))
-            }
+        if let Some(kept) = &self.kept {
+            return with(kept);
         }
+        let begin = |_: &_| Ok(Collector::default());
+        let (accounted, collector) = account_with(self.source.as_ref(), &self.again(options), begin, |_, _| Ok(()))?;
+        with(&stretches(collector, &accounted, options))
+    }
+
+    /// The options of another reading, which must end as the first did.
+    pub(crate) fn again(&self, options: &PassOptions) -> PassOptions {
+        PassOptions { ending: Some(self.accounted.ingested.ending.clone()), ..options.clone() }
+    }
+
+    /// Reads its events once more.
+    pub(crate) fn events(
+        &self,
+        mut each: impl FnMut(&mut Batch) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let failed = |fatal| EngineError::Source { path: self.source.path().to_owned(), fatal };
+        let opened = self.source.open().map_err(failed)?;
+        let read = ingest::run(opened, self.accounted.sorted_all, Limits::default(), |batch| {
+            each(batch).map(ControlFlow::Continue)
+        });
+        let read = read.map_err(|error| error.either(failed))?;
+        EngineError::unless_alike(self.source.path(), &self.accounted.ingested.ending, &read.ending)
     }
 }
 
@@ -60,8 +75,12 @@ fn read<S: Sink>(
     let stacks = RefCell::new(Stacks::default());
     let begin = |_: &Facts| {
         drop(stacks.take());
-        sink()
+        Ok(sink())
     };
-    let (accounted, sink) = account_with(source, options, begin, |_, batch| stacks.borrow_mut().add(batch))?;
+    let each = |_: &mut S, batch: &mut Batch| {
+        stacks.borrow_mut().add(batch);
+        Ok(())
+    };
+    let (accounted, sink) = account_with(source, options, begin, each)?;
     Ok((accounted, stacks.into_inner(), sink))
 }

@@ -1,10 +1,9 @@
 //! From a source to a trace folder.
 
 use crate::{Accounted, EngineError, Haste, Identity, Infer, PassOptions, Source, Summary, account_with};
-use account::{Collector, InTurn, InferredIndex, Sink, Stretches, Totals};
+use account::{Collector, InTurn, InferredIndex, Sink, SpillError, Stretches, Totals};
 use model::{
-    Allowed, Batch, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Setting, Span, Stacks, Table,
-    TableDef, ThreadStretch, Throttle, Together, tables,
+    Batch, CpuId, CpuStretch, Ns, Rows, Span, Stacks, Table, TableDef, ThreadStretch, Timeline, TimelineEvent, tables,
 };
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
@@ -53,7 +52,7 @@ pub fn import(
         // A third of the work is left: what is missing of the checksum takes its share of that, so as not to be left at the end.
         haste.hurry();
         progress(Progress { events: accounted.totals.events, stretches: true });
-        let mut writer = writing.writer.ok_or_else(|| EngineError::Other("the folder was not begun".into()))??;
+        let mut writer = writing.writer;
         let told = writing.stacks.names.len();
         accounted.facts.lacks.extend(name_frames(&mut writing.stacks, options));
         writer.names(&writing.stacks.names[told..])?;
@@ -62,8 +61,8 @@ pub fn import(
         for def in OF_TOTALS {
             writer.table_of(def, |out| of_totals(def, &accounted.totals, &accounted.machine, out))?;
         }
-        let mut stretches = stretches(writing.collector, &accounted, options);
-        let tables = stage_two(&mut stretches, &accounted, writing.stacks.names, &mut writer)?;
+        let stretches = stretches(writing.collector, &accounted, options);
+        let tables = stage_two(&stretches, &accounted, writing.stacks.names, &mut writer)?;
         // Giving their temporary file back takes as long as writing the tables.
         let _ = std::thread::Builder::new().name("giving back".into()).spawn_scoped(scope, || drop(stretches));
         for table in &tables {
@@ -85,7 +84,7 @@ pub(crate) fn name_frames(stacks: &mut Stacks, options: &PassOptions) -> Vec<Str
 /// The sink of an import: stretches wait for stage two, events go to the folder as they come.
 struct Writing {
     collector: Collector,
-    writer: Option<Result<FolderWriter, store::Error>>,
+    writer: FolderWriter,
     events: u64,
     /// Written at the end, when all can be named together.
     stacks: Stacks,
@@ -108,33 +107,11 @@ impl Sink for Writing {
     fn cpu(&mut self, place: u64, stretch: &CpuStretch) {
         self.collector.cpu(place, stretch);
     }
+    /// They stand in the folder's events; what is made here needs none of them.
     #[inline]
-    fn moved(&mut self, moved: Move) {
-        self.collector.moved(moved);
-    }
-    #[inline]
-    fn marked(&mut self, mark: Marked) {
-        self.collector.marked(mark);
-    }
-    #[inline]
-    fn power(&mut self, change: PowerChange) {
-        self.collector.power(change);
-    }
-    #[inline]
-    fn allowed(&mut self, allowed: Allowed) {
-        self.collector.allowed(allowed);
-    }
-    #[inline]
-    fn throttle(&mut self, throttle: Throttle) {
-        self.collector.throttle(throttle);
-    }
-    #[inline]
-    fn blocked_at(&mut self, blocked: BlockedAt) {
-        self.collector.blocked_at(blocked);
-    }
-    #[inline]
-    fn setting(&mut self, setting: Setting) {
-        self.collector.setting(setting);
+    fn event(&mut self, _: TimelineEvent) {}
+    fn check(&self) -> Result<(), SpillError> {
+        self.collector.check()
     }
 }
 
@@ -150,51 +127,42 @@ fn read(
         let writer = match target {
             Target::New(path) => FolderWriter::create(path, Making { machine: &machine, sources: source.parts() }),
             Target::InPlace(path) => FolderWriter::create_in_place(path, Making { machine: &machine, sources: 0 }),
-        };
-        Writing { collector: Collector::default(), writer: Some(writer), events: 0, stacks: Stacks::default() }
+        }?;
+        Ok(Writing { collector: Collector::default(), writer, events: 0, stacks: Stacks::default() })
     };
     let each = |writing: &mut Writing, batch: &mut Batch| {
         writing.events += batch.events.len() as u64;
         writing.stacks.add(batch);
-        if let Some(Ok(writer)) = &mut writing.writer {
-            let written = writer.names(&batch.names).and_then(|()| writer.events(&mut batch.events));
-            if let Err(error) = written {
-                writing.writer = Some(Err(error));
-            }
-        }
+        writing.writer.names(&batch.names)?;
+        writing.writer.events(&mut batch.events)?;
         progress(Progress { events: writing.events, stretches: false });
+        Ok(())
     };
     account_with(source, options, begin, each)
 }
 
 fn stage_two(
-    stretches: &mut Stretches,
+    stretches: &Stretches,
     accounted: &Accounted,
     names: Vec<Box<str>>,
     writer: &mut FolderWriter,
 ) -> Result<Vec<Table>, EngineError> {
-    let mut failed = Ok(());
     let followed = followed(&accounted.totals);
     // The others are made when they are asked for: together they would take longer than all the rest of an import.
     let tables = [tables::CONCURRENCY.name];
     let mut analyses =
         analysis::Running::start(&tables, &context(&accounted.totals, &followed, &accounted.machine), names);
-    let mut write = |written: Result<(), store::Error>| {
-        if failed.is_ok() {
-            failed = written;
-        }
-    };
-    stretches
-        .in_turn(|some| match some {
-            InTurn::Threads(threads) => write(writer.thread_stretches(threads)),
+    stretches.in_turn(|some| {
+        match some {
+            InTurn::Threads(threads) => writer.thread_stretches(threads)?,
             InTurn::Cpus(cpus) => {
-                write(writer.cpu_stretches(cpus));
-                // All that this table is made of; who follows the threads as well takes several times as long.
-                analyses.push(&Together { cpus, ..Together::default() });
+                writer.cpu_stretches(cpus)?;
+                // All that this table is made of; following the threads as well takes several times as long.
+                analyses.push(&Timeline { cpus, ..Timeline::default() });
             }
-        })
-        .map_err(EngineError::temporary)?;
-    failed?;
+        }
+        Ok::<_, EngineError>(())
+    })?;
     Ok(analyses.finish())
 }
 
@@ -254,7 +222,7 @@ pub(crate) fn of_totals(
             Ok(())
         }
     }
-    .map_err(EngineError::temporary)
+    .map_err(EngineError::from)
 }
 
 fn manifest(accounted: &Accounted, identity: Identity) -> Result<Manifest, EngineError> {

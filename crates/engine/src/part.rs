@@ -31,7 +31,7 @@ impl Session {
             )));
         };
         let totals = self.sums_within(span)?;
-        let laws = Laws::of(&totals).map_err(EngineError::temporary)?;
+        let laws = Laws::of(&totals)?;
         let mut summary = self.whole.clone();
         summary.sums(&totals, &laws);
         if self.whole.frames > 0 {
@@ -63,7 +63,7 @@ impl Session {
         let within = Some(Span { end, ..span });
         match self.kind() {
             Kind::Source(of) => {
-                let options = PassOptions { within, ..self.options().clone() };
+                let options = PassOptions { within, ..of.again(self.options()) };
                 account(of.source.as_ref(), &options).map(|Accounted { totals, .. }| totals)
             }
             Kind::Folder(_, filled) => {

@@ -2,8 +2,9 @@
 
 use crate::{EngineError, Source};
 use account::{Accountant, Laws, LossIndex, Rules, Sink, Totals};
-use ingest::{Facts, Ingested, Limits, Ordered};
+use ingest::{Ending, Facts, Ingested, Limits};
 use model::{Batch, Span, WakeKind, What};
+use std::ops::ControlFlow;
 use symbols::SymbolPath;
 use topology::Machine;
 
@@ -23,6 +24,8 @@ pub struct PassOptions {
     pub keep: bool,
     /// Where the names of functions are looked for that the source does not tell; else where this machine keeps them.
     pub symbols: Option<SymbolPath>,
+    /// How an earlier reading of the same source ended: this one must end alike.
+    pub ending: Option<Ending>,
 }
 
 /// What to do about time that is unknown, but of which other events tell who ran.
@@ -56,23 +59,25 @@ pub struct Accounted {
 /// The sums of a source, in one reading where nothing was lost.
 ///
 /// # Errors
-/// The source cannot be opened.
+/// As [`account_with`].
 pub fn account(source: &dyn Source, options: &PassOptions) -> Result<Accounted, EngineError> {
-    account_with(source, options, |_| (), |(), _| {}).map(|(accounted, ())| accounted)
+    account_with(source, options, |_| Ok(()), |(), _| Ok(())).map(|(accounted, ())| accounted)
 }
 
 /// The same, with a sink for the stretches and one for the events. A second reading (for a loss whose extent is known only
 /// at the end, or an event that came too late) begins with fresh ones: `sink` is asked again.
 ///
 /// # Errors
-/// The source cannot be opened.
+/// The source cannot be opened, its reader fails, a second reading ends otherwise than the first, temporary files cannot be
+/// written, or `each` fails.
 pub fn account_with<S: Sink>(
     source: &dyn Source,
     options: &PassOptions,
-    mut sink: impl FnMut(&Facts) -> S,
-    mut each: impl FnMut(&mut S, &mut Batch),
+    mut sink: impl FnMut(&Facts) -> Result<S, EngineError>,
+    mut each: impl FnMut(&mut S, &mut Batch) -> Result<(), EngineError>,
 ) -> Result<(Accounted, S), EngineError> {
     let (mut sort_all, mut losses, mut wakes) = (false, None, None);
+    let mut ending = options.ending.clone();
     loop {
         let failed = |fatal| EngineError::Source { path: source.path().to_owned(), fatal };
         let opened = source.open().map_err(failed)?;
@@ -80,18 +85,27 @@ pub fn account_with<S: Sink>(
         if facts.has_waking.is_none() || facts.has_wakeup.is_none() {
             let seen = match wakes {
                 Some(seen) => seen,
-                None => *wakes.insert(first_wakes(source).map_err(failed)?),
+                None => *wakes.insert(first_wakes(source)?),
             };
             facts.has_waking = facts.has_waking.or(Some(seen.waking));
             facts.has_wakeup = facts.has_wakeup.or(Some(seen.wakeup));
         }
-        let mut sink = sink(&facts);
+        let mut sink = sink(&facts)?;
         let mut accountant = Accountant::new(rules(&facts, losses.clone(), options));
         let ingested = ingest::run(opened, sort_all, Limits::default(), |batch| {
             accountant.push(batch, &mut sink);
-            each(&mut sink, batch);
-        });
+            each(&mut sink, batch)?;
+            sink.check()?;
+            Ok(ControlFlow::Continue(()))
+        })
+        .map_err(|error| error.either(failed))?;
+        EngineError::unless_alike(
+            source.path(),
+            ending.get_or_insert_with(|| ingested.ending.clone()),
+            &ingested.ending,
+        )?;
         let mut totals = accountant.finish(&mut sink);
+        sink.check()?;
         if ingested.late > 0 && !sort_all {
             sort_all = true;
             continue;
@@ -100,14 +114,14 @@ pub fn account_with<S: Sink>(
             losses = Some(totals.loss_index());
             continue;
         }
-        if let (0, Some(fatal)) = (totals.events, &ingested.stopped) {
+        if let (0, Some(fatal)) = (totals.events, &ingested.ending.stopped) {
             return Err(failed(fatal.clone()));
         }
         if options.infer == Infer::Within {
             totals = totals.with_inferred();
         }
         let machine = machine(&facts, &totals, options);
-        let laws = Laws::of(&totals).map_err(EngineError::temporary)?;
+        let laws = Laws::of(&totals)?;
         return Ok((Accounted { facts, machine, totals, ingested, laws, sorted_all: sort_all }, sink));
     }
 }
@@ -122,11 +136,10 @@ struct Wakes {
     wakeup: bool,
 }
 
-fn first_wakes(source: &dyn Source) -> Result<Wakes, ingest::Fatal> {
-    let mut ordered = Ordered::new(source.open()?, false, Limits::default());
-    let (mut batch, mut seen, mut left) = (Batch::default(), Wakes::default(), FIRST_WAKES);
-    // More can tell nothing once both were seen.
-    while left > 0 && !(seen.waking && seen.wakeup) && ordered.next(&mut batch) {
+fn first_wakes(source: &dyn Source) -> Result<Wakes, EngineError> {
+    let failed = |fatal| EngineError::Source { path: source.path().to_owned(), fatal };
+    let (mut seen, mut left) = (Wakes::default(), FIRST_WAKES);
+    let read = ingest::run(source.open().map_err(failed)?, false, Limits::default(), |batch| {
         let kinds = batch.events.iter().filter_map(|e| match &e.what {
             What::Wake(wake) => Some(wake.kind),
             _ => None,
@@ -136,8 +149,12 @@ fn first_wakes(source: &dyn Source) -> Result<Wakes, ingest::Fatal> {
             seen.wakeup |= kind == WakeKind::Wakeup;
             left -= 1;
         }
-    }
-    Ok(seen)
+        // More can show nothing once both were seen.
+        let done = left == 0 || seen.waking && seen.wakeup;
+        Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    });
+    // How it ends shows when all of it is read.
+    read.map(|_| seen).map_err(|error| error.either(failed))
 }
 
 pub(crate) fn rules(facts: &Facts, losses: Option<LossIndex>, options: &PassOptions) -> Rules {

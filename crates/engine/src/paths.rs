@@ -2,17 +2,17 @@
 //!
 //! They are held, a bounded number of stretches in all; a path that is longer is found by itself, by way of a temporary file.
 
-use crate::critical::keep_cpus;
+use crate::critical::rest_of_timeline;
 use crate::filled::Filled;
 use crate::import::followed;
 use crate::session::Kind;
 use crate::steps::followed_of;
 use crate::{EngineError, Session};
-use account::{Collector, Sink as _, Stretches};
-use analysis::critical::{Beside, Causes, End, LastRan, Piece, Pieces, Walk, Window};
+use account::{Collector, Stretches};
+use analysis::critical::{Causes, End, LastRan, Piece, Pieces, Walk, Window};
 use analysis::frames::Marked;
 use analysis::{Begins, Context};
-use model::{CpuId, CpuStretch, Move, Pid, Span, ThreadKey, ThreadState, ThreadStretch, tables};
+use model::{CpuId, CpuStretch, Pid, Span, ThreadKey, ThreadStretch, Timeline, tables};
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use store::Folder;
@@ -123,7 +123,7 @@ struct LastOf {
 }
 
 impl LastOf {
-    fn push(&mut self, cpus: &[CpuStretch]) {
+    fn push(&mut self, cpus: &[CpuStretch]) -> Result<(), EngineError> {
         let Self { windows, threads } = self;
         for stretch in cpus {
             let Some(of) = threads.get(&stretch.thread) else { continue };
@@ -133,6 +133,7 @@ impl LastOf {
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -148,22 +149,20 @@ impl Session {
         let hull = Span::new(starts, frames.iter().map(|f| f.span.end).max().unwrap_or_default());
         let mut told = vec![(ThreadKey::UNKNOWN, Causes::default()); frames.len()];
         let ready_known = self.summary().ready_known;
-        let forwards = |stretches: &mut Stretches, lanes: Vec<Lane>, followed: &[CpuId]| {
+        let forwards = |stretches: &Stretches, lanes: Vec<Lane>, followed: &[CpuId]| {
             let (long, held): (Vec<Lane>, Vec<Lane>) = lanes.into_iter().partition(|lane| lane.is_long);
             let context = Context { machine: self.machine(), span: hull, followed, ready_known };
             let mut rows: Vec<Row> = in_rows(held).into_iter().map(|lanes| Row::new(&context, lanes)).collect();
-            let steps = |t: &model::Together<'_>| {
-                let model::Together { cpus, moves, power, throttles, .. } = *t;
-                let beside = Beside { path: &[], cpus, moves, power, throttles };
-                rows.iter_mut().for_each(|row| row.push(&beside));
-            };
-            stretches.steps_along(Collector::default(), steps).map_err(EngineError::temporary)?;
+            stretches.timeline_with(&Collector::default(), |timeline| {
+                rows.iter_mut().for_each(|row| row.push(timeline));
+                Ok::<_, EngineError>(())
+            })?;
             Ok((rows, long))
         };
         let (rows, long) = match self.kind() {
             Kind::Folder(folder, filled) => {
-                let (lanes, mut beside) = self.lanes_of_folder(folder, filled.as_deref(), (frames, last, hull))?;
-                forwards(&mut beside, lanes, &followed_of(&self.table_of_whole(&tables::CPUS)?))?
+                let (lanes, rest) = self.lanes_of_folder(folder, filled.as_deref(), (frames, last, hull))?;
+                forwards(&rest, lanes, &followed_of(&self.table_of_whole(&tables::CPUS)?))?
             }
             Kind::Source(of) => of.stretches(self.options(), |all| {
                 let lanes = self.lanes_of_source(all, frames, last)?;
@@ -217,17 +216,12 @@ impl Session {
         Lanes::new(frames.iter().enumerate().map(lane).collect(), MOST_HELD)
     }
 
-    fn lanes_of_source(
-        &self,
-        all: &mut Stretches,
-        frames: &[&Marked],
-        mut last: LastOf,
-    ) -> Result<Vec<Lane>, EngineError> {
+    fn lanes_of_source(&self, all: &Stretches, frames: &[&Marked], mut last: LastOf) -> Result<Vec<Lane>, EngineError> {
         if !last.windows.is_empty() {
-            all.cpus(|cpus| last.push(cpus)).map_err(EngineError::temporary)?;
+            all.cpus(|cpus| last.push(cpus))?;
         }
         let mut lanes = self.lanes(frames, &last);
-        all.threads_back(|whole| lanes.take(whole, |w| all.pieces(w))).map_err(EngineError::temporary)?;
+        all.threads_back(|whole| Ok::<_, EngineError>(lanes.take(whole, |w| all.pieces(w))))?;
         Ok(lanes.finish())
     }
 
@@ -244,26 +238,12 @@ impl Session {
             None => folder.cpu_stretches(Some(hull), |cpus| last.push(cpus))?,
         }
         let mut lanes = self.lanes(frames, &last);
-        folder.thread_stretches_back(Some(hull), |whole| lanes.take(whole, |w| knife.pieces(*w)))?;
+        folder
+            .thread_stretches_back(Some(hull), |whole| Ok::<_, EngineError>(lanes.take(whole, |w| knife.pieces(*w))))?;
         let lanes = lanes.finish();
-        let mut kept = Collector::default();
         let begin = lanes.iter().filter_map(|lane| lane.path.front()).map(|s| s.span.start).min();
-        for migration in folder.migrations(begin.unwrap_or(hull.start))? {
-            let store::Migration { at, tid, to } = migration?;
-            if at >= hull.end {
-                break;
-            }
-            let ready = |lane: &Lane| {
-                let before = lane.path.partition_point(|s| s.span.start <= at);
-                let stretch = lane.path.get(before.checked_sub(1)?)?;
-                Some(stretch.tid == tid && stretch.state == ThreadState::Ready && at < stretch.span.end)
-            };
-            if lanes.iter().any(|lane| ready(lane) == Some(true)) {
-                kept.moved(Move { at, tid, to });
-            }
-        }
-        keep_cpus(&mut kept, folder, hull)?;
-        Ok((lanes, kept.finish().knife(knife)))
+        let rest = rest_of_timeline(folder, hull, begin.unwrap_or(hull.start))?;
+        Ok((lanes, rest.finish().knife(knife)))
     }
 }
 
@@ -293,9 +273,10 @@ impl Row {
         Self { pieces: Pieces::of(context, windows), told: Told(told) }
     }
 
-    fn push(&mut self, beside: &Beside<'_>) {
+    /// The threads on the paths are at hand; the timeline has none.
+    fn push(&mut self, timeline: &Timeline<'_>) {
         let Self { pieces, told } = self;
-        pieces.push(beside, |piece| told.push(piece));
+        pieces.push(timeline, |piece| told.push(piece));
     }
 
     fn finish(self) -> Vec<(usize, ThreadKey, Causes)> {
@@ -321,7 +302,7 @@ fn in_rows(mut lanes: Vec<Lane>) -> Vec<Vec<Lane>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Ns, Reason, Tid};
+    use model::{Ns, Reason, ThreadState, Tid};
 
     /// Thread 1 runs and waits by turns, a nanosecond each.
     fn stretches() -> Vec<ThreadStretch> {

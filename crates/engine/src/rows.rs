@@ -29,10 +29,18 @@ impl<'a> Batches<'a> {
         }
     }
 
+    /// Whether rows are still wanted: a long pass asks now and then.
+    ///
+    /// # Errors
+    /// The caller refused some.
+    pub(crate) fn check(&mut self) -> std::result::Result<(), EngineError> {
+        std::mem::replace(&mut self.refused, Ok(())).map_err(EngineError::Output)
+    }
+
     /// What is left.
     ///
     /// # Errors
-    /// Who asked refused some rows.
+    /// As [`Self::check`].
     pub(crate) fn finish(mut self) -> std::result::Result<(), EngineError> {
         self.flush();
         self.refused.map_err(EngineError::Output)

@@ -10,7 +10,7 @@ use crate::part::Part;
 use crate::retype;
 use crate::rows::Batches;
 use crate::{EngineError, Haste, Infer, PassOptions, Slow, Source, Summary, account, open_source};
-use ingest::{Facts, Limits};
+use ingest::Facts;
 use model::{
     CpuStretch, Event, Ns, Rows as _, Span, Stacks, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
     tables,
@@ -267,24 +267,16 @@ impl Session {
     /// # Errors
     /// The trace cannot be read, its folder was made without events, or `each` refused.
     pub fn events(&self, each: EachEvents<'_>) -> Result<(), EngineError> {
-        let mut refused = None;
-        let mut hand_on = |events: &[Event], names: &[Box<str>]| {
-            if refused.is_none() {
-                refused = each(events, names).err();
-            }
-        };
         match &self.kind {
-            Kind::Folder(folder, _) => folder.events(&mut hand_on)?,
+            Kind::Folder(folder, _) => folder.events(|events, names| each(events, names).map_err(EngineError::Output)),
             Kind::Source(of) => {
-                let failed = |fatal| EngineError::Source { path: self.path.clone(), fatal };
                 let mut names = Vec::new();
-                ingest::run(of.source.open().map_err(failed)?, of.accounted.sorted_all, Limits::default(), |batch| {
+                of.events(|batch| {
                     names.extend(batch.names.iter().cloned());
-                    hand_on(&batch.events, &names);
-                });
+                    each(&batch.events, &names).map_err(EngineError::Output)
+                })
             }
         }
-        refused.map_or(Ok(()), |e| Err(EngineError::Output(e)))
     }
 
     /// All callchains. Empty where none were recorded.
@@ -421,18 +413,23 @@ impl Session {
         out: &mut Batches<'_>,
     ) -> Result<(), EngineError> {
         of.stretches(&self.options, |all| {
-            let read = if def.name == tables::THREAD_STATE.name {
+            if def.name == tables::THREAD_STATE.name {
                 all.threads(|threads| self.thread_rows(threads, span, out))
             } else {
                 all.cpus(|cpus| cpu_rows(cpus, span, out))
-            };
-            read.map_err(EngineError::temporary)
+            }
         })
     }
 
-    fn thread_rows(&self, threads: &[ThreadStretch], within: Option<Span>, out: &mut Batches<'_>) {
+    fn thread_rows(
+        &self,
+        threads: &[ThreadStretch],
+        within: Option<Span>,
+        out: &mut Batches<'_>,
+    ) -> Result<(), EngineError> {
         let wanted = threads.iter().filter(|s| overlaps(s.span, within));
         wanted.for_each(|s| out.row(&thread_row(s, &self.machine)));
+        out.check()
     }
 }
 
@@ -445,8 +442,9 @@ fn overlaps(of: Span, span: Option<Span>) -> bool {
     span.is_none_or(|s| of.start < s.end && of.end > s.start)
 }
 
-fn cpu_rows(cpus: &[CpuStretch], within: Option<Span>, out: &mut Batches<'_>) {
+fn cpu_rows(cpus: &[CpuStretch], within: Option<Span>, out: &mut Batches<'_>) -> Result<(), EngineError> {
     cpus.iter().filter(|s| overlaps(s.span, within)).for_each(|s| out.row(&cpu_row(s)));
+    out.check()
 }
 
 /// A row of [`tables::THREAD_STATE`].

@@ -3,10 +3,7 @@
 use crate::EngineError;
 use account::Stretches;
 use analysis::{Context, Running, shares};
-use model::{
-    Allowed, BlockedAt, CpuStretch, Marked, Move, Ns, PowerChange, Setting, Stacks, Table, ThreadStretch, Throttle,
-    Together,
-};
+use model::{CpuStretch, Ns, Stacks, Table, ThreadStretch, Timeline, TimelineEvent};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
@@ -41,7 +38,7 @@ impl Given<'_> {
     fn run(&self, tables: &[&str], told: &Receiver<Arc<Part>>, each: &Mutex<EachTable<'_>>) {
         let mut running = self.start(tables);
         while let Ok(part) = told.recv() {
-            running.push(&part.together());
+            running.push(&part.timeline());
         }
         let mut tables = running.tables();
         loop {
@@ -57,7 +54,7 @@ impl Given<'_> {
 type EachTable<'a> = &'a mut (dyn FnMut(Table) + Send);
 
 /// Makes these tables in one pass; in the order of [`analysis::ANALYSES`].
-pub(crate) fn tables(stretches: &mut Stretches, names: &[&str], given: &Given<'_>) -> Result<Vec<Table>, EngineError> {
+pub(crate) fn tables(stretches: &Stretches, names: &[&str], given: &Given<'_>) -> Result<Vec<Table>, EngineError> {
     let mut made = Vec::new();
     each_table(stretches, names, given, &mut |table| made.push(table))?;
     let place = |table: &Table| analysis::ANALYSES.iter().position(|a| a.table.name == table.def.name);
@@ -67,7 +64,7 @@ pub(crate) fn tables(stretches: &mut Stretches, names: &[&str], given: &Given<'_
 
 /// Makes these tables in one pass, and hands each on before the next one is made, in no order: one may have a million rows.
 pub(crate) fn each_table(
-    stretches: &mut Stretches,
+    stretches: &Stretches,
     names: &[&str],
     given: &Given<'_>,
     each: EachTable<'_>,
@@ -75,7 +72,10 @@ pub(crate) fn each_table(
     let shares = shares(names, available_parallelism().map_or(1, usize::from).min(MOST));
     if shares.len() < 2 {
         let mut running = given.start(names);
-        stretches.steps(|steps| running.push(steps)).map_err(EngineError::temporary)?;
+        stretches.timeline(|timeline| {
+            running.push(timeline);
+            Ok::<_, EngineError>(())
+        })?;
         running.tables().for_each(each);
         return Ok(());
     }
@@ -90,75 +90,47 @@ pub(crate) fn each_table(
             })
             .collect();
         let mut parts: Vec<Arc<Part>> = Vec::new();
-        let read = stretches.steps(|steps| {
-            let part = Part::of(steps, &mut parts);
-            for (tell, _) in &threads {
-                // A thread that does not listen any more failed, and its end says so.
-                let _ = tell.send(Arc::clone(&part));
-            }
+        // A thread that takes no more has failed.
+        let failed = || EngineError::Other("an analysis failed: please report it".into());
+        let read = stretches.timeline(|timeline| {
+            let part = Part::of(timeline, &mut parts);
+            threads.iter().try_for_each(|(send, _)| send.send(Arc::clone(&part)).map_err(|_| failed()))?;
             parts.push(part);
+            Ok(())
         });
         drop(parts);
-        let (tells, threads): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
-        drop(tells);
-        for thread in threads {
-            thread.join().map_err(|_| EngineError::Other("an analysis failed: please report it".into()))?;
-        }
-        read.map_err(EngineError::temporary)
+        let (senders, threads): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
+        drop(senders);
+        // All are waited for, whatever the first of them came to.
+        let ended: Vec<_> = threads.into_iter().map(|thread| thread.join().map_err(|_| failed())).collect();
+        ended.into_iter().collect::<Result<(), _>>().and(read)
     })
 }
 
-/// What [`Together`] hands on, kept.
+/// A part of the timeline, kept.
 #[derive(Default)]
 struct Part {
     threads: Vec<ThreadStretch>,
     cpus: Vec<CpuStretch>,
-    moves: Vec<Move>,
-    marks: Vec<Marked>,
-    power: Vec<PowerChange>,
-    allowed: Vec<Allowed>,
-    throttles: Vec<Throttle>,
-    blocked: Vec<BlockedAt>,
-    settings: Vec<Setting>,
+    events: Vec<TimelineEvent>,
 }
 
 impl Part {
-    /// Keeps one, in the memory of the first that nobody reads any more.
-    fn of(steps: &Together<'_>, earlier: &mut Vec<Arc<Self>>) -> Arc<Self> {
-        let free = earlier.iter().position(|part| Arc::strong_count(part) == 1);
-        let mut part = free.map(|at| earlier.swap_remove(at)).and_then(Arc::into_inner).unwrap_or_default();
-        part.fill(steps);
-        Arc::new(part)
-    }
-
-    fn fill(&mut self, steps: &Together<'_>) {
+    /// Keeps one, in the memory of the first that no thread reads any more.
+    fn of(timeline: &Timeline<'_>, earlier: &mut Vec<Arc<Self>>) -> Arc<Self> {
         fn keep<T: Copy>(to: &mut Vec<T>, from: &[T]) {
             to.clear();
             to.extend_from_slice(from);
         }
-        let Together { threads, cpus, moves, marks, power, allowed, throttles, blocked, settings } = *steps;
-        keep(&mut self.threads, threads);
-        keep(&mut self.cpus, cpus);
-        keep(&mut self.moves, moves);
-        keep(&mut self.marks, marks);
-        keep(&mut self.power, power);
-        keep(&mut self.allowed, allowed);
-        keep(&mut self.throttles, throttles);
-        keep(&mut self.blocked, blocked);
-        keep(&mut self.settings, settings);
+        let free = earlier.iter().position(|part| Arc::strong_count(part) == 1);
+        let mut part = free.map(|at| earlier.swap_remove(at)).and_then(Arc::into_inner).unwrap_or_default();
+        keep(&mut part.threads, timeline.threads);
+        keep(&mut part.cpus, timeline.cpus);
+        keep(&mut part.events, timeline.events);
+        Arc::new(part)
     }
 
-    fn together(&self) -> Together<'_> {
-        Together {
-            threads: &self.threads,
-            cpus: &self.cpus,
-            moves: &self.moves,
-            marks: &self.marks,
-            power: &self.power,
-            allowed: &self.allowed,
-            throttles: &self.throttles,
-            blocked: &self.blocked,
-            settings: &self.settings,
-        }
+    fn timeline(&self) -> Timeline<'_> {
+        Timeline { threads: &self.threads, cpus: &self.cpus, events: &self.events }
     }
 }

@@ -11,33 +11,39 @@ impl Session {
     /// The stretches of all threads of a trace folder, in order of start, some thousands at a time.
     ///
     /// # Errors
-    /// It is no trace folder, or is damaged.
-    pub fn thread_stretches(&self, each: impl FnMut(&[ThreadStretch])) -> Result<(), EngineError> {
-        Ok(self.stored()?.thread_stretches(None, each)?)
+    /// It is no trace folder, or is damaged, or `each` failed.
+    pub fn thread_stretches(
+        &self,
+        each: impl FnMut(&[ThreadStretch]) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        self.stored()?.thread_stretches(None, each)
     }
 
     /// [`Self::thread_stretches`] with no more than a picture shows of them.
     ///
     /// # Errors
     /// As [`Self::thread_stretches`].
-    pub fn threads_in_brief(&self, each: impl FnMut(&[Brief])) -> Result<(), EngineError> {
-        Ok(self.stored()?.threads_in_brief(each)?)
+    pub fn threads_in_brief(&self, each: impl FnMut(&[Brief]) -> Result<(), EngineError>) -> Result<(), EngineError> {
+        self.stored()?.threads_in_brief(each)
     }
 
     /// The events of a trace folder that tell of more than stretches (power, parking, marks, values), and all texts told so far.
     ///
     /// # Errors
     /// As [`Self::thread_stretches`].
-    pub fn events_beside(&self, each: impl FnMut(&[Event], &[Box<str>])) -> Result<(), EngineError> {
-        Ok(self.stored()?.events_beside(each)?)
+    pub fn events_without_stretches(
+        &self,
+        each: impl FnMut(&[Event], &[Box<str>]) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        self.stored()?.events_without_stretches(each)
     }
 
     /// The stretches of all CPUs of a trace folder, in order of start.
     ///
     /// # Errors
     /// As [`Self::thread_stretches`].
-    pub fn cpu_stretches(&self, each: impl FnMut(&[CpuStretch])) -> Result<(), EngineError> {
-        Ok(self.stored()?.cpu_stretches(None, each)?)
+    pub fn cpu_stretches(&self, each: impl FnMut(&[CpuStretch]) -> Result<(), EngineError>) -> Result<(), EngineError> {
+        self.stored()?.cpu_stretches(None, each)
     }
 
     /// What the table `concurrency_bands` counts, from step to step: told of the stretches of [`Self::cpu_stretches`].

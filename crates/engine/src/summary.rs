@@ -91,7 +91,7 @@ impl Summary {
             frames: totals.frames,
             ready_known: totals.ready_known,
             troubles: accounted.ingested.troubles.0.iter().map(trouble).collect(),
-            stopped: accounted.ingested.stopped.as_ref().map(ToString::to_string),
+            stopped: accounted.ingested.ending.stopped.as_ref().map(ToString::to_string),
             ..Self::default()
         };
         summary.sums(totals, &accounted.laws);

@@ -42,18 +42,41 @@ pub enum Input<'a> {
 
 /// The source cannot be read on from here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} at byte {offset}")]
+#[error("{what}{}", place(self))]
 pub struct Fatal {
     /// What is wrong, and where it helps, what to do.
     pub what: String,
     /// Where in the source.
     pub offset: u64,
+    /// Whether what came before is a result.
+    pub fault: Fault,
+}
+
+fn place(fatal: &Fatal) -> String {
+    match fatal.fault {
+        Fault::Source => format!(" at byte {}", fatal.offset),
+        Fault::Reader => String::new(),
+    }
+}
+
+/// Where the fault lies that ended a reading.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// In the source: it is cut off or damaged. What came before is what it holds.
+    Source,
+    /// In corewise or in this machine: a reader's panic, a full disk. What came before is no result.
+    Reader,
 }
 
 impl Fatal {
-    /// An error at an offset.
+    /// The source is cut off or damaged at an offset.
     pub fn new(what: impl Into<String>, offset: u64) -> Self {
-        Self { what: what.into(), offset }
+        Self { what: what.into(), offset, fault: Fault::Source }
+    }
+
+    /// Reading failed, through no fault of the source.
+    pub fn of_reader(what: impl Into<String>) -> Self {
+        Self { what: what.into(), offset: 0, fault: Fault::Reader }
     }
 }
 

@@ -13,8 +13,10 @@ mod order;
 mod run;
 mod spill;
 
-pub use contract::{BATCH, Fatal, Folder, Importer, Input, Offer, Opened, Reach, ReadSeek, Sniff, Stream, Tells};
+pub use contract::{
+    BATCH, Fatal, Fault, Folder, Importer, Input, Offer, Opened, Reach, ReadSeek, Sniff, Stream, Tells,
+};
 pub use facts::{Condition, Facts, OwnCost};
 pub use ledger::{Ledger, Trouble, TroubleCount, Troubles};
 pub use order::{Limits, Ordered};
-pub use run::{Ingested, run};
+pub use run::{Ending, Ingested, RunError, run};

@@ -470,7 +470,8 @@ impl<'a> Ordered<'a> {
     fn stop_spilling(&mut self, error: &std::io::Error) {
         let folder = std::env::temp_dir();
         let what = format!("cannot sort on disk in {}: {error}; set TMPDIR to a folder with room", folder.display());
-        self.stopped.get_or_insert(Fatal::new(what, 0));
+        // Whatever the source said before, this is no result.
+        self.stopped = Some(Fatal::of_reader(what));
         self.streams.iter_mut().for_each(|s| s.ended = true);
         self.spill = None;
     }

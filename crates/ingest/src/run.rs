@@ -1,8 +1,9 @@
 //! The pump: a source is read and put in order beside the caller, who works on what came before; on two threads, where there are
 //! CPUs for them ([`Limits::ahead`]).
 
-use crate::{Fatal, Ledger, Limits, Opened, Ordered, Reach, Stream, Trouble, Troubles};
+use crate::{Fatal, Fault, Ledger, Limits, Opened, Ordered, Reach, Stream, Trouble, Troubles};
 use model::{Batch, Ns};
+use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 
@@ -12,8 +13,9 @@ const AHEAD: usize = 16;
 /// The same of batches as they are read, which are smaller.
 const READ_AHEAD: usize = 64;
 
-/// What is known of a source when all of it was read.
+/// What is known of a source when all of it was read, or as much as was wanted.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Ingested {
     /// Time 0, on the source's own clock; `None` where it had no event.
     pub origin: Option<Ns>,
@@ -21,13 +23,52 @@ pub struct Ingested {
     pub troubles: Troubles,
     /// Events that came after their time had passed and were left out: see [`Ordered::late`].
     pub late: u64,
-    /// Why reading stopped before the end, if it did; what came before is good.
-    pub stopped: Option<Fatal>,
+    /// How reading ended.
+    pub ending: Ending,
 }
 
-/// Reads all of a source, handing its events on in order, in batches whose memory is used again; whoever keeps some of it leaves
-/// other memory in its place.
-pub fn run(mut opened: Opened<'_>, sort_all: bool, limits: Limits, mut each: impl FnMut(&mut Batch)) -> Ingested {
+/// How a reading ended. Two readings of a source that nobody writes end alike, whether or not it was sorted.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Ending {
+    /// Events read, those that came late among them.
+    pub events: u64,
+    /// Why reading stopped before the end of the source, if it did; what came before is what the source holds.
+    pub stopped: Option<Fatal>,
+    /// Whether nobody wanted more.
+    pub broken_off: bool,
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum RunError<E> {
+    /// The reader failed ([`Fault::Reader`]).
+    Reader(Fatal),
+    /// The closure that takes the events failed.
+    Taker(E),
+}
+
+impl<E> RunError<E> {
+    /// Both as one error.
+    pub fn either(self, of_reader: impl FnOnce(Fatal) -> E) -> E {
+        match self {
+            Self::Reader(fatal) => of_reader(fatal),
+            Self::Taker(error) => error,
+        }
+    }
+}
+
+/// Reads a source, handing its events on in order, in batches whose memory is used again; a closure that keeps some of it leaves
+/// other memory in its place. `Break` and `Err` end the reading at the next batch.
+///
+/// # Errors
+/// `each` failed, a reader panicked on whichever thread, or what waits could not be kept in temporary files. A source that is
+/// cut off is no error, but an [`Ending::stopped`].
+pub fn run<E>(
+    mut opened: Opened<'_>,
+    sort_all: bool,
+    limits: Limits,
+    mut each: impl FnMut(&mut Batch) -> Result<ControlFlow<()>, E>,
+) -> Result<Ingested, RunError<E>> {
     std::thread::scope(|scope| {
         // Most sources are one stream. Where there are many, their order tells which is read: one thread does both.
         if limits.ahead && opened.streams.len() == 1 {
@@ -37,30 +78,46 @@ pub fn run(mut opened: Opened<'_>, sort_all: bool, limits: Limits, mut each: imp
         let (empty, emptied) = sync_channel::<Batch>(AHEAD + 2);
         let ordering = scope.spawn(move || {
             let mut ordered = Ordered::new(opened, sort_all, limits);
+            let mut ending = Ending::default();
             loop {
                 let mut batch = emptied.try_recv().unwrap_or_default();
-                if !ordered.next(&mut batch) || full.send(batch).is_err() {
+                if !ordered.next(&mut batch) {
+                    break;
+                }
+                ending.events += batch.events.len() as u64;
+                if full.send(batch).is_err() {
+                    ending.broken_off = true;
                     break;
                 }
             }
             let (origin, late) = (ordered.origin(), ordered.late());
-            Ingested { origin, troubles: ordered.troubles, late, stopped: ordered.stopped }
+            ending.events += late;
+            ending.stopped = ordered.stopped;
+            Ingested { origin, troubles: ordered.troubles, late, ending }
         });
-        for mut batch in filled {
-            each(&mut batch);
+        let mut taken = Ok(ControlFlow::Continue(()));
+        for mut batch in &filled {
+            taken = each(&mut batch);
+            if !matches!(taken, Ok(ControlFlow::Continue(()))) {
+                break;
+            }
             // A full channel only means that there are spares enough.
             let _ = empty.try_send(batch);
         }
-        ordering.join().unwrap_or_else(|_| Ingested {
-            origin: None,
-            troubles: Troubles::default(),
-            late: 0,
-            stopped: Some(Fatal::new(FAILED, 0)),
-        })
+        // The reader finds nobody who takes its next batch, and ends.
+        drop(filled);
+        let read = ordering.join();
+        let broken_off = taken.map_err(RunError::Taker)?.is_break();
+        let mut ingested = read.map_err(|_| RunError::Reader(Fatal::of_reader(FAILED)))?;
+        ingested.ending.broken_off |= broken_off;
+        match ingested.ending.stopped {
+            Some(fatal) if fatal.fault == Fault::Reader => Err(RunError::Reader(fatal)),
+            _ => Ok(ingested),
+        }
     })
 }
 
-/// Told where a thread ended by a panic.
+/// What a reader's panic is called.
 const FAILED: &str = "the reader of this format failed: please report it";
 
 /// A stream that is read ahead on another thread.
@@ -113,7 +170,7 @@ impl Stream for Ahead {
         }
         let Ok(Filled { mut batch, reach, troubles }) = self.filled.recv() else {
             // The thread ends only after it has sent an end or an error, or by a panic of the reader.
-            return Err(Fatal::new(FAILED, 0));
+            return Err(Fatal::of_reader(FAILED));
         };
         self.ended = !matches!(reach, Ok(Reach::Until(_)));
         for (code, offset, what) in troubles {

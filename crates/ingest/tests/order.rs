@@ -5,6 +5,7 @@ use ingest::{Facts, Limits, Opened, Ordered, Reach};
 use model::{Batch, CpuId, Event, Ns, Switch, Tid, What};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
 use testkit::{Mode, Random, Replay, Rng};
 
 const ROOMY: Limits = Limits { pending: 1 << 20, batch: 4096, ahead: false };
@@ -120,8 +121,10 @@ proptest! {
             let told = ingest::run(rounds, false, Limits { ahead, ..ROOMY }, |batch| {
                 events.append(&mut batch.events);
                 names.append(&mut batch.names);
+                Ok::<_, std::convert::Infallible>(ControlFlow::Continue(()))
             });
-            (events, names, told.origin, told.late, told.stopped)
+            let told = told.unwrap();
+            (events, names, told.origin, told.late, told.ending)
         });
         prop_assert_eq!(ahead.0.len(), batch.events.len());
         prop_assert_eq!(ahead, in_turn);

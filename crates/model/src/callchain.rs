@@ -1,6 +1,6 @@
 //! Callchains: where in its code a thread was when it was switched out.
 
-use crate::{Batch, NameId, Ns, Tid};
+use crate::{Batch, NameId};
 use serde::{Deserialize, Serialize};
 
 /// A callchain of this stream; 0 is "none". Ids count from 1 in the order of [`crate::Batch::stacks`].
@@ -83,15 +83,4 @@ impl Stacks {
     pub fn chain(&self, id: StackId) -> Option<&[StackFrame]> {
         self.chains.get((id.0 as usize).checked_sub(1)?).map(AsRef::as_ref)
     }
-}
-
-/// A thread left its CPU to wait, and its callchain was recorded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct BlockedAt {
-    /// When.
-    pub at: Ns,
-    /// Who.
-    pub tid: Tid,
-    /// Where in its code.
-    pub stack: StackId,
 }

@@ -4,7 +4,7 @@
 //! uses them and are named by [`NameId`]. 4 million events pass through here in a fraction of a second, so the layout
 //! matters: a test holds the size at 64 bytes.
 
-use crate::{BlockedAt, CpuId, FrameTime, Ns, Pid, Present, StackFrame, StackId, Tid};
+use crate::{CpuId, FrameTime, Ns, Pid, Present, StackFrame, StackId, Tid};
 use serde::{Deserialize, Serialize};
 
 /// A text of this stream; 0 is "not told". Ids count from 1 in the order of [`Batch::names`].
@@ -295,15 +295,6 @@ pub struct Switch {
     pub letter: u8,
     /// What the kernel has charged `prev` for running in its whole life (`se.sum_exec_runtime`), [`Ns::MIN`] where not told.
     pub prev_exec: Ns,
-}
-
-impl Switch {
-    /// Where in its code `prev` went to wait, where that was recorded and it did.
-    #[must_use]
-    pub fn blocked_at(&self, at: Ns) -> Option<BlockedAt> {
-        let blocked = self.out == SwitchOut::Blocked && self.stack != StackId::NONE && self.prev.0 > 0;
-        blocked.then_some(BlockedAt { at, tid: self.prev, stack: self.stack })
-    }
 }
 
 /// What a switch-out makes of a thread.

@@ -13,11 +13,11 @@ mod present;
 mod stretch;
 mod table;
 pub mod tables;
-mod together;
+mod timeline;
 mod units;
 pub mod words;
 
-pub use callchain::{BlockedAt, StackFrame, StackId, Stacks};
+pub use callchain::{StackFrame, StackId, Stacks};
 pub use change::{Change, Policy, Threads};
 pub use core_type::CoreType;
 pub use event::{
@@ -25,10 +25,9 @@ pub use event::{
     SwitchOut, Wake, WakeKind, What,
 };
 pub use present::{FramePart, FrameTime, Present};
-pub use stretch::{
-    Allowed, Basis, CpuState, CpuStretch, InferredStretch, Interrupt, Marked, Move, Power, PowerChange, Reason, SetTo,
-    Setting, ThreadState, ThreadStretch, Throttle,
-};
+pub use stretch::{Basis, CpuState, CpuStretch, InferredStretch, Reason, ThreadState, ThreadStretch};
 pub use table::{Col, Kind, Row, Rows, Table, TableDef, Value};
-pub use together::Together;
+/// What changed, on the [`Timeline`].
+pub use timeline::Change as TimelineChange;
+pub use timeline::{Interrupt, Power, SetTo, Subject, Timeline, TimelineEvent};
 pub use units::{CpuId, Ns, Pid, ProcessKey, Span, ThreadKey, Tid};

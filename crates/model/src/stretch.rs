@@ -1,6 +1,6 @@
 //! What threads and CPUs did: finished stretches of time, each in one state.
 
-use crate::{CpuId, Event, IrqKind, Mark, NameId, Ns, Span, ThreadKey, Tid, What};
+use crate::{CpuId, Ns, Span, ThreadKey, Tid};
 use serde::{Deserialize, Serialize};
 
 /// What a thread does. The definitions are those of ACCOUNTING.md.
@@ -193,7 +193,7 @@ pub struct ThreadStretch {
     pub state: ThreadState,
     /// Why.
     pub reason: Reason,
-    /// Running: where. Ready: on whose run queue it began ([`Move`] tells the next ones). Else: where it was last.
+    /// Running: where. Ready: on whose run queue it began ([`crate::Change::Queue`] shows the next ones). Else: where it was last.
     pub cpu: Option<CpuId>,
     /// Ready: the thread that woke it, where it is known; [`ThreadKey::IDLE`]: an interrupt.
     pub waker_thread: ThreadKey,
@@ -214,176 +214,6 @@ pub struct CpuStretch {
     pub state: CpuState,
     /// Busy: the thread. Idle: [`ThreadKey::IDLE`]. Unknown: [`ThreadKey::UNKNOWN`].
     pub thread: ThreadKey,
-}
-
-/// A thread was moved to another run queue (`sched_migrate_task`), whatever it did then: whether it was ready its stretches say, of
-/// which some are known later. The stretch of one that was ready goes on; its `cpu` is the queue on which it began.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Move {
-    /// When.
-    pub at: Ns,
-    /// Who, by its number.
-    pub tid: Tid,
-    /// Whose run queue it is on from now on.
-    pub to: CpuId,
-}
-
-/// A thread may use these CPUs from now on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Allowed {
-    /// When.
-    pub at: Ns,
-    /// Who; of a number whose life is over, its next one.
-    pub tid: Tid,
-    /// As a kernel CPU list ("0-3,8"); none: nobody can say which.
-    pub cpus: NameId,
-}
-
-/// A thread is throttled from now on, or no longer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Throttle {
-    /// When.
-    pub at: Ns,
-    /// Who; [`Tid::IDLE`]: all threads, of which every change is told from here on.
-    pub tid: Tid,
-    /// Whether it begins here.
-    pub begins: bool,
-}
-
-/// How a thread, or all threads of a cgroup, are set to be scheduled from now on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Setting {
-    /// When.
-    pub at: Ns,
-    /// Who; of a number whose life is over, its next one. [`Tid::UNKNOWN`]: a whole cgroup.
-    pub tid: Tid,
-    /// What is set.
-    pub to: SetTo,
-}
-
-/// What is set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum SetTo {
-    /// Policy and nice value, as in [`What::Priority`].
-    Policy {
-        /// `SCHED_*` number; −1 where not told.
-        policy: i8,
-        /// −20 to 19; `i8::MIN` where not told.
-        nice: i8,
-    },
-    /// As in [`What::SchedAttr`].
-    Attr {
-        /// `i16::MIN` where not told.
-        prio: i16,
-        /// −1 where not told.
-        uclamp_min: i16,
-        /// −1 where not told.
-        uclamp_max: i16,
-    },
-    /// The cgroup that it is in.
-    Cgroup {
-        /// Its id.
-        id: u64,
-        /// Its path, where told.
-        path: NameId,
-    },
-    /// What a cgroup's share is beside its siblings.
-    Weight {
-        /// The cgroup's id.
-        id: u64,
-        /// Its path, where told.
-        path: NameId,
-        /// 100 by default; 0 where not told.
-        weight: u16,
-    },
-    /// The CPU where it would best run; [`CpuId::UNKNOWN`]: none.
-    IdealCpu(CpuId),
-}
-
-impl Setting {
-    /// What an event tells of settings, if it does. What was told before the recording began holds from its begin.
-    #[must_use]
-    pub fn of(event: &Event) -> Option<Self> {
-        let (tid, to) = match event.what {
-            What::Priority { policy: -1, nice: i8::MIN, .. } => return None,
-            What::Priority { tid, policy, nice, .. } => (tid, SetTo::Policy { policy, nice }),
-            What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
-                (tid, SetTo::Attr { prio, uclamp_min, uclamp_max })
-            }
-            What::Cgroup { tid, id, path } => (tid, SetTo::Cgroup { id, path }),
-            What::CgroupLimits { id, path, weight, .. } => (Tid::UNKNOWN, SetTo::Weight { id, path, weight }),
-            What::IdealCpu { tid, cpu } => (tid, SetTo::IdealCpu(cpu)),
-            _ => return None,
-        };
-        let of_a_thread = tid.0 > 0 || matches!(to, SetTo::Weight { .. });
-        of_a_thread.then_some(Self { at: event.at.max(Ns::ZERO), tid, to })
-    }
-}
-
-/// What a program marked.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Marked {
-    /// When.
-    pub at: Ns,
-    /// What.
-    pub mark: Mark,
-}
-
-/// A CPU's idle state or frequency is this from now on, or whether it is parked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PowerChange {
-    /// When.
-    pub at: Ns,
-    /// Whose.
-    pub cpu: CpuId,
-    /// What.
-    pub to: Power,
-}
-
-/// What the power management tells of a CPU, and what takes it out of its idle state or away from its thread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Power {
-    /// It left its idle state.
-    Awake,
-    /// It entered the idle state of this number.
-    Idle(u32),
-    /// Its frequency, kHz.
-    Frequency(u32),
-    /// It is parked ([`What::Parking`]), or no longer.
-    Parked(bool),
-    /// An interrupt's handler began.
-    Interrupt(Interrupt),
-    /// It ended.
-    Interrupted(Interrupt),
-}
-
-/// An interrupt, by its kind, number and name as in [`What::Irq`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct Interrupt {
-    /// Which kind.
-    pub kind: IrqKind,
-    /// Interrupt number or softirq vector.
-    pub number: i32,
-    /// What it is called.
-    pub name: NameId,
-}
-
-impl PowerChange {
-    /// What an event tells of power, if it does. What was told before the recording began holds from its begin.
-    #[must_use]
-    pub fn of(event: &Event) -> Option<Self> {
-        let (cpu, to) = match event.what {
-            What::Idle { state } => (event.cpu, u32::try_from(state).map_or(Power::Awake, Power::Idle)),
-            What::Frequency { of, khz } => (of, Power::Frequency(khz)),
-            What::Irq { kind, number, begins, name } => {
-                let of = Interrupt { kind, number, name };
-                (event.cpu, if begins { Power::Interrupt(of) } else { Power::Interrupted(of) })
-            }
-            What::Parking { of, parked } => (of, Power::Parked(parked)),
-            _ => return None,
-        };
-        Some(Self { at: event.at.max(Ns::ZERO), cpu, to })
-    }
 }
 
 /// What shows that somebody ran where no chain of switches tells it.

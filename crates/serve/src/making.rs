@@ -50,7 +50,7 @@ pub(crate) fn make(
                         state: s.state as u8,
                         what: s.thread.0,
                     });
-                    hand_on(send, told, &read);
+                    hand_on(send, told, &read)
                 })
             };
             to.written::<States>(CPUS, CPUS_CHAPTER, cpus, &mut || ())?;
@@ -58,8 +58,9 @@ pub(crate) fn make(
         });
         let beside = scope.spawn(|| {
             let mut kinds = begin(session, to, Source::Events)?;
-            session.events_beside(|events, names| {
+            session.events_without_stretches(|events, names| {
                 kinds.iter_mut().for_each(|(_, kind)| events.iter().for_each(|event| kind.event(event, names)));
+                Ok(())
             })?;
             let mut all = end(kinds)?;
             let mut kinds = begin(session, to, Source::Frames)?;
@@ -76,7 +77,7 @@ pub(crate) fn make(
                     let track = tracks.of_thread(s.thread.0)?;
                     Some(Stretch { track, start: s.span.start.0, end: s.span.end.0, state: s.state as u8, what: s.cpu })
                 });
-                hand_on(send, told, &read);
+                hand_on(send, told, &read)
             })
         };
         let each = &mut || progress(read.load(Ordering::Relaxed));
@@ -133,11 +134,15 @@ fn failed() -> ServeError {
     ServeError::Start("making levels of detail failed: please report it".into())
 }
 
-fn hand_on(send: &SyncSender<Vec<Stretch>>, told: impl Iterator<Item = Stretch>, read: &AtomicU64) {
+fn hand_on(
+    send: &SyncSender<Vec<Stretch>>,
+    told: impl Iterator<Item = Stretch>,
+    read: &AtomicU64,
+) -> Result<(), EngineError> {
     let told: Vec<Stretch> = told.collect();
     read.fetch_add(told.len() as u64, Ordering::Relaxed);
-    // Nobody listens any more: whoever writes failed, and says so.
-    let _ = send.send(told);
+    // Where the writer takes no more, it failed, and its error is the one that is reported.
+    send.send(told).map_err(|_| EngineError::Other("writing levels of detail failed".into()))
 }
 
 /// About the time between a CPU's switches: below it, there is little to put together.
@@ -190,8 +195,10 @@ impl To<'_> {
                     break;
                 }
             }
-            reader.join().map_err(|_| failed())??;
-            Ok::<_, ServeError>(written?)
+            let read = reader.join();
+            written?;
+            read.map_err(|_| failed())??;
+            Ok::<_, ServeError>(())
         })?;
         file.finish()
     }

@@ -33,12 +33,14 @@ fn at_a_narrow_width_slices_are_the_stretches_of_the_table() {
                 let track = tracks.of_thread(s.thread.0).unwrap();
                 (track as i32, s.span.start.0, s.span.end.0, s.state as u8, s.cpu.map_or(-1, |c| i64::from(c.0)))
             }));
+            Ok(())
         })
         .unwrap();
     session
         .cpu_stretches(|all| {
             expected_cpus
                 .extend(all.iter().map(|s| (s.cpu.0 as i32, s.span.start.0, s.span.end.0, s.state as u8, s.thread.0)));
+            Ok(())
         })
         .unwrap();
     for (kind, mut expected) in [("thread", expected_threads), ("cpu", expected_cpus)] {

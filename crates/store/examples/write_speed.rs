@@ -186,12 +186,22 @@ fn read_back(target: &std::path::Path) {
     let folder = store::Folder::open(target).unwrap();
     let mut n = 0;
     time("reading events", &mut || {
-        folder.events(|e, _| n += e.len() as i64).unwrap();
+        folder
+            .events(|e, _| {
+                n += e.len() as i64;
+                Ok::<_, store::Error>(())
+            })
+            .unwrap();
         n
     });
     n = 0;
     time("reading stretches of threads", &mut || {
-        folder.thread_stretches(None, |s| n += s.len() as i64).unwrap();
+        folder
+            .thread_stretches(None, |s| {
+                n += s.len() as i64;
+                Ok::<_, store::Error>(())
+            })
+            .unwrap();
         n
     });
     time("sha256 of bytes", &mut || {

@@ -23,11 +23,11 @@ pub struct Brief {
 const COLUMNS: [&str; 5] = ["thread", "start_ns", "end_ns", "state", "cpu"];
 
 impl Folder {
-    /// The stretches of all threads, in order of start, some thousands at a time.
+    /// The stretches of all threads, in order of start, some thousands at a time, until `each` fails.
     ///
     /// # Errors
-    /// Where the folder is damaged.
-    pub fn threads_in_brief(&self, mut each: impl FnMut(&[Brief])) -> Result<(), Error> {
+    /// The folder is damaged, or `each` failed.
+    pub fn threads_in_brief<E: From<Error>>(&self, mut each: impl FnMut(&[Brief]) -> Result<(), E>) -> Result<(), E> {
         let def = &tables::THREAD_STATE;
         let all = all_of(def, THREAD_STORES).into_iter();
         let columns: Vec<_> = all.filter(|c| COLUMNS.contains(&c.col.name)).collect();

@@ -27,6 +27,8 @@ struct Cursor {
     rows: usize,
     row: usize,
     cols: Vec<Values>,
+    /// Row groups that end before this time are passed over.
+    from: Ns,
     /// The event of the row; none behind the last.
     event: Option<i64>,
 }
@@ -39,6 +41,11 @@ impl Cursor {
             if self.group >= self.reader.groups() {
                 self.event = None;
                 return Ok(());
+            }
+            // Of all columns the second is the time.
+            if self.reader.range(self.group, 1).is_some_and(|(_, most)| most < self.from.0) {
+                self.group += 1;
+                continue;
             }
             (self.rows, self.cols) = self.reader.group(self.group, texts)?;
             self.group += 1;
@@ -109,13 +116,13 @@ struct Known {
 }
 
 impl Folder {
-    /// All events in the merged order, some thousands at a time, with all texts told so far (the first is [`NameId`] 1).
-    /// Names in switches and wakes are those that the thread has then, whether or not the source told them there.
+    /// All events in the merged order, some thousands at a time, with all texts so far (the first is [`NameId`] 1), until `each`
+    /// fails. Names in switches and wakes are those that the thread has then, whether or not the source told them there.
     ///
     /// # Errors
-    /// Where the folder is damaged, or was made without events.
-    pub fn events(&self, each: impl FnMut(&[Event], &[Box<str>])) -> Result<(), Error> {
-        self.merged(|_| true, each)
+    /// The folder is damaged, or was made without events, or `each` failed.
+    pub fn events<E: From<Error>>(&self, each: impl FnMut(&[Event], &[Box<str>]) -> Result<(), E>) -> Result<(), E> {
+        self.merged(|_| Some(Ns::MIN), each)
     }
 
     /// The same without those that only stretches are made of: what is left is little beside them. Switches are there where
@@ -123,18 +130,44 @@ impl Folder {
     ///
     /// # Errors
     /// As [`Self::events`].
-    pub fn events_beside(&self, each: impl FnMut(&[Event], &[Box<str>])) -> Result<(), Error> {
+    pub fn events_without_stretches<E: From<Error>>(
+        &self,
+        each: impl FnMut(&[Event], &[Box<str>]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let chains = self.manifest().files.contains_key("events/stack.parquet");
         let of_stretches = [EventKind::Wake, EventKind::Thread, EventKind::Charge].map(|kind| kind as usize);
         let wanted = |kind| !of_stretches.contains(&kind) && (chains || kind != EventKind::Switch as usize);
-        self.merged(wanted, each)
+        self.merged(|kind| wanted(kind).then_some(Ns::MIN), each)
     }
 
-    fn merged(&self, wanted: impl Fn(usize) -> bool, mut each: impl FnMut(&[Event], &[Box<str>])) -> Result<(), Error> {
+    /// Only those that a critical path asks for: which run queue threads are on (from a time on), CPUs' frequencies and parking,
+    /// and which threads are throttled (from the begin of the recording). Empty where the folder was made without events.
+    ///
+    /// # Errors
+    /// As [`Self::events`].
+    pub fn events_of_path<E: From<Error>>(
+        &self,
+        from: Ns,
+        mut each: impl FnMut(&[Event]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let of_state = [EventKind::Frequency, EventKind::Parking, EventKind::Throttle].map(|kind| kind as usize);
+        let wanted = |kind| match kind {
+            kind if kind == EventKind::Migrate as usize => Some(from),
+            kind => of_state.contains(&kind).then_some(Ns::MIN),
+        };
+        self.merged(wanted, |events, _| each(events))
+    }
+
+    /// Events of the kinds that are wanted, each from which time on.
+    fn merged<E: From<Error>>(
+        &self,
+        wanted: impl Fn(usize) -> Option<Ns>,
+        mut each: impl FnMut(&[Event], &[Box<str>]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut texts = Texts::default();
         let imported = self.manifest().sources.iter().any(|s| !s.sha256.is_empty());
         let mut cursors = Vec::new();
-        for (kind, table) in TABLES.iter().enumerate().filter(|(kind, _)| wanted(*kind)) {
+        for (kind, table, from) in TABLES.iter().enumerate().filter_map(|(kind, t)| Some((kind, t, wanted(kind)?))) {
             let name = format!("events/{}.parquet", table.def.name);
             let own = table.def.cols.iter().zip(table.stores).map(|(c, s)| Column { col: *c, store: *s });
             let mut all: Vec<Column> = own.collect();
@@ -143,7 +176,7 @@ impl Folder {
             }
             let Some(reader) = self.reader(&name, &all)? else { continue };
             let (cols, event) = (Vec::new(), None);
-            let mut cursor = Cursor { kind, reader, group: 0, rows: 0, row: 0, cols, event };
+            let mut cursor = Cursor { kind, reader, group: 0, rows: 0, row: 0, cols, from, event };
             cursor.step(&mut texts)?;
             cursors.push(cursor);
         }
@@ -168,15 +201,12 @@ impl Folder {
                 out.extend(known.event(cursor).ok_or_else(bad)?);
                 cursor.step(&mut texts)?;
                 if out.len() >= BATCH {
-                    each(&out, &texts.names);
+                    each(&out, &texts.names)?;
                     out.clear();
                 }
             }
         }
-        if !out.is_empty() {
-            each(&out, &texts.names);
-        }
-        Ok(())
+        if out.is_empty() { Ok(()) } else { each(&out, &texts.names) }
     }
 
     /// All callchains; of folders made before names were kept, as addresses. Empty where none were recorded.

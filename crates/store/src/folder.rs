@@ -142,39 +142,49 @@ impl Folder {
         done
     }
 
-    /// The stretches of all threads that overlap the span (or all), in order of start, some thousands at a time.
+    /// The stretches of all threads that overlap the span (or all), in order of start, some thousands at a time, until `each`
+    /// fails.
     ///
     /// # Errors
-    /// Where the folder is damaged.
-    pub fn thread_stretches(&self, span: Option<Span>, mut each: impl FnMut(&[ThreadStretch])) -> Result<(), Error> {
+    /// The folder is damaged, or `each` failed.
+    pub fn thread_stretches<E: From<Error>>(
+        &self,
+        span: Option<Span>,
+        mut each: impl FnMut(&[ThreadStretch]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let columns = known(&tables::THREAD_STATE, THREAD_STORES);
         self.stretches(&tables::THREAD_STATE, &columns, span, thread_rows, |stretches| each(&stretches))
     }
 
-    /// [`Self::thread_stretches`] from the last to the first, until `each` breaks off.
+    /// [`Self::thread_stretches`] from the last to the first, until `each` breaks off or fails.
     ///
     /// # Errors
-    /// Where the folder is damaged.
-    pub fn thread_stretches_back(
+    /// As [`Self::thread_stretches`].
+    pub fn thread_stretches_back<E: From<Error>>(
         &self,
         span: Option<Span>,
-        mut each: impl FnMut(&ThreadStretch) -> ControlFlow<()>,
-    ) -> Result<(), Error> {
+        mut each: impl FnMut(&ThreadStretch) -> Result<ControlFlow<()>, E>,
+    ) -> Result<(), E> {
         let groups = self.groups(&tables::THREAD_STATE, &known(&tables::THREAD_STATE, THREAD_STORES), span)?;
         for part in groups.parts().rev() {
-            let stretches = groups.read(part, thread_rows)?;
-            if stretches.iter().rev().try_for_each(&mut each).is_break() {
-                break;
+            for stretch in groups.read(part, thread_rows)?.iter().rev() {
+                if each(stretch)?.is_break() {
+                    return Ok(());
+                }
             }
         }
         Ok(())
     }
 
-    /// The stretches of all CPUs that overlap the span (or all), in order of start.
+    /// The stretches of all CPUs that overlap the span (or all), in order of start, until `each` fails.
     ///
     /// # Errors
-    /// Where the folder is damaged.
-    pub fn cpu_stretches(&self, span: Option<Span>, mut each: impl FnMut(&[CpuStretch])) -> Result<(), Error> {
+    /// As [`Self::thread_stretches`].
+    pub fn cpu_stretches<E: From<Error>>(
+        &self,
+        span: Option<Span>,
+        mut each: impl FnMut(&[CpuStretch]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let columns = known(&tables::CPU_STATE, CPU_STORES);
         self.stretches(&tables::CPU_STATE, &columns, span, cpu_rows, |stretches| each(&stretches))
     }
@@ -220,14 +230,14 @@ impl Folder {
 
     /// What `make` makes of each row group of stretches, cut to those rows that overlap the span. To decode one takes longer than
     /// most that is done with it, so several threads do so in turn.
-    pub(crate) fn stretches<T: Send>(
+    pub(crate) fn stretches<T: Send, E: From<Error>>(
         &self,
         def: &'static TableDef,
         columns: &[Column],
         span: Option<Span>,
         make: impl Fn(usize, &[Values]) -> Option<T> + Sync,
-        mut each: impl FnMut(T),
-    ) -> Result<(), Error> {
+        mut each: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
         let read = |first: usize, tell: &SyncSender<Result<T, Error>>| {
             let groups = self.groups(def, columns, span)?;
             for part in groups.parts().skip(first).step_by(READERS) {
@@ -246,7 +256,7 @@ impl Folder {
             });
             let told: Vec<_> = told.collect();
             // Whose turn it is and has none left had the last one before.
-            told.iter().cycle().map_while(|told| told.recv().ok()).try_for_each(|made| made.map(&mut each))
+            told.iter().cycle().map_while(|told| told.recv().ok()).try_for_each(|made| each(made?))
         })
     }
 

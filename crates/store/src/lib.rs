@@ -13,7 +13,6 @@
 //! other tools. Any engine that reads Parquet can read the files: integers are signed, units and documentation stand in
 //! the Arrow schema's field metadata, and every table has the column `trace` first.
 
-mod beside;
 mod brief;
 mod chunk;
 mod dictionary;
@@ -39,7 +38,6 @@ mod values;
 mod words;
 mod writer;
 
-pub use beside::Migration;
 pub use brief::Brief;
 pub use error::Error;
 pub use event_tables::{EVENT_TABLES, STACKS};

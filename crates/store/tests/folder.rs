@@ -40,6 +40,11 @@ impl Rng {
 }
 
 /// Each thread has the one name of its number, so that what the reader fills in is what was told.
+/// For closures that cannot fail.
+fn ok<T>(of: T) -> Result<T, store::Error> {
+    Ok(of)
+}
+
 fn name(tid: Tid) -> NameId {
     NameId(1 + tid.0 as u32 % NAMES as u32)
 }
@@ -316,6 +321,7 @@ fn events_come_back_in_order_whole() {
                     assert_eq!(split(e, of), split(&events[n], &all), "event {n}");
                     n += 1;
                 }
+                ok(())
             })
             .unwrap();
         assert_eq!(n, events.len());
@@ -353,6 +359,7 @@ fn a_text_has_one_number_in_all_row_groups() {
             let What::Mark(m) = e.what else { panic!("{e:?}") };
             *seen.entry((texts[m.name.0 as usize - 1].clone(), m.name)).or_insert(0) += 1;
         }
+        ok(())
     });
     read.unwrap();
     assert_eq!(seen.into_values().collect::<Vec<_>>(), [20_000, 20_000]);
@@ -377,7 +384,7 @@ fn stretches_come_back_and_a_range_is_all_that_overlaps_it() {
     for span in spans.map(|s| s.map(|(a, b)| Span { start: Ns(a), end: Ns(b) })) {
         let overlaps = |s: Span| span.is_none_or(|w| s.start < w.end && s.end > w.start);
         let mut got = Vec::new();
-        folder.thread_stretches(span, |s| got.extend_from_slice(s)).unwrap();
+        folder.thread_stretches(span, |s| ok(got.extend_from_slice(s))).unwrap();
         let want: Vec<_> = threads.iter().filter(|s| overlaps(s.span)).copied().collect();
         assert!(got == want, "{span:?}: {} of {} threads' stretches", got.len(), want.len());
         // And backwards: all, or the last ones.
@@ -385,13 +392,13 @@ fn stretches_come_back_and_a_range_is_all_that_overlaps_it() {
             let mut got = Vec::new();
             let each = |s: &_| {
                 got.push(*s);
-                if got.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                ok(if got.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
             };
             folder.thread_stretches_back(span, each).unwrap();
             assert!(got.iter().eq(want.iter().rev().take(most)), "{span:?}: the last {most} of {}", want.len());
         }
         let mut got = Vec::new();
-        folder.cpu_stretches(span, |s| got.extend_from_slice(s)).unwrap();
+        folder.cpu_stretches(span, |s| ok(got.extend_from_slice(s))).unwrap();
         let want: Vec<_> = cpus.iter().filter(|s| overlaps(s.span)).copied().collect();
         assert!(got == want, "{span:?}: {} of {} CPUs' stretches", got.len(), want.len());
     }
@@ -465,11 +472,11 @@ fn nothing_is_overwritten_and_nothing_half_is_left() {
 fn read_all(at: &Path) -> Result<u64, store::Error> {
     let folder = Folder::open(at)?;
     let mut sum = 0;
-    folder.events(|e, _| sum += e.len() as u64)?;
+    folder.events(|e, _| ok(sum += e.len() as u64))?;
     folder.stacks()?;
-    folder.thread_stretches(None, |s| sum += s.len() as u64)?;
-    folder.cpu_stretches(None, |s| sum += s.len() as u64)?;
-    folder.thread_stretches(Some(Span { start: Ns(1000), end: Ns(2000) }), |_| ())?;
+    folder.thread_stretches(None, |s| ok(sum += s.len() as u64))?;
+    folder.cpu_stretches(None, |s| ok(sum += s.len() as u64))?;
+    folder.thread_stretches(Some(Span { start: Ns(1000), end: Ns(2000) }), |_| ok(()))?;
     folder.read_table("threads")?;
     Ok(sum)
 }

@@ -4,7 +4,7 @@
 use account::{Accountant, Collector, InTurn, InferredIndex, Laws, Rules, ThreadTotals, Totals};
 use analysis::{Context, Running};
 use ingest::{Limits, Opened, Ordered};
-use model::{Batch, CpuId, CpuStretch, Ns, Span, Table, ThreadStretch, Together};
+use model::{Batch, CpuId, CpuStretch, Ns, Span, Table, ThreadStretch, Timeline};
 use topology::Machine;
 
 pub struct Accounted {
@@ -44,12 +44,16 @@ pub fn accounted(open: impl Fn() -> Opened<'static>, rules: Rules, sort_all: boo
         totals = totals.with_inferred();
     }
     let (mut threads, mut cpus) = (Vec::new(), Vec::new());
-    stretches.threads(|s| threads.extend_from_slice(s)).unwrap();
-    stretches.cpus(|s| cpus.extend_from_slice(s)).unwrap();
+    let ok = Ok::<_, account::SpillError>;
+    stretches.threads(|s| ok(threads.extend_from_slice(s))).unwrap();
+    stretches.cpus(|s| ok(cpus.extend_from_slice(s))).unwrap();
     let (mut in_turn, mut cpus_in_turn) = (Vec::new(), Vec::new());
-    let took = stretches.in_turn(|some| match some {
-        InTurn::Threads(threads) => in_turn.append(threads),
-        InTurn::Cpus(cpus) => cpus_in_turn.extend_from_slice(cpus),
+    let took = stretches.in_turn(|some| {
+        match some {
+            InTurn::Threads(threads) => in_turn.append(threads),
+            InTurn::Cpus(cpus) => cpus_in_turn.extend_from_slice(cpus),
+        }
+        ok(())
     });
     took.unwrap();
     assert!(in_turn == threads && cpus_in_turn == cpus, "in turn as one after the other");
@@ -63,6 +67,6 @@ fn concurrency(totals: &Totals, cpus: &[CpuStretch]) -> Table {
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, totals.end));
     let context = Context { machine: &machine, span, followed: &followed, ready_known: totals.ready_known };
     let mut running = Running::start(&["concurrency"], &context, Vec::new());
-    running.push(&Together { cpus, ..Together::default() });
+    running.push(&Timeline { cpus, ..Timeline::default() });
     running.finish().remove(0)
 }

@@ -20,7 +20,7 @@ mod walk;
 
 pub use causes::{Cause, Causes};
 pub use last_ran::LastRan;
-pub use pieces::{Beside, Piece, Pieces, Window};
+pub use pieces::{Piece, Pieces, Window};
 pub use sums::Sums;
 pub(crate) use sums::column;
 pub use walk::{End, Walk};

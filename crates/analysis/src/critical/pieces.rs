@@ -2,8 +2,8 @@
 
 use crate::{Context, World};
 use model::{
-    CoreType, CpuId, CpuState, CpuStretch, Move, Ns, PowerChange, Reason, Rows, Span, ThreadKey, ThreadState,
-    ThreadStretch, Throttle, Tid, Value,
+    CoreType, CpuId, CpuState, Ns, Reason, Rows, Span, Subject, ThreadKey, ThreadState, ThreadStretch, Tid, Timeline,
+    TimelineChange, TimelineEvent, Value,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Window {
     /// When.
     pub span: Span,
-    /// What of its path is at hand, in order of time; the first may begin before. More may come with [`Beside::path`].
+    /// What of its path is at hand, in order of time; the first may begin before. More may come with [`Pieces::push`].
     pub path: VecDeque<ThreadStretch>,
     /// On whose run queue the first is by now, where it was moved there.
     queue: Option<CpuId>,
@@ -26,27 +26,12 @@ impl Window {
     }
 
     /// The first of its path is ready since before the window: whose run queue it is on must be known when that opens.
-    fn moved(&mut self, moved: &Move) {
-        let first = self.path.front().filter(|s| s.state == ThreadState::Ready && s.tid == moved.tid);
-        if first.is_some_and(|s| s.span.start <= moved.at) {
-            self.queue = Some(moved.to);
+    fn moved(&mut self, at: Ns, tid: Tid, to: CpuId) {
+        let first = self.path.front().filter(|s| s.state == ThreadState::Ready && s.tid == tid);
+        if first.is_some_and(|s| s.span.start <= at) {
+            self.queue = Some(to);
         }
     }
-}
-
-/// The path and what happened beside it, each kind in order of time; all kinds up to the same time.
-#[derive(Clone, Copy, Default)]
-pub struct Beside<'a> {
-    /// What a [`Walk`](crate::critical::Walk) kept.
-    pub path: &'a [ThreadStretch],
-    /// CPUs' stretches.
-    pub cpus: &'a [CpuStretch],
-    /// Threads that were moved to another run queue.
-    pub moves: &'a [Move],
-    /// CPUs' idle states and frequencies, and which are parked.
-    pub power: &'a [PowerChange],
-    /// Who is throttled.
-    pub throttles: &'a [Throttle],
 }
 
 /// A part of the path in which nothing changes that the table tells.
@@ -170,21 +155,19 @@ impl Pieces {
         }
     }
 
-    /// Goes on; `each` gets the pieces that are over.
-    pub fn push(&mut self, beside: &Beside<'_>, mut each: impl FnMut(&Piece)) {
-        let Beside { mut path, mut cpus, mut moves, mut power, mut throttles } = *beside;
+    /// Goes on; `each` gets the pieces that are over. The timeline's threads are what a [`Walk`](crate::critical::Walk) kept.
+    pub fn push(&mut self, timeline: &Timeline<'_>, mut each: impl FnMut(&Piece)) {
+        let Timeline { threads: mut path, mut cpus, mut events } = *timeline;
         loop {
             let on_path = path.first().map_or(Ns::MAX, |s| s.span.start);
             let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
-            let moved = moves.first().map_or(Ns::MAX, |m| m.at);
-            let powered = power.first().map_or(Ns::MAX, |c| c.at);
-            let throttled = throttles.first().map_or(Ns::MAX, |t| t.at);
-            let now = on_path.min(cpu).min(moved).min(powered).min(throttled);
-            // Behind the last of what is at hand more may come before the end of a window.
+            let event = events.first().map_or(Ns::MAX, |e| e.at);
+            let now = on_path.min(cpu).min(event);
+            // After the last of what is at hand more may come before the end of a window.
             if now < Ns::MAX {
                 self.until(now, &mut each);
             }
-            // Of one instant only this counts: who is moved as it becomes ready is ready first.
+            // Of one instant only this counts: a thread that is moved as it becomes ready is ready first.
             if let (true, Some((first, rest))) = (on_path == now, path.split_first()) {
                 path = rest;
                 self.open.take().iter().for_each(&mut each);
@@ -195,36 +178,42 @@ impl Pieces {
                 if self.holds_any() && first.state == CpuState::Busy {
                     self.ran.insert(first.thread, first.span.start);
                 }
-            } else if let (true, Some((first, rest))) = (powered == now, power.split_first()) {
-                power = rest;
-                self.world.power(first);
-            } else if let (true, Some((first, rest))) = (throttled == now, throttles.split_first()) {
-                throttles = rest;
-                self.throttle(first);
-            } else if let Some((first, rest)) = moves.split_first() {
-                moves = rest;
-                if let Some((stretch, queue)) = &mut self.on_path
-                    && stretch.tid == first.tid
-                {
-                    *queue = Some(first.to);
-                }
-                self.windows.iter_mut().skip(1).for_each(|w| w.moved(first));
+            } else if let Some((first, rest)) = events.split_first() {
+                events = rest;
+                self.event(first);
             } else {
                 return;
             }
         }
     }
 
-    fn throttle(&mut self, told: &Throttle) {
-        let Throttle { at, tid, begins } = *told;
-        if tid == Tid::IDLE {
-            self.throttled = Some(BTreeMap::new());
-        } else if let Some(throttled) = &mut self.throttled {
-            if begins {
-                throttled.insert(tid, at);
-            } else {
-                throttled.remove(&tid);
+    fn event(&mut self, event: &TimelineEvent) {
+        match (event.who, event.what) {
+            (Subject::Cpu(cpu), TimelineChange::Power(to)) => self.world.power(cpu, to),
+            (who, TimelineChange::Throttled(begins)) => self.throttled(event.at, who, begins),
+            (Subject::Thread(tid), TimelineChange::Queue(to)) => {
+                if let Some((stretch, queue)) = &mut self.on_path
+                    && stretch.tid == tid
+                {
+                    *queue = Some(to);
+                }
+                self.windows.iter_mut().skip(1).for_each(|w| w.moved(event.at, tid, to));
             }
+            _ => {}
+        }
+    }
+
+    fn throttled(&mut self, at: Ns, who: Subject, begins: bool) {
+        match (who, &mut self.throttled) {
+            (Subject::AllThreads, throttled) => *throttled = Some(BTreeMap::new()),
+            (Subject::Thread(tid), Some(throttled)) => {
+                if begins {
+                    throttled.insert(tid, at);
+                } else {
+                    throttled.remove(&tid);
+                }
+            }
+            _ => {}
         }
         if !self.holds_any() {
             self.ran.clear();

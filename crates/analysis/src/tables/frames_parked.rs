@@ -3,7 +3,7 @@
 use crate::frames::times::Times;
 use crate::marked::{Stretch, Tracks};
 use crate::{Analysis, Begins, Context, World};
-use model::{Marked, NameId, Ns, Rows, ThreadKey, Value};
+use model::{NameId, Ns, Rows, ThreadKey, TimelineEvent, Value};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -95,8 +95,9 @@ impl Analysis for FramesParked {
         Self::default()
     }
 
-    fn marked(&mut self, marked: &Marked, thread: ThreadKey, begins: Begins, world: &World) {
-        if let Some(stretch) = self.tracks.marked(marked, thread, begins, world).filter(|s| s.whole) {
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
+        let Some(mark) = event.mark() else { return };
+        if let Some(stretch) = self.tracks.marked(mark, thread, begins, world).filter(|s| s.whole) {
             self.end(&stretch, world);
         }
     }

@@ -1,7 +1,7 @@
 //! How long each CPU was at each frequency, and what it did meanwhile.
 
 use crate::{Analysis, Begins, Context, World};
-use model::{CpuState, CpuStretch, Ns, Power, PowerChange, Rows};
+use model::{CpuState, CpuStretch, Ns, Power, Rows, ThreadKey, TimelineEvent};
 use std::collections::BTreeMap;
 
 /// Frequencies of a CPU that are told apart.
@@ -56,8 +56,9 @@ impl Analysis for FrequencyResidency {
         }
     }
 
-    fn power(&mut self, change: &PowerChange, begins: Begins, world: &World) {
-        let (Some(place), Power::Frequency(khz)) = (world.place(change.cpu), change.to) else { return };
+    fn event(&mut self, event: &TimelineEvent, _: ThreadKey, begins: Begins, world: &World) {
+        let Some((cpu, Power::Frequency(khz))) = event.power() else { return };
+        let Some(place) = world.place(cpu) else { return };
         self.advance(place, world);
         if begins == Begins::Here && world.cpus[place].khz != Some(khz) {
             self.cpus[place].of(Some(khz)).changes += 1;

@@ -1,7 +1,7 @@
 //! How long each CPU was in each of its idle states, and how often for too short a time to gain by it.
 
 use crate::{Analysis, Begins, Context, World};
-use model::{CpuState, CpuStretch, Ns, Power, PowerChange, Rows, Value};
+use model::{CpuState, CpuStretch, Ns, Power, Rows, ThreadKey, TimelineEvent, Value};
 use std::collections::BTreeMap;
 use topology::{IdleState, Machine};
 
@@ -89,14 +89,12 @@ impl Analysis for IdleResidency {
         }
     }
 
-    fn power(&mut self, change: &PowerChange, begins: Begins, world: &World) {
-        let Some(place) = world.place(change.cpu) else { return };
-        if !matches!(change.to, Power::Idle(_) | Power::Awake) {
-            return;
-        }
+    fn event(&mut self, event: &TimelineEvent, _: ThreadKey, begins: Begins, world: &World) {
+        let Some((cpu, to @ (Power::Idle(_) | Power::Awake))) = event.power() else { return };
+        let Some(place) = world.place(cpu) else { return };
         self.advance(place, world);
         self.leave(place, world);
-        if let Power::Idle(state) = change.to
+        if let Power::Idle(state) = to
             && begins == Begins::Here
         {
             let cpu = &mut self.cpus[place];

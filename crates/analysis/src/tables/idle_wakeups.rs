@@ -3,8 +3,8 @@
 use crate::by_thread::ByThread;
 use crate::{Analysis, Begins, Context, World};
 use model::{
-    CoreType, CpuId, CpuState, CpuStretch, Interrupt, IrqKind, NameId, Ns, Power, PowerChange, Reason, Rows, ThreadKey,
-    ThreadState, ThreadStretch, Value,
+    CoreType, CpuId, CpuState, CpuStretch, Interrupt, IrqKind, NameId, Ns, Power, Reason, Rows, ThreadKey, ThreadState,
+    ThreadStretch, TimelineEvent, Value,
 };
 use std::collections::BTreeMap;
 use topology::Machine;
@@ -143,9 +143,10 @@ impl Analysis for IdleWakeups {
         }
     }
 
-    fn power(&mut self, change: &PowerChange, _: Begins, _: &World) {
-        let Some(cpu) = self.cpus.get_mut(change.cpu.0 as usize).filter(|cpu| cpu.open.is_some()) else { return };
-        match change.to {
+    fn event(&mut self, event: &TimelineEvent, _: ThreadKey, _: Begins, _: &World) {
+        let Some((cpu, to)) = event.power() else { return };
+        let Some(cpu) = self.cpus.get_mut(cpu.0 as usize).filter(|cpu| cpu.open.is_some()) else { return };
+        match to {
             // What came before only took it out of another one.
             Power::Idle(_) => (cpu.told, cpu.first) = (true, None),
             // A timer's own interrupt comes before the function is known.

@@ -9,7 +9,7 @@ use super::idle_wakeups::called;
 use crate::by_thread::ByThread;
 use crate::{Analysis, Begins, Context, World};
 use model::{
-    CpuState, CpuStretch, Interrupt, IrqKind, Ns, Power, PowerChange, Rows, ThreadKey, ThreadStretch, Tid, Value,
+    CpuState, CpuStretch, Interrupt, IrqKind, Ns, Power, Rows, ThreadKey, ThreadStretch, Tid, TimelineEvent, Value,
 };
 use std::collections::BTreeMap;
 
@@ -80,13 +80,14 @@ impl Analysis for Interrupts {
         }
     }
 
-    fn power(&mut self, change: &PowerChange, begins: Begins, world: &World) {
-        let Some(place) = world.place(change.cpu) else { return };
+    fn event(&mut self, event: &TimelineEvent, _: ThreadKey, begins: Begins, world: &World) {
+        let Some((cpu, to)) = event.power() else { return };
+        let Some(place) = world.place(cpu) else { return };
         if place >= self.cpus.len() {
             self.cpus.resize_with(world.cpus.len(), Vec::new);
         }
-        let (open, at) = (&mut self.cpus[place], change.at.max(self.start));
-        match change.to {
+        let (open, at) = (&mut self.cpus[place], event.at.max(self.start));
+        match to {
             Power::Interrupt(of) => {
                 if open.len() == DEEPEST {
                     open.clear();
@@ -104,11 +105,11 @@ impl Analysis for Interrupts {
                 if let Some(outer) = open.last_mut() {
                     outer.within = outer.within + whole;
                 }
-                let cpu = &world.cpus[place];
-                if cpu.state == CpuState::Busy {
+                let now = &world.cpus[place];
+                if now.state == CpuState::Busy {
                     let time = whole - handler.within;
                     let count = i64::from(handler.begins == Begins::Here);
-                    let sums = self.threads.of(cpu.thread).by.entry((change.cpu.0, handler.of)).or_default();
+                    let sums = self.threads.of(now.thread).by.entry((cpu.0, handler.of)).or_default();
                     sums.add(&Sums { count, time, longest: time });
                 }
             }

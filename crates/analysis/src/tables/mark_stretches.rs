@@ -2,7 +2,7 @@
 
 use crate::marked::{Stretch, Tracks, meanwhile, whose};
 use crate::{Analysis, Begins, Context, World};
-use model::{Marked, Rows, ThreadKey, ThreadStretch, Value};
+use model::{Rows, ThreadKey, ThreadStretch, TimelineEvent, Value};
 
 pub(crate) struct MarkStretches {
     ready_known: bool,
@@ -20,8 +20,8 @@ impl Analysis for MarkStretches {
         self.tracks.thread(stretch, world);
     }
 
-    fn marked(&mut self, marked: &Marked, thread: ThreadKey, begins: Begins, world: &World) {
-        self.over.extend(self.tracks.marked(marked, thread, begins, world));
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
+        self.over.extend(event.mark().and_then(|mark| self.tracks.marked(mark, thread, begins, world)));
     }
 
     fn drain(&mut self, world: &World, out: &mut dyn Rows) {

@@ -2,7 +2,7 @@
 
 use crate::marked::{Clocks, Stretch, Tracks, meanwhile, whose};
 use crate::{Analysis, Begins, Context, World};
-use model::{MarkEdge, Marked, NameId, Ns, Pid, Rows, ThreadKey, ThreadStretch};
+use model::{MarkEdge, NameId, Ns, Pid, Rows, ThreadKey, ThreadStretch, TimelineEvent};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Default)]
@@ -57,9 +57,9 @@ impl Analysis for Marks {
         self.tracks.thread(stretch, world);
     }
 
-    fn marked(&mut self, marked: &Marked, thread: ThreadKey, begins: Begins, world: &World) {
-        let mark = marked.mark;
-        if let Some(stretch) = self.tracks.marked(marked, thread, begins, world) {
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
+        let Some(mark) = event.mark() else { return };
+        if let Some(stretch) = self.tracks.marked(mark, thread, begins, world) {
             self.end(&stretch);
         } else if mark.edge == MarkEdge::Instant && begins == Begins::Here {
             self.sums.entry((thread, mark.pid, mark.name)).or_default().count += 1;

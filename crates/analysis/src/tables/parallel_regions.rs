@@ -4,7 +4,7 @@ use crate::by_thread::ByThread;
 use crate::critical::column;
 use crate::{Analysis, Begins, Context, World};
 use model::{
-    CpuState, CpuStretch, MarkEdge, Marked, NameId, Ns, Pid, Rows, ThreadKey, ThreadState, ThreadStretch, Value,
+    CpuState, CpuStretch, MarkEdge, NameId, Ns, Pid, Rows, ThreadKey, ThreadState, ThreadStretch, TimelineEvent, Value,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -341,8 +341,8 @@ impl Analysis for ParallelRegions {
         self.idle.cpu(stretch, world);
     }
 
-    fn marked(&mut self, marked: &Marked, thread: ThreadKey, begins: Begins, world: &World) {
-        let mark = marked.mark;
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
+        let Some(mark) = event.mark() else { return };
         let worker = (thread, if thread == ThreadKey::UNKNOWN { mark.track } else { 0 });
         let track = (thread, mark.pid, mark.track);
         match mark.edge {

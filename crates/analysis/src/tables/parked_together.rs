@@ -1,7 +1,7 @@
 //! How many CPUs were parked at once, exactly, of each type of core and of all.
 
 use crate::{Analysis, Begins, Context, World};
-use model::{CoreType, CpuId, Ns, Power, PowerChange, Rows};
+use model::{CoreType, CpuId, Ns, Power, Rows, ThreadKey, TimelineEvent};
 use std::collections::BTreeMap;
 use topology::Machine;
 
@@ -53,14 +53,15 @@ impl Analysis for ParkedTogether {
         new
     }
 
-    fn power(&mut self, change: &PowerChange, _: Begins, world: &World) {
-        let (Power::Parked(parked), before) = (change.to, world.parking.of(change.cpu)) else { return };
+    fn event(&mut self, event: &TimelineEvent, _: ThreadKey, _: Begins, world: &World) {
+        let Some((cpu, Power::Parked(parked))) = event.power() else { return };
+        let before = world.parking.of(cpu);
         // A CPU that is not the world's is none of those of which nobody can say, and counts from here on.
-        let counted = before.is_some() || world.place(change.cpu).is_some();
+        let counted = before.is_some() || world.place(cpu).is_some();
         if !counted && !world.parking.has_room() {
             return;
         }
-        for of in self.of(change.cpu) {
+        for of in self.of(cpu) {
             let of = self.types.entry(of).or_insert_with(|| Type::none(self.begin));
             of.advance(world.now);
             of.parked += i64::from(parked) - i64::from(before == Some(true));

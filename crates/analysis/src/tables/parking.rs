@@ -1,7 +1,7 @@
 //! For how long each CPU was parked, and whether anything ran there meanwhile.
 
 use crate::{Analysis, Begins, Context, World};
-use model::{CpuId, CpuState, CpuStretch, Ns, Power, PowerChange, Rows, Value};
+use model::{CpuId, CpuState, CpuStretch, Ns, Power, Rows, ThreadKey, TimelineEvent, Value};
 use std::collections::BTreeMap;
 use topology::Machine;
 
@@ -70,14 +70,14 @@ impl Analysis for Parking {
         self.advance(stretch.cpu, world);
     }
 
-    fn power(&mut self, change: &PowerChange, begins: Begins, world: &World) {
-        let Power::Parked(parked) = change.to else { return };
-        if self.cpus.contains_key(&change.cpu) || world.parking.has_room() {
+    fn event(&mut self, event: &TimelineEvent, _: ThreadKey, begins: Begins, world: &World) {
+        let Some((of, Power::Parked(parked))) = event.power() else { return };
+        if self.cpus.contains_key(&of) || world.parking.has_room() {
             let unheard = Cpu { since: self.begin, ..Cpu::default() };
-            self.cpus.entry(change.cpu).or_insert(unheard);
+            self.cpus.entry(of).or_insert(unheard);
         }
-        self.advance(change.cpu, world);
-        let Some(cpu) = self.cpus.get_mut(&change.cpu) else { return };
+        self.advance(of, world);
+        let Some(cpu) = self.cpus.get_mut(&of) else { return };
         if !parked {
             cpu.end(world.now);
         } else if cpu.from.is_none() {

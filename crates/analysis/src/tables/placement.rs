@@ -8,7 +8,7 @@ use crate::by_thread::ByThread;
 use crate::clocks::{Bits, Clocks};
 use crate::{Analysis, Begins, Context, SetId, World};
 use model::{
-    CpuId, CpuState, CpuStretch, Ns, Power, PowerChange, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid,
+    CpuId, CpuState, CpuStretch, Ns, Power, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent,
     Value,
 };
 use topology::Machine;
@@ -372,8 +372,9 @@ impl Analysis for Placement {
         }
     }
 
-    fn power(&mut self, change: &PowerChange, _: Begins, world: &World) {
-        let (Power::Parked(parked), Some(place)) = (change.to, world.place(change.cpu)) else { return };
+    fn event(&mut self, event: &TimelineEvent, _: ThreadKey, _: Begins, world: &World) {
+        let Some((cpu, Power::Parked(parked))) = event.power() else { return };
+        let Some(place) = world.place(cpu) else { return };
         let of = world.cpus[place].core;
         let core = &world.cores[of];
         let is_parked = |cpu: &usize| if *cpu == place { parked } else { world.cpus[*cpu].parked == Some(true) };

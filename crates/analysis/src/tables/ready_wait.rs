@@ -4,7 +4,7 @@ use crate::by_thread::{Before, ByThread};
 use crate::free::{Found, Free, Is, Queue};
 use crate::{Analysis, Begins, Context, SetId, World};
 use model::{
-    CpuId, CpuStretch, Ns, Power, PowerChange, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
+    CpuId, CpuStretch, Ns, Power, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Value,
 };
 
 pub(crate) struct ReadyWait {
@@ -84,7 +84,7 @@ impl Thread {
         ready.push(Some(not_allowed).filter(|_| self.untold < self.ready.ns).into());
         ready.push(Some(parked).filter(|_| world.parking.is_told()).into());
         ready.push(own.into());
-        ready.push(Some(self.throttled).filter(|_| world.throttled.is_told()).into());
+        ready.push(Some(self.throttled).filter(|_| world.throttled.is_reported()).into());
         ready.extend([unknown, self.untold].map(Value::from));
         if !ready_known {
             ready.fill(Value::Null);
@@ -142,8 +142,10 @@ impl Analysis for ReadyWait {
         }
     }
 
-    fn power(&mut self, change: &PowerChange, _: Begins, world: &World) {
-        if let (Power::Parked(parked), Some(place)) = (change.to, world.place(change.cpu)) {
+    fn event(&mut self, event: &TimelineEvent, _: ThreadKey, _: Begins, world: &World) {
+        if let Some((cpu, Power::Parked(parked))) = event.power()
+            && let Some(place) = world.place(cpu)
+        {
             self.free.change(place, Is::of(world.cpus[place].state, Some(parked)), world);
         }
     }

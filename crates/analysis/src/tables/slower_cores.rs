@@ -7,7 +7,7 @@
 use super::placement::capacity;
 use crate::by_thread::ByThread;
 use crate::{Analysis, Begins, Context, CpuNow, SetId, World};
-use model::{CpuState, CpuStretch, Ns, PowerChange, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use model::{CpuState, CpuStretch, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Value};
 
 pub(crate) struct SlowerCores {
     /// Until then all is counted.
@@ -146,8 +146,10 @@ impl Analysis for SlowerCores {
         self.settle(world);
     }
 
-    fn power(&mut self, _: &PowerChange, _: Begins, world: &World) {
-        self.settle(world);
+    fn event(&mut self, event: &TimelineEvent, _: ThreadKey, _: Begins, world: &World) {
+        if event.power().is_some() {
+            self.settle(world);
+        }
     }
 
     fn allowed(&mut self, _: ThreadKey, _: SetId, world: &World) {

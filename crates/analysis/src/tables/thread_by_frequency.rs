@@ -2,7 +2,9 @@
 
 use crate::by_thread::ByThread;
 use crate::{Analysis, Begins, Context, CpuNow, World};
-use model::{CoreType, CpuState, CpuStretch, Ns, Power, PowerChange, Rows, ThreadState, ThreadStretch, Tid};
+use model::{
+    CoreType, CpuState, CpuStretch, Ns, Power, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent,
+};
 use std::collections::BTreeMap;
 
 /// Frequencies of a thread that are told apart.
@@ -47,8 +49,10 @@ impl Analysis for ThreadByFrequency {
         }
     }
 
-    fn power(&mut self, change: &PowerChange, _: Begins, world: &World) {
-        if let (Some(place), Power::Frequency(_)) = (world.place(change.cpu), change.to) {
+    fn event(&mut self, event: &TimelineEvent, _: ThreadKey, _: Begins, world: &World) {
+        if let Some((cpu, Power::Frequency(_))) = event.power()
+            && let Some(place) = world.place(cpu)
+        {
             self.advance(place, world);
         }
     }

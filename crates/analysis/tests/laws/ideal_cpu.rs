@@ -34,7 +34,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         let told: Vec<(Ns, CpuId)> = a
             .settings
             .iter()
-            .filter(|s| s.tid == tid && s.at < a.span.end)
+            .filter(|s| s.tid == Some(tid) && s.at < a.span.end)
             .filter_map(|s| match s.to {
                 SetTo::IdealCpu(cpu) => Some((s.at, cpu)),
                 _ => None,

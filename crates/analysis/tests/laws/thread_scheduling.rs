@@ -35,7 +35,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     for setting in a.settings.iter().filter(|s| !matches!(s.to, SetTo::IdealCpu(_) | SetTo::Weight { .. })) {
         let alive = |s: &&model::ThreadStretch| {
             let holds = s.span.overlap(a.span).is_some_and(|w| w.start <= setting.at && setting.at < w.end);
-            s.tid == setting.tid && s.state != ThreadState::Exited && holds
+            Some(s.tid) == setting.tid && s.state != ThreadState::Exited && holds
         };
         let empty = matches!(setting.to, SetTo::Attr { prio: i16::MIN, uclamp_min: -1, uclamp_max: -1 });
         if let Some(s) = a.threads.iter().find(alive).filter(|_| !empty) {

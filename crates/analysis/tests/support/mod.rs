@@ -2,19 +2,22 @@
 #![allow(dead_code, clippy::unwrap_used)] // each test uses its part
 
 pub mod allowed;
+pub mod changes;
 pub mod instants;
 pub mod parked;
 pub mod throttled;
 
 use account::{Accountant, Collector, Rules, Totals};
-use analysis::critical::{Beside, End, LastRan, Pieces, Sums, Walk};
+use analysis::critical::{End, LastRan, Pieces, Sums, Walk};
 use analysis::{Begins, Context, Running};
+use changes::{Allowed, Changes, Marked, Move, PowerChange, Setting, Throttle};
 use ingest::{Limits, Opened};
 use model::{
-    Allowed, CpuId, CpuStretch, Event, Mark, MarkEdge, Marked, Move, NameId, Ns, PowerChange, Rows, Span, Stacks,
-    Table, ThreadStretch, Throttle, Tid, Together, Value, What, tables,
+    CpuId, CpuStretch, Event, Mark, MarkEdge, NameId, Ns, Rows, Span, Stacks, Table, ThreadStretch, Tid, Timeline,
+    TimelineEvent, Value, What, tables,
 };
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use testkit::{Mode, Random, Replay, Rng};
 use topology::Machine;
 
@@ -25,11 +28,12 @@ pub struct Analysed {
     pub span: Span,
     pub threads: Vec<ThreadStretch>,
     pub cpus: Vec<CpuStretch>,
+    pub events: Vec<TimelineEvent>,
     pub moves: Vec<Move>,
     pub power: Vec<PowerChange>,
     pub allowed: Vec<Allowed>,
     pub throttles: Vec<Throttle>,
-    pub settings: Vec<model::Setting>,
+    pub settings: Vec<Setting>,
     pub marks: Vec<Marked>,
     /// The first is number 1.
     pub names: Vec<Box<str>>,
@@ -148,11 +152,13 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let mut accountant = Accountant::new(rules);
     let mut collector = Collector::default();
     let (mut names, mut chains) = (Vec::new(), Vec::new());
-    ingest::run(opened, true, Limits::default(), |batch| {
+    let read = ingest::run(opened, true, Limits::default(), |batch| {
         names.extend(batch.names.iter().cloned());
         chains.extend(batch.stacks.iter().cloned());
         accountant.push(batch, &mut collector);
+        Ok::<_, std::convert::Infallible>(ControlFlow::Continue(()))
     });
+    assert!(read.is_ok());
     let totals = accountant.finish(&mut collector);
     let followed: Vec<CpuId> = totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect();
     let span = span(Span::new(Ns::ZERO, totals.end));
@@ -160,22 +166,16 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
     let every: Vec<&str> = analysis::ANALYSES.iter().map(|a| a.table.name).collect();
     let mut running = Running::start(&every, &context, names.clone());
     running.callchains(&Stacks { chains, names: names.clone() });
-    let (mut threads, mut cpus, mut moves) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut power, mut allowed, mut throttles, mut marked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut settings = Vec::new();
-    let mut stretches = collector.finish();
-    let each = |steps: &Together<'_>| {
-        running.push(steps);
-        threads.extend_from_slice(steps.threads);
-        cpus.extend_from_slice(steps.cpus);
-        moves.extend_from_slice(steps.moves);
-        power.extend_from_slice(steps.power);
-        allowed.extend_from_slice(steps.allowed);
-        throttles.extend_from_slice(steps.throttles);
-        settings.extend_from_slice(steps.settings);
-        marked.extend_from_slice(steps.marks);
+    let (mut threads, mut cpus, mut events) = (Vec::new(), Vec::new(), Vec::new());
+    let each = |timeline: &Timeline<'_>| {
+        running.push(timeline);
+        threads.extend_from_slice(timeline.threads);
+        cpus.extend_from_slice(timeline.cpus);
+        events.extend_from_slice(timeline.events);
+        Ok::<_, account::SpillError>(())
     };
-    stretches.steps(each).unwrap();
+    collector.finish().timeline(each).unwrap();
+    let Changes { moves, power, allowed, throttles, settings, marks } = Changes::of(&events);
     let tables = running.finish().into_iter().map(|t| (t.def.name, t)).collect();
     Analysed {
         totals,
@@ -183,12 +183,13 @@ pub fn analyse(opened: Opened<'static>, machine: Machine, rules: Rules, span: im
         span,
         threads,
         cpus,
+        events,
         moves,
         power,
         allowed,
         throttles,
         settings,
-        marks: marked,
+        marks,
         names,
         tables,
     }
@@ -219,8 +220,7 @@ pub fn critical(a: &Analysed, ends: Option<Tid>) -> Result<[Table; 2], Tid> {
         piece.row(&mut tables[0] as &mut dyn Rows);
         sums.push(piece);
     };
-    let beside = Beside { path: &path, cpus: &a.cpus, moves: &a.moves, power: &a.power, throttles: &a.throttles };
-    pieces.push(&beside, &mut each);
+    pieces.push(&Timeline { threads: &path, cpus: &a.cpus, events: &a.events }, &mut each);
     pieces.finish(&mut each);
     sums.finish(a.span, &mut tables[1]);
     Ok(tables)

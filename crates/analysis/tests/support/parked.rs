@@ -5,7 +5,7 @@ use model::{CpuId, Ns, Power};
 
 /// `None`: nobody has told until then.
 pub fn parked(a: &Analysed, cpu: CpuId, at: Ns) -> Option<bool> {
-    let told = |change: &&model::PowerChange| change.cpu == cpu && change.at <= at && change.at < a.span.end;
+    let told = |change: &&super::changes::PowerChange| change.cpu == cpu && change.at <= at && change.at < a.span.end;
     let parked = |to: Power| if let Power::Parked(parked) = to { Some(parked) } else { None };
     a.power.iter().filter(told).filter_map(|change| parked(change.to)).next_back()
 }

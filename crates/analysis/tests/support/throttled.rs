@@ -1,11 +1,11 @@
 //! Whether a thread is throttled at an instant, looked up in all that was told.
 
 use super::Analysed;
-use model::{Ns, ThreadKey, ThreadState, Tid};
+use model::{Ns, ThreadKey, ThreadState};
 
 /// `None`: nobody tells.
 pub fn throttled(a: &Analysed, thread: ThreadKey, at: Ns) -> Option<bool> {
-    let told = || a.throttles.iter().filter(|t| t.at < a.span.end).skip_while(|t| t.tid != Tid::IDLE);
+    let told = || a.throttles.iter().filter(|t| t.at < a.span.end).skip_while(|t| t.tid.is_some());
     told().next()?;
     let of = a.threads.iter().find(|s| s.thread == thread)?;
     let alive = |then: Ns| {
@@ -13,11 +13,11 @@ pub fn throttled(a: &Analysed, thread: ThreadKey, at: Ns) -> Option<bool> {
         let last = of_number.max_by_key(|s| s.span.start);
         last.is_some_and(|s| s.thread == thread && s.state != ThreadState::Exited)
     };
-    let of_it = |t: &&model::Throttle| t.at <= at && (t.tid == Tid::IDLE || t.tid == of.tid && alive(t.at));
+    let of_it = |t: &&super::changes::Throttle| t.at <= at && (t.tid.is_none() || t.tid == Some(of.tid) && alive(t.at));
     let Some(last) = told().filter(of_it).last() else { return Some(false) };
     let ran = a.threads.iter().any(|s| {
         let lets_go = matches!(s.state, ThreadState::Running | ThreadState::Exited);
         s.thread == thread && lets_go && s.span.start > last.at && s.span.start <= at
     });
-    Some(last.begins && last.tid != Tid::IDLE && !ran)
+    Some(last.begins && last.tid.is_some() && !ran)
 }

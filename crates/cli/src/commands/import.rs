@@ -49,7 +49,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let mut line = Line::new();
     let accounted = engine::import(source.as_ref(), Target::New(&dir), &options, &mut |p| of_import(&mut line, p))?;
     drop(line);
-    if let Some(stopped) = &accounted.ingested.stopped {
+    if let Some(stopped) = &accounted.ingested.ending.stopped {
         let path = source.path().display();
         say(&format!("corewise: {path}: reading stopped early: {stopped}; what came before is imported"));
     }

@@ -6,7 +6,7 @@ use crate::feed::Feed;
 use crate::making::To;
 use engine::Session;
 use levels::Values;
-use model::{Event, Power, PowerChange};
+use model::{Event, Power, TimelineEvent};
 use std::collections::BTreeMap;
 
 struct Frequency<'a> {
@@ -21,11 +21,12 @@ pub(crate) fn new<'a>(_: &Session, to: To<'a>, name: &'static str) -> Result<Mad
 
 impl Kind for Frequency<'_> {
     fn event(&mut self, event: &Event, _: &[Box<str>]) {
-        let Some(PowerChange { at, cpu, to: Power::Frequency(khz) }) = PowerChange::of(event) else { return };
+        let Some(event) = TimelineEvent::of(event) else { return };
+        let Some((cpu, Power::Frequency(khz))) = event.power() else { return };
         if super::room(&self.most, cpu.0) {
             let most = self.most.entry(cpu.0).or_default();
             *most = khz.max(*most);
-            self.feed.change(cpu.0, at.0, Some(f64::from(khz)));
+            self.feed.change(cpu.0, event.at.0, Some(f64::from(khz)));
         }
     }
 

@@ -6,7 +6,7 @@ use crate::feed::Feed;
 use crate::making::To;
 use engine::Session;
 use levels::States;
-use model::{Event, Power, PowerChange};
+use model::{Event, Power, TimelineEvent};
 use std::collections::BTreeMap;
 
 /// Deeper ones are told as this one.
@@ -24,18 +24,19 @@ pub(crate) fn new<'a>(_: &Session, to: To<'a>, name: &'static str) -> Result<Mad
 
 impl Kind for Idle<'_> {
     fn event(&mut self, event: &Event, _: &[Box<str>]) {
-        let Some(change) = PowerChange::of(event) else { return };
+        let Some(event) = TimelineEvent::of(event) else { return };
+        let Some((cpu, to)) = event.power() else { return };
         // 0: awake; else the state's number and one.
-        let state = match change.to {
+        let state = match to {
             Power::Awake => 0,
             Power::Idle(state) => state.min(DEEPEST) + 1,
             _ => return,
         };
-        let cpu = change.cpu.0;
+        let cpu = cpu.0;
         if super::room(&self.deepest, cpu) {
             let deepest = self.deepest.entry(cpu).or_default();
             *deepest = state.max(*deepest);
-            self.feed.change(cpu, change.at.0, Some((state as u8, -1)));
+            self.feed.change(cpu, event.at.0, Some((state as u8, -1)));
         }
     }
 

@@ -6,7 +6,7 @@ use crate::feed::Feed;
 use crate::making::To;
 use engine::Session;
 use levels::States;
-use model::{Event, Power, PowerChange};
+use model::{Event, Power, TimelineEvent};
 use std::collections::BTreeMap;
 
 struct Parking<'a> {
@@ -20,10 +20,11 @@ pub(crate) fn new<'a>(_: &Session, to: To<'a>, name: &'static str) -> Result<Mad
 
 impl Kind for Parking<'_> {
     fn event(&mut self, event: &Event, _: &[Box<str>]) {
-        let Some(PowerChange { at, cpu, to: Power::Parked(parked) }) = PowerChange::of(event) else { return };
+        let Some(event) = TimelineEvent::of(event) else { return };
+        let Some((cpu, Power::Parked(parked))) = event.power() else { return };
         if super::room(&self.told, cpu.0) {
             self.told.insert(cpu.0, ());
-            self.feed.change(cpu.0, at.0, Some((u8::from(parked), -1)));
+            self.feed.change(cpu.0, event.at.0, Some((u8::from(parked), -1)));
         }
     }
 

@@ -1,0 +1,151 @@
+//! All streams up to the same time, for those who follow threads and CPUs at once.
+
+use crate::SpillError;
+use crate::cut::{Cut, Cutter, Knife};
+use crate::event_log::{self, EventLog};
+use crate::rows::Cursor;
+use crate::stretch_rows::{Narrow, StretchRows};
+use model::{CpuStretch, Ns, ThreadStretch, Timeline, TimelineEvent};
+use std::io::{Error, Result};
+
+/// Something that begins at a time.
+pub(crate) trait Timed {
+    fn begin(&self) -> Ns;
+}
+
+impl Timed for ThreadStretch {
+    fn begin(&self) -> Ns {
+        self.span.start
+    }
+}
+
+impl Timed for CpuStretch {
+    fn begin(&self) -> Ns {
+        self.span.start
+    }
+}
+
+impl Timed for TimelineEvent {
+    fn begin(&self) -> Ns {
+        self.at
+    }
+}
+
+/// Adds the next ones; `false`: there are no more.
+type More<'a, S> = Box<dyn FnMut(&mut Vec<S>) -> Result<bool> + 'a>;
+
+/// One stream, read as it is asked for.
+pub(crate) struct Lane<'a, S> {
+    more: More<'a, S>,
+    /// Read, of which so many were handed on.
+    read: Vec<S>,
+    done: usize,
+    ended: bool,
+}
+
+impl<'a, S: Timed + 'a> Lane<'a, S> {
+    /// Stretches, cut.
+    pub(crate) fn cut<R: Narrow<Stretch = S>>(rows: &'a StretchRows<R>, knife: &'a Knife) -> Self
+    where
+        S: Cut,
+    {
+        let (mut cursor, mut read) = (Cursor::default(), Vec::new());
+        if !knife.cuts() {
+            return Self::new(Box::new(move |out| rows.next(&mut cursor, &mut read, out)));
+        }
+        let (mut whole, mut cutter) = (Vec::new(), Some(Cutter::new(knife)));
+        Self::new(Box::new(move |out| {
+            whole.clear();
+            let more = rows.next(&mut cursor, &mut read, &mut whole)?;
+            let keep = |pieces: &[S]| {
+                out.extend_from_slice(pieces);
+                Ok::<_, Error>(())
+            };
+            if more && let Some(cutter) = &mut cutter {
+                cutter.push(&whole, keep)?;
+            } else if let Some(cutter) = cutter.take() {
+                cutter.finish(keep)?;
+            }
+            Ok(more)
+        }))
+    }
+
+    fn new(more: More<'a, S>) -> Self {
+        Self { more, read: Vec::new(), done: 0, ended: false }
+    }
+
+    /// Those that wait.
+    fn waiting(&self) -> &[S] {
+        &self.read[self.done..]
+    }
+
+    /// Reads on.
+    fn read_on(&mut self) -> Result<()> {
+        self.read.drain(..std::mem::take(&mut self.done));
+        self.ended = !(self.more)(&mut self.read)?;
+        Ok(())
+    }
+
+    /// Has something waiting, if there is any left; up to when all is read: later ones may begin there.
+    fn reach(&mut self) -> Result<Ns> {
+        while self.waiting().is_empty() && !self.ended {
+            self.read_on()?;
+        }
+        Ok(if self.ended { Ns::MAX } else { self.waiting().last().map_or(Ns::MAX, Timed::begin) })
+    }
+
+    /// How many of those that wait begin by then.
+    fn until(&self, time: Ns) -> usize {
+        self.waiting().partition_point(|s| s.begin() <= time)
+    }
+
+    /// How many begin before then, all of which are read for it. At the end of time, all.
+    fn before(&mut self, time: Ns) -> Result<usize> {
+        while !self.ended && self.waiting().last().is_none_or(|s| s.begin() < time) {
+            self.read_on()?;
+        }
+        Ok(self.waiting().partition_point(|s| s.begin() < time || time == Ns::MAX))
+    }
+}
+
+impl<'a> Lane<'a, TimelineEvent> {
+    pub(crate) fn events(log: &'a EventLog) -> Self {
+        let (mut cursor, mut bytes) = (event_log::Cursor::default(), Vec::new());
+        Self::new(Box::new(move |out| log.next(&mut cursor, &mut bytes, out)))
+    }
+}
+
+/// The three streams, each in order.
+pub(crate) struct Lanes<'a> {
+    pub(crate) threads: Lane<'a, ThreadStretch>,
+    pub(crate) cpus: Lane<'a, CpuStretch>,
+    pub(crate) events: Lane<'a, TimelineEvent>,
+}
+
+impl Lanes<'_> {
+    /// Hands on what began up to the same time, some thousands at a time, until `each` fails.
+    pub(crate) fn timeline<E: From<SpillError>>(
+        mut self,
+        mut each: impl FnMut(&Timeline<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        loop {
+            let until = self.threads.reach().map_err(SpillError)?.min(self.cpus.reach().map_err(SpillError)?);
+            let (threads, cpus) = (self.threads.until(until), self.cpus.until(until));
+            // What happens at the instant at which a stretch begins comes after all that begin there.
+            let events = self.events.before(until).map_err(SpillError)?;
+            if threads + cpus + events > 0 {
+                each(&Timeline {
+                    threads: &self.threads.waiting()[..threads],
+                    cpus: &self.cpus.waiting()[..cpus],
+                    events: &self.events.waiting()[..events],
+                })?;
+                self.threads.done += threads;
+                self.cpus.done += cpus;
+                self.events.done += events;
+            }
+            if until == Ns::MAX {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The driver: feeds a timeline to all analyses that are asked for.
+
+use crate::allowed::SetId;
+use crate::blocked_by::Reasons;
+use crate::lives::Lives;
+use crate::{ANALYSES, Analysis, Begins, Context, World};
+use model::{
+    CpuId, CpuStretch, NameId, Ns, Rows, SetTo, Span, StackId, Stacks, Subject, Table, TableDef, ThreadKey,
+    ThreadState, ThreadStretch, Tid, Timeline, TimelineChange, TimelineEvent,
+};
+use rustc_hash::FxHashMap;
+
+/// Analyses under way.
+pub struct Running {
+    span: Span,
+    world: World,
+    lives: Lives,
+    /// Settings of numbers whose life is over or has not begun: they are their next one's.
+    next_settings: FxHashMap<Tid, Vec<SetTo>>,
+    analyses: Vec<(&'static TableDef, Box<dyn Analysis>)>,
+}
+
+impl Running {
+    /// Begins those that make one of these tables. `names`: all that the source tells; the first is [`model::NameId`] 1.
+    #[must_use]
+    pub fn start(tables: &[&str], context: &Context<'_>, names: Vec<Box<str>>) -> Self {
+        let wanted = ANALYSES.iter().filter(|e| tables.contains(&e.table.name));
+        let mut world = World::new(context);
+        world.told(names);
+        Self {
+            span: context.span,
+            world,
+            lives: Lives::new(),
+            next_settings: FxHashMap::default(),
+            analyses: wanted.map(|e| (e.table, (e.start)(context))).collect(),
+        }
+    }
+
+    /// The callchains that threads went to wait with ([`TimelineChange::BlockedAt`]).
+    pub fn callchains(&mut self, stacks: &Stacks) {
+        self.world.reasons = Reasons::new(stacks);
+    }
+
+    /// What a frame may take, where it was said.
+    pub fn budget(&mut self, budget: Option<Ns>) {
+        self.world.budget = budget;
+    }
+
+    /// Feeds all of them.
+    pub fn push(&mut self, batch: &Timeline<'_>) {
+        let Timeline { mut threads, mut cpus, mut events } = *batch;
+        loop {
+            let thread = threads.first().map_or(Ns::MAX, |s| s.span.start);
+            let cpu = cpus.first().map_or(Ns::MAX, |s| s.span.start);
+            let event = events.first().map_or(Ns::MAX, |e| e.at);
+            if thread == Ns::MAX && event == Ns::MAX {
+                return cpus.iter().for_each(|stretch| self.cpu(stretch));
+            }
+            // A thread that is moved at the instant at which it becomes ready is ready first; one that marks runs first.
+            if event < thread && event < cpu {
+                let Some((first, rest)) = events.split_first() else { return };
+                events = rest;
+                self.event(first);
+            } else if cpu <= thread {
+                let Some((first, rest)) = cpus.split_first() else { return };
+                cpus = rest;
+                self.cpu(first);
+            } else {
+                let Some((first, rest)) = threads.split_first() else { return };
+                threads = rest;
+                self.thread(first);
+            }
+        }
+    }
+
+    fn thread(&mut self, stretch: &ThreadStretch) {
+        let over = self.lives.over(stretch).filter(|o| o.span.start >= self.span.start);
+        if let Some(set) = self.world.permissions.begins(stretch) {
+            self.allow(stretch.thread, set, stretch.span.start);
+        }
+        if stretch.state != ThreadState::Exited
+            && let Some(settings) = self.next_settings.remove(&stretch.tid)
+        {
+            settings.iter().for_each(|to| self.set(stretch.thread, to, stretch.span.start));
+        }
+        if matches!(stretch.state, ThreadState::Running | ThreadState::Exited) {
+            // Whoever runs is not held, even where nobody told that it was let go.
+            self.hold(stretch.thread, false, stretch.span.start);
+        }
+        let Some((span, begins)) = self.clip(stretch.span) else { return };
+        let stretch = ThreadStretch { span, ..*stretch };
+        self.world.now = span.start;
+        if let Some(over) = over {
+            self.analyses.iter_mut().for_each(|(_, a)| a.thread(&over, Begins::Here, &self.world));
+        }
+        self.analyses.iter_mut().for_each(|(_, a)| a.thread(&stretch, begins, &self.world));
+        self.world.thread(&stretch);
+    }
+
+    fn cpu(&mut self, stretch: &CpuStretch) {
+        let Some((span, begins)) = self.clip(stretch.span) else { return };
+        let stretch = CpuStretch { span, ..*stretch };
+        self.world.now = span.start;
+        self.analyses.iter_mut().for_each(|(_, a)| a.cpu(&stretch, begins, &self.world));
+        self.world.cpu(&stretch);
+    }
+
+    fn event(&mut self, event: &TimelineEvent) {
+        let TimelineEvent { at, who, what } = *event;
+        match (who, what) {
+            (Subject::Thread(tid), TimelineChange::Queue(to)) => self.moved(at, tid, to),
+            (Subject::Thread(tid), TimelineChange::Affinity(cpus)) => self.affinity(at, tid, cpus),
+            (who, TimelineChange::Throttled(begins)) => self.throttled(at, who, begins),
+            (Subject::Thread(tid), TimelineChange::BlockedAt(stack)) => self.blocked_at(at, tid, stack),
+            (who, TimelineChange::Setting(to)) => self.setting(at, who, &to),
+            _ => self.other(event),
+        }
+    }
+
+    fn other(&mut self, event: &TimelineEvent) {
+        if event.at < self.span.end {
+            self.world.now = self.world.now.max(event.at);
+            let begins = if event.at < self.span.start { Begins::Before } else { Begins::Here };
+            let thread = event.tid().map_or(ThreadKey::UNKNOWN, |tid| self.lives.of(tid));
+            self.analyses.iter_mut().for_each(|(_, a)| a.event(event, thread, begins, &self.world));
+            if let Some((cpu, to)) = event.power() {
+                self.world.power(cpu, to);
+            }
+        }
+    }
+
+    fn moved(&mut self, at: Ns, tid: Tid, to: CpuId) {
+        // A move before the span says on which queue the thread is when it begins.
+        if at < self.span.end
+            && let Some(thread) = self.lives.ready(tid)
+        {
+            self.world.now = self.world.now.max(at);
+            self.analyses.iter_mut().for_each(|(_, a)| a.moved(thread, to, &self.world));
+        }
+    }
+
+    fn blocked_at(&mut self, at: Ns, tid: Tid, stack: StackId) {
+        if at >= self.span.start && at < self.span.end {
+            self.world.now = self.world.now.max(at);
+            let thread = self.lives.of(tid);
+            if let Some(reason) = self.world.reasons.of(stack) {
+                self.analyses.iter_mut().for_each(|(_, a)| a.blocked_by(thread, reason, &self.world));
+            }
+        }
+    }
+
+    fn affinity(&mut self, at: Ns, tid: Tid, cpus: NameId) {
+        let set = self.world.set_of(cpus);
+        match self.lives.alive(tid) {
+            Some(thread) => self.allow(thread, set, at),
+            None => self.world.permissions.next(tid, set),
+        }
+    }
+
+    /// Also before the span: where a thread is allowed when that begins.
+    fn allow(&mut self, thread: ThreadKey, set: SetId, at: Ns) {
+        if at < self.span.end && set != self.world.allowed(thread) {
+            self.world.now = self.world.now.max(at);
+            self.analyses.iter_mut().for_each(|(_, a)| a.allowed(thread, set, &self.world));
+            self.world.permissions.put(thread, set);
+        }
+    }
+
+    fn setting(&mut self, at: Ns, who: Subject, to: &SetTo) {
+        let Subject::Thread(tid) = who else {
+            return self.set(ThreadKey::UNKNOWN, to, at);
+        };
+        match self.lives.alive(tid) {
+            Some(thread) => self.set(thread, to, at),
+            // Of each kind the last one counts.
+            None => {
+                let kind = std::mem::discriminant(to);
+                let next = self.next_settings.entry(tid).or_default();
+                next.retain(|to| std::mem::discriminant(to) != kind);
+                next.push(*to);
+            }
+        }
+    }
+
+    /// Also before the span: how threads are set when that begins.
+    fn set(&mut self, thread: ThreadKey, to: &SetTo, at: Ns) {
+        if at < self.span.end {
+            self.world.now = self.world.now.max(at);
+            self.analyses.iter_mut().for_each(|(_, a)| a.setting(thread, to, &self.world));
+        }
+    }
+
+    fn throttled(&mut self, at: Ns, who: Subject, begins: bool) {
+        if at >= self.span.end {
+            return;
+        }
+        match who {
+            Subject::AllThreads => {
+                for thread in self.world.throttled.report_all() {
+                    self.hold(thread, false, at);
+                }
+            }
+            Subject::Thread(tid) if self.world.throttled.is_reported() => {
+                if let Some(thread) = self.lives.alive(tid) {
+                    self.hold(thread, begins, at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Also before the span: who is throttled when that begins.
+    fn hold(&mut self, thread: ThreadKey, throttled: bool, at: Ns) {
+        if at < self.span.end && throttled != self.world.throttled.is(thread) {
+            self.world.now = self.world.now.max(at);
+            self.analyses.iter_mut().for_each(|(_, a)| a.throttled(thread, throttled, &self.world));
+            self.world.throttled.put(thread, throttled);
+        }
+    }
+
+    fn clip(&self, span: Span) -> Option<(Span, Begins)> {
+        let begins = if span.start < self.span.start { Begins::Before } else { Begins::Here };
+        let cut = Span { start: span.start.max(self.span.start), end: span.end.min(self.span.end) };
+        (cut.start < cut.end).then_some((cut, begins))
+    }
+
+    /// Hands on rows that will not change any more, of the only one that runs; [`Self::finish`] then leaves them out.
+    pub fn drain(&mut self, out: &mut dyn Rows) {
+        if let [(_, analysis)] = self.analyses.as_mut_slice() {
+            analysis.drain(&self.world, out);
+        }
+    }
+
+    /// Their tables.
+    #[must_use]
+    pub fn finish(self) -> Vec<Table> {
+        self.tables().collect()
+    }
+
+    /// The same, each made when it is asked for, so that none need be held beside another.
+    pub fn tables(self) -> impl Iterator<Item = Table> {
+        let Self { span, mut world, analyses, .. } = self;
+        world.now = span.end;
+        analyses.into_iter().map(move |(def, mut analysis)| {
+            let mut table = Table::new(def);
+            analysis.finish(&world, &mut table);
+            table
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! What a timeline's events say, by kind: the laws ask for each kind apart.
+
+use model::{CpuId, Mark, NameId, Ns, Power, SetTo, Subject, Tid, TimelineChange, TimelineEvent};
+
+/// A thread was moved to another run queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Move {
+    pub at: Ns,
+    pub tid: Tid,
+    pub to: CpuId,
+}
+
+/// A CPU's idle state, frequency or parking changed.
+#[derive(Clone, Copy, Debug)]
+pub struct PowerChange {
+    pub at: Ns,
+    pub cpu: CpuId,
+    pub to: Power,
+}
+
+/// A thread may use these CPUs from now on.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowed {
+    pub at: Ns,
+    pub tid: Tid,
+    pub cpus: NameId,
+}
+
+/// A thread is throttled from now on, or no longer; `None`: of all threads, every change is reported from here on.
+#[derive(Clone, Copy, Debug)]
+pub struct Throttle {
+    pub at: Ns,
+    pub tid: Option<Tid>,
+    pub begins: bool,
+}
+
+/// How a thread (`None`: a cgroup) is set from now on.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    pub at: Ns,
+    pub tid: Option<Tid>,
+    pub to: SetTo,
+}
+
+/// What a program marked.
+#[derive(Clone, Copy, Debug)]
+pub struct Marked {
+    pub at: Ns,
+    pub mark: Mark,
+}
+
+/// Each kind, in order of time.
+#[derive(Default)]
+pub struct Changes {
+    pub moves: Vec<Move>,
+    pub power: Vec<PowerChange>,
+    pub allowed: Vec<Allowed>,
+    pub throttles: Vec<Throttle>,
+    pub settings: Vec<Setting>,
+    pub marks: Vec<Marked>,
+}
+
+impl Changes {
+    pub fn of(events: &[TimelineEvent]) -> Self {
+        let mut all = Self::default();
+        for event in events {
+            let (at, tid) = (event.at, event.tid());
+            match (event.who, event.what) {
+                (Subject::Thread(tid), TimelineChange::Queue(to)) => all.moves.push(Move { at, tid, to }),
+                (Subject::Cpu(cpu), TimelineChange::Power(to)) => all.power.push(PowerChange { at, cpu, to }),
+                (Subject::Thread(tid), TimelineChange::Affinity(cpus)) => all.allowed.push(Allowed { at, tid, cpus }),
+                (_, TimelineChange::Throttled(begins)) => all.throttles.push(Throttle { at, tid, begins }),
+                (_, TimelineChange::Setting(to)) => all.settings.push(Setting { at, tid, to }),
+                (_, TimelineChange::Mark(mark)) => all.marks.push(Marked { at, mark }),
+                _ => {}
+            }
+        }
+        all
+    }
+}
