@@ -29,6 +29,6 @@ pub use stretch::{
     Allowed, Basis, CpuState, CpuStretch, InferredStretch, Interrupt, Marked, Move, Power, PowerChange, Reason, SetTo,
     Setting, ThreadState, ThreadStretch, Throttle,
 };
-pub use table::{Col, Kind, Row, Rows, Table, TableDef, Value};
+pub use table::{Col, Kind, MadeFrom, Row, Rows, Table, TableDef, Value};
 pub use together::Together;
 pub use units::{CpuId, Ns, Pid, ProcessKey, Span, ThreadKey, Tid};
