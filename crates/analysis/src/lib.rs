@@ -182,6 +182,16 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     #[test]
+    fn tables_declared_as_analyses_are_those_listed() {
+        let declared = |def: &&&model::TableDef| def.made_from == model::MadeFrom::Analysis;
+        let mut declared: Vec<&str> = model::tables::ALL.iter().filter(declared).map(|def| def.name).collect();
+        let mut listed: Vec<&str> = super::ANALYSES.iter().map(|entry| entry.table.name).collect();
+        declared.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(declared, listed);
+    }
+
+    #[test]
     fn every_analysis_file_is_listed() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/tables");
         let files = std::fs::read_dir(folder).unwrap().filter(|f| f.as_ref().unwrap().file_name() != "mod.rs").count();

@@ -26,7 +26,7 @@ pub use event::{
 };
 pub use present::{FramePart, FrameTime, Present};
 pub use stretch::{Basis, CpuState, CpuStretch, InferredStretch, Reason, ThreadState, ThreadStretch};
-pub use table::{Col, Kind, Row, Rows, Table, TableDef, Value};
+pub use table::{Col, Kind, MadeFrom, Row, Rows, Table, TableDef, Value};
 /// What changed, on the [`Timeline`].
 pub use timeline::Change as TimelineChange;
 pub use timeline::{Interrupt, Power, SetTo, Subject, Timeline, TimelineEvent};

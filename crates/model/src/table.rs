@@ -50,6 +50,27 @@ impl Col {
     }
 }
 
+/// What a table is made from: who makes it, and what it is of a part of a recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MadeFrom {
+    /// The sums of stage one, which every trace that is opened has.
+    Totals,
+    /// What stage one keeps beside its sums, each with a begin and an end (`start_ns`, `end_ns`): of a part, the rows that overlap it.
+    Spans,
+    /// The stretches, folded in order of time by an analysis.
+    Analysis,
+    /// The stretches themselves: of a part, those that overlap it.
+    States,
+    /// The stretches, followed back from the end that is asked for.
+    CriticalPath,
+    /// The critical paths of the slowest frames.
+    SlowFrames,
+    /// The frames of a frame log: of a part, those that overlap it.
+    Frames,
+    /// None of these: it is no table that can be asked for, but has its form (a folder's events, an answer of the viewer's server).
+    Elsewhere,
+}
+
 /// A table's declaration. Every table has the column `trace` first; it is not listed, since the store adds it.
 #[derive(Clone, Copy, Debug)]
 pub struct TableDef {
@@ -57,6 +78,10 @@ pub struct TableDef {
     pub name: &'static str,
     /// Counts up when the meaning of a column changes, so that a cached table is not taken for a new one.
     pub version: u32,
+    /// What it is made from.
+    pub made_from: MadeFrom,
+    /// Whether it may be as long as the recording, so that its rows are streamed and never held.
+    pub large: bool,
     /// One sentence for the user.
     pub doc: &'static str,
     /// The columns that tell rows apart (with `trace`).

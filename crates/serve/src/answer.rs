@@ -4,7 +4,7 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, 
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use levels::{Slice, Step};
-use model::{Col, Kind, TableDef, Value};
+use model::{Col, Kind, MadeFrom, TableDef, Value};
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub(crate) const SLICES: TableDef = TableDef {
     name: "slices",
     version: 1,
+    made_from: MadeFrom::Elsewhere,
+    large: false,
     doc: "What is drawn: a stretch, or short stretches that follow one another, told together.",
     key: &["track", "start_ns"],
     cols: &[
@@ -37,6 +39,8 @@ pub(crate) const SLICES: TableDef = TableDef {
 pub(crate) const STEPS: TableDef = TableDef {
     name: "steps",
     version: 1,
+    made_from: MadeFrom::Elsewhere,
+    large: false,
     doc: "What is drawn of values: one, or short ones that follow one another, told together.",
     key: &["track", "start_ns"],
     cols: &[

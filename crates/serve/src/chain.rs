@@ -4,13 +4,15 @@ use crate::answer;
 use crate::asked::Chain;
 use crate::questions::Unanswered;
 use engine::Session;
-use model::{Col, Kind, Ns, Row, Span, TableDef, ThreadState, tables};
+use model::{Col, Kind, MadeFrom, Ns, Row, Span, TableDef, ThreadState, tables};
 use std::time::{Duration, Instant};
 
 /// The wakings of a chain, the last first.
 pub(crate) const COLUMNS: TableDef = TableDef {
     name: "wake_chain",
     version: 1,
+    made_from: MadeFrom::Elsewhere,
+    large: false,
     doc: "The wakings that led to where a thread was, the last first.",
     key: &["at_ns", "thread"],
     cols: &[

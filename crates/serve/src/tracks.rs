@@ -1,7 +1,7 @@
 //! Which thread is on which track: those of the busiest process first, in a process the busiest first.
 
 use engine::{EngineError, Session};
-use model::{Col, Kind, Row, TableDef, Value, tables};
+use model::{Col, Kind, MadeFrom, Row, TableDef, Value, tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The order of the threads, which is also that of their levels of detail: what stands together on a screen lies together in
@@ -26,6 +26,8 @@ struct Thread {
 pub(crate) const COLUMNS: TableDef = TableDef {
     name: "thread_tracks",
     version: 1,
+    made_from: MadeFrom::Elsewhere,
+    large: false,
     doc: "The threads in the order of their tracks.",
     key: &["track"],
     cols: &[

@@ -2,7 +2,7 @@
 
 use crate::sheet::{Column, Store};
 use crate::words as w;
-use model::{Col, Kind, TableDef};
+use model::{Col, Kind, MadeFrom, TableDef};
 
 const fn int(name: &'static str, unit: &'static str, doc: &'static str) -> Col {
     Col::new(name, Kind::Int, unit, doc)
@@ -44,6 +44,8 @@ macro_rules! event_tables {
             def: &TableDef {
                 name: $name,
                 version: 1,
+                made_from: MadeFrom::Elsewhere,
+                large: true,
                 doc: $doc,
                 key: &["event"],
                 cols: &[EVENT, AT, CPU, $($col),*],
@@ -231,6 +233,8 @@ event_tables! {
 pub const STACKS: TableDef = TableDef {
     name: "stack",
     version: 2,
+    made_from: MadeFrom::Elsewhere,
+    large: true,
     doc: "The frames of each callchain, each chain once.",
     key: &["stack", "depth"],
     cols: &[

@@ -1,12 +1,14 @@
 //! Tables in the forms that `corewise table` writes.
 #![allow(clippy::unwrap_used)] // what these tests read, they have made
 
-use model::{Col, Kind, Rows, Table, TableDef, Value};
+use model::{Col, Kind, MadeFrom, Rows, Table, TableDef, Value};
 use store::{Format, TableWriter, write_table};
 
 static DEF: TableDef = TableDef {
     name: "t",
     version: 1,
+    made_from: MadeFrom::Elsewhere,
+    large: false,
     doc: "A test.",
     key: &["a"],
     cols: &[

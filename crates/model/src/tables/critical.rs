@@ -1,12 +1,14 @@
 //! The chain of threads that determined when something ended.
 
 use super::columns::{CORE_TYPE, END, START, THREAD, TID, count, int, ns, text};
-use crate::table::{Col, Kind, TableDef};
+use crate::table::{Col, Kind, MadeFrom, TableDef};
 
 /// The path, piece by piece.
 pub const CRITICAL_PATH: TableDef = TableDef {
     name: "critical_path",
     version: 2,
+    made_from: MadeFrom::CriticalPath,
+    large: true,
     doc: "The chain of threads that determined when a thread came where it was at the end of the time asked for (the critical path \
           of Yang and Miller, 1988), piece by piece in order of time: the pieces tile that time. Going back from the end, the \
           path stays with a thread while it runs and while it is ready; where it was woken by another thread, the path goes \
@@ -58,6 +60,8 @@ pub const CRITICAL_PATH: TableDef = TableDef {
 pub const CRITICAL_BY_THREAD: TableDef = TableDef {
     name: "critical_by_thread",
     version: 2,
+    made_from: MadeFrom::CriticalPath,
+    large: false,
     doc: "For how long which threads were on the critical path, and what they did there: the table critical_path in sums, the \
           thread with the most first. path_ns sums to the time asked for.",
     key: &["thread"],

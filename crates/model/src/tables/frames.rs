@@ -1,7 +1,7 @@
 //! Tables of frames.
 
 use super::columns::{START, count, int, ns, text};
-use crate::table::{Col, Kind, TableDef};
+use crate::table::{Col, Kind, MadeFrom, TableDef};
 
 const APPLICATION: Col = text("application", "The program, where told.").or_null();
 const PID: Col = int("pid", "", "Its process, where told.").or_null();
@@ -11,6 +11,8 @@ const SWAP_CHAIN: Col = text("swap_chain", "The address of the swap chain, where
 pub const FRAMES: TableDef = TableDef {
     name: "frames",
     version: 1,
+    made_from: MadeFrom::Frames,
+    large: true,
     doc: "Every frame that a frame log (PresentMon's, MangoHud's) tells of, in order of begin. What its log does not tell is null.",
     key: &["application", "pid", "swap_chain", "frame", "start_ns"],
     cols: &[
@@ -61,6 +63,8 @@ pub const FRAMES: TableDef = TableDef {
 pub const FRAME_SUMS: TableDef = TableDef {
     name: "frame_sums",
     version: 1,
+    made_from: MadeFrom::Frames,
+    large: false,
     doc: "The frames of each swap chain: how many, how long, and what bound them. Where there are more than 1,000, the further \
           ones are one row without a name.",
     key: &["application", "pid", "swap_chain"],

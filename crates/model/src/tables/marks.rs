@@ -1,12 +1,14 @@
 //! Tables of what programs mark.
 
 use super::columns::{END, START, count, ns, text};
-use crate::table::{Col, Kind, TableDef};
+use crate::table::{Col, Kind, MadeFrom, TableDef};
 
 /// What marked stretches took, and what their threads did meanwhile.
 pub const MARKS: TableDef = TableDef {
     name: "marks",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long the stretches took that a thread or process marked, by name, and what the thread did meanwhile. A stretch \
           within another is a part of both.",
     key: &["thread", "pid", "name"],
@@ -36,6 +38,8 @@ pub const MARKS: TableDef = TableDef {
 pub const MARK_STRETCHES: TableDef = TableDef {
     name: "mark_stretches",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: true,
     doc: "Every stretch that a thread or process marked, in order of end, and what the thread did meanwhile: a frame each, where \
           a program marks its frames.",
     key: &["thread", "pid", "name", "start_ns", "end_ns"],

@@ -31,7 +31,7 @@ pub use smt::{
     CONCURRENCY_BANDS, CPU_BURSTS, PLACEMENT, SLOWER_CORES, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION,
 };
 
-use crate::table::{Col, Kind, TableDef};
+use crate::table::{Col, Kind, MadeFrom, TableDef};
 use columns::{CORE_TYPE, CPU, END, LIFE, LIVES, START, THREAD, TID, count, int, ns, text};
 
 pub use wait::{READY_BY_THIEF, READY_WAIT, SWITCH_CAUSES, WAITS};
@@ -40,6 +40,8 @@ pub use wait::{READY_BY_THIEF, READY_WAIT, SWITCH_CAUSES, WAITS};
 pub const THREADS: TableDef = TableDef {
     name: "threads",
     version: 1,
+    made_from: MadeFrom::Totals,
+    large: false,
     doc: "What each life of each thread did: sums over the recording, which tile it from the life's begin to the end.",
     key: &["thread"],
     cols: &[
@@ -70,6 +72,8 @@ pub const THREADS: TableDef = TableDef {
 pub const CPUS: TableDef = TableDef {
     name: "cpus",
     version: 1,
+    made_from: MadeFrom::Totals,
+    large: false,
     doc: "What each CPU did: busy, idle and unknown tile the recording.",
     key: &["cpu"],
     cols: &[
@@ -88,6 +92,8 @@ pub const CPUS: TableDef = TableDef {
 pub const THREAD_BY_CPU: TableDef = TableDef {
     name: "thread_by_cpu",
     version: 1,
+    made_from: MadeFrom::Totals,
+    large: false,
     doc: "How long each thread ran on each CPU.",
     key: &["thread", "cpu"],
     cols: &[THREAD, TID, LIFE, CPU, ns("running_ns", "On this CPU.")],
@@ -97,6 +103,8 @@ pub const THREAD_BY_CPU: TableDef = TableDef {
 pub const THREAD_BY_CORE_TYPE: TableDef = TableDef {
     name: "thread_by_core_type",
     version: 1,
+    made_from: MadeFrom::Totals,
+    large: false,
     doc: "How long each thread ran on each class of cores.",
     key: &["thread", "core_class"],
     cols: &[
@@ -114,6 +122,8 @@ pub const THREAD_BY_CORE_TYPE: TableDef = TableDef {
 pub const CONCURRENCY: TableDef = TableDef {
     name: "concurrency",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "For how long how many of the CPUs that have a switch ran a thread with certainty while how many were unknown.",
     key: &["running", "unknown"],
     cols: &[
@@ -127,6 +137,8 @@ pub const CONCURRENCY: TableDef = TableDef {
 pub const LOSS: TableDef = TableDef {
     name: "loss",
     version: 1,
+    made_from: MadeFrom::Spans,
+    large: false,
     doc: "Where the source reports lost events: from the last event delivered before to the first one after.",
     key: &["start_ns", "cpu"],
     cols: &[
@@ -141,6 +153,8 @@ pub const LOSS: TableDef = TableDef {
 pub const THREAD_STATE: TableDef = TableDef {
     name: "thread_state",
     version: 1,
+    made_from: MadeFrom::States,
+    large: true,
     doc: "Every stretch of every thread, in order of start; a thread's stretches tile its life.",
     key: &["thread", "start_ns"],
     cols: &[
@@ -162,6 +176,8 @@ pub const THREAD_STATE: TableDef = TableDef {
 pub const CPU_STATE: TableDef = TableDef {
     name: "cpu_state",
     version: 1,
+    made_from: MadeFrom::States,
+    large: true,
     doc: "Every stretch of every CPU, in order of start; a CPU's stretches tile the recording.",
     key: &["cpu", "start_ns"],
     cols: &[
@@ -177,6 +193,8 @@ pub const CPU_STATE: TableDef = TableDef {
 pub const INFERRED_STATE: TableDef = TableDef {
     name: "inferred_state",
     version: 1,
+    made_from: MadeFrom::Spans,
+    large: false,
     doc: "Who ran in time that no chain of switches tells, as far as other events show it: unknown in all other tables, unless \
           --inferred was asked for.",
     key: &["cpu", "start_ns"],
@@ -271,3 +289,26 @@ pub const ALL: &[&TableDef] = &[
     &CPU_STATE,
     &INFERRED_STATE,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_overlaps_a_part_has_a_begin_and_an_end() {
+        for def in ALL.iter().filter(|def| matches!(def.made_from, MadeFrom::Spans | MadeFrom::States)) {
+            assert!(def.col("start_ns").is_some() && def.col("end_ns").is_some(), "{}", def.name);
+        }
+        for def in ALL {
+            assert_ne!(def.made_from, MadeFrom::Elsewhere, "{} can be asked for", def.name);
+        }
+    }
+
+    #[test]
+    fn sums_are_never_as_long_as_the_recording() {
+        // Whoever reads them by their place asks for `Session::table`, which refuses what is large.
+        for def in ALL.iter().filter(|def| matches!(def.made_from, MadeFrom::Totals | MadeFrom::Spans)) {
+            assert!(!def.large, "{}", def.name);
+        }
+    }
+}

@@ -1,12 +1,14 @@
 //! Who moved where, for how long it stayed, at which priority, and who woke it.
 
 use super::columns::{CORE_TYPE, CPU, THREAD, TID, count, int, ns, text};
-use crate::table::TableDef;
+use crate::table::{MadeFrom, TableDef};
 
 /// How often each thread changed its CPU, by what the two have in common.
 pub const MIGRATIONS: TableDef = TableDef {
     name: "migrations",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How often each thread came to run on a CPU other than the one it was on last, by the nearest that the two CPUs have \
           in common as far as the machine is known. Each migration is in one column; they sum to migrations. Over the whole \
           recording migrations is less than in the table threads by the switch-ins elsewhere that a broken link made unknown \
@@ -32,6 +34,8 @@ pub const MIGRATIONS: TableDef = TableDef {
 pub const MIGRATION_MATRIX: TableDef = TableDef {
     name: "migration_matrix",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How often any thread moved from one CPU to another: the table migrations by its two ends.",
     key: &["from_cpu", "to_cpu"],
     cols: &[
@@ -46,6 +50,8 @@ pub const MIGRATION_MATRIX: TableDef = TableDef {
 pub const RUN_LENGTHS: TableDef = TableDef {
     name: "run_lengths",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long each thread ran from a switch-in to its switch-out, on each class of cores, by length in powers of two. What \
           was not seen from begin to end (the time asked for, the recording or a loss cuts it, a snapshot shows it, it was \
           inferred) has no length and is in rows of its own, so that running_ns sums to all of the running time.",
@@ -70,6 +76,8 @@ pub const RUN_LENGTHS: TableDef = TableDef {
 pub const WAKERS: TableDef = TableDef {
     name: "wakers",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "Who woke whom: the wakings that made a thread ready, and for how long it then was. A waking that came while the thread \
           was ready, or ran and went on, changed nothing and is not counted, nor is one before the time asked for; the ready \
           time that followed counts as far as it lies within.",
@@ -97,6 +105,8 @@ pub const WAKERS: TableDef = TableDef {
 pub const IDLE_PERIODS: TableDef = TableDef {
     name: "idle_periods",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long each CPU was idle from one thread to the next, by length in powers of two. What was not seen from begin to end \
           (the time asked for, the recording or unknown time cuts it) has no length and is in a row of its own, so that idle_ns \
           sums to all of the idle time.",
@@ -116,6 +126,8 @@ pub const IDLE_PERIODS: TableDef = TableDef {
 pub const IDLE_WAKEUPS: TableDef = TableDef {
     name: "idle_wakeups",
     version: 2,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "What ended the idle periods of each CPU, by what made the thread ready that ran there next: whose waking costs the           machine its sleep. Its periods and idle_ns sum to those of the table idle_periods. An interrupt that woke no thread           ends none of them, though it ends a stay in an idle state (see the table idle_residency).",
     key: &["cpu", "cause", "waker", "interrupt"],
     cols: &[
@@ -143,6 +155,8 @@ pub const IDLE_WAKEUPS: TableDef = TableDef {
 pub const INTERRUPTS: TableDef = TableDef {
     name: "interrupts",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "Which interrupts came upon each thread, and for how long their handlers ran on its CPU while it was there: part of its \
           running_ns, in which it did nothing (exec_ns of the table threads is without it where the kernel keeps account of \
           interrupts). A handler counts that was seen from begin to end; what lies within another one is the inner one's. No rows \

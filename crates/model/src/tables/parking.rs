@@ -1,12 +1,14 @@
 //! Tables of parked CPUs: those that the scheduler puts no threads on but such as are bound to them.
 
 use super::columns::{CORE_TYPE, CPU, count, ns, text};
-use crate::table::{Col, Kind, TableDef};
+use crate::table::{Col, Kind, MadeFrom, TableDef};
 
 /// For how long each CPU was parked.
 pub const PARKING: TableDef = TableDef {
     name: "parking",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "For how long each CPU was parked: the scheduler put no threads there but those bound to it. Windows parks cores; Linux \
           takes CPUs away by hotplug, some Android kernels by isolation. A source tells when that changes: before the first change \
           that it tells of a CPU nobody can say (recordings by corewise tell what each CPU was when they began). parked_ns, \
@@ -30,6 +32,8 @@ pub const PARKING: TableDef = TableDef {
 pub const PARKED_TOGETHER: TableDef = TableDef {
     name: "parked_together",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How many CPUs were parked at once, exactly, of each type of core and of all. Over the rows of a type the durations sum to \
           the time asked for, and parked × duration to the parked_ns of its CPUs in the table parking. A CPU that no other \
           event and no description of the machine names counts from where it is first told of.",
@@ -46,6 +50,8 @@ pub const PARKED_TOGETHER: TableDef = TableDef {
 pub const FRAMES_PARKED: TableDef = TableDef {
     name: "frames_parked",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long the stretches took that programs marked (frames, where they mark those), by how many CPUs were parked meanwhile: \
           in the mean over each stretch's time, to the nearest whole number. Only those that began and ended within the time \
           asked for. No rows where nobody tells of parking.",

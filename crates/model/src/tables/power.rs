@@ -1,7 +1,7 @@
 //! Tables of idle states and frequencies.
 
 use super::columns::{CORE_TYPE, CPU, THREAD, TID, count, int, ns, text};
-use crate::table::{Col, TableDef};
+use crate::table::{Col, MadeFrom, TableDef};
 
 const KHZ: Col = int(
     "khz",
@@ -13,6 +13,8 @@ const KHZ: Col = int(
 pub const IDLE_RESIDENCY: TableDef = TableDef {
     name: "idle_residency",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long each CPU was in each of its idle states (cpuidle), as its power events tell, while no thread ran on it. Time \
           in which it is known to be idle, but in no state that was told, has a row of its own.",
     key: &["cpu", "state"],
@@ -41,6 +43,8 @@ pub const IDLE_RESIDENCY: TableDef = TableDef {
 pub const FREQUENCY_RESIDENCY: TableDef = TableDef {
     name: "frequency_residency",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long each CPU was at each frequency, as its power events tell (cpufreq: what was asked for), and what it did \
           meanwhile. An idle CPU keeps the frequency that it was told last.",
     key: &["cpu", "khz"],
@@ -60,6 +64,8 @@ pub const FREQUENCY_RESIDENCY: TableDef = TableDef {
 pub const THREAD_BY_FREQUENCY: TableDef = TableDef {
     name: "thread_by_frequency",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long each thread ran at each frequency, by type of core: frequencies of unequal cores do not compare.",
     key: &["thread", "core_type", "khz"],
     cols: &[THREAD, TID, CORE_TYPE, KHZ.or_null(), ns("running_ns", "For how long it ran.")],

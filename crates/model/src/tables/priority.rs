@@ -1,12 +1,14 @@
 //! At which priorities threads ran, and how they were set.
 
 use super::columns::{END, START, THREAD, TID, int, ns, text};
-use crate::table::{Col, Kind, TableDef};
+use crate::table::{Col, Kind, MadeFrom, TableDef};
 
 /// At which priorities threads ran and waited.
 pub const PRIORITY_RESIDENCY: TableDef = TableDef {
     name: "priority_residency",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long each thread ran and was ready at each dynamic priority. A stretch counts at the priority that the source told \
           last before its end.",
     key: &["thread", "prio"],
@@ -29,6 +31,8 @@ pub const PRIORITY_RESIDENCY: TableDef = TableDef {
 pub const PRIORITY_CLASSES: TableDef = TableDef {
     name: "priority_classes",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "CPU time by class of the priority of who ran, in twenty equal parts of the time: in each, the times sum to that of all CPUs. \
           By dynamic priority on Linux's scale, as it was told last before a stretch's end.",
     key: &["start_ns"],
@@ -50,6 +54,8 @@ pub const PRIORITY_CLASSES: TableDef = TableDef {
 pub const THREAD_SCHEDULING: TableDef = TableDef {
     name: "thread_scheduling",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: true,
     doc: "How each thread was set to be scheduled, a row for each stretch of equal settings. Of time in which \
           nothing was told of a thread there is no row; what was told holds until something else is.",
     key: &["thread", "start_ns"],
@@ -77,6 +83,8 @@ pub const THREAD_SCHEDULING: TableDef = TableDef {
 pub const IDEAL_CPU: TableDef = TableDef {
     name: "ideal_cpu",
     version: 2,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long each thread ran on the CPU that it was told to be best on, near it, and elsewhere, as it was told at each time: \
           these sum to its running time. Threads of which it was never told have no row. Windows tells it (the ideal processor), Linux has \
           no such thing.",

@@ -1,12 +1,14 @@
 //! Parallel regions.
 
 use super::columns::{END, START, count, int, ns, text};
-use crate::table::TableDef;
+use crate::table::{MadeFrom, TableDef};
 
 /// Every parallel region, and who waited for the last to arrive.
 pub const PARALLEL_REGIONS: TableDef = TableDef {
     name: "parallel_regions",
     version: 3,
+    made_from: MadeFrom::Analysis,
+    large: true,
     doc: "Every parallel region: while two threads or more of a process have stretches of one name marked, from the first begin to \
           the last end, in order of end. Who begins when all others have ended, within a second, is of it too where it had no CPU \
           meanwhile: it was ready then, and had been for half of the region. A thread arrives with the end of its last stretch, and waits for the last to arrive (the \

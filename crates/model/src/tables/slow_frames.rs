@@ -1,12 +1,14 @@
 //! Why slow frames were slow.
 
 use super::columns::{END, START, THREAD, count, int, ns, text};
-use crate::table::{Col, Kind, TableDef};
+use crate::table::{Col, Kind, MadeFrom, TableDef};
 
 /// The slowest frames, cause by cause.
 pub const SLOW_FRAMES: TableDef = TableDef {
     name: "slow_frames",
     version: 2,
+    made_from: MadeFrom::SlowFrames,
+    large: false,
     doc: "The slowest of the frames that took longer than their budget, and why: the critical path to the end of each (see the \
           table critical_path), cause by cause, beside that of typical frames, the cause that took most more first. Frames are \
           the stretches that a program marked (corewise table --frames-of NAME), else those of a frame log that was recorded \

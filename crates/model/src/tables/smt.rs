@@ -1,12 +1,14 @@
 //! Tables of what siblings of a core and the types of cores do to threads.
 
 use super::columns::{CORE_TYPE, THREAD, TID, count, int, ns, text};
-use crate::table::{Col, Kind, TableDef};
+use crate::table::{Col, Kind, MadeFrom, TableDef};
 
 /// How many CPUs of each core were busy at once.
 pub const SMT_CORES: TableDef = TableDef {
     name: "smt_cores",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "For how long how many CPUs of each core were busy at once: idle, one busy, many busy and unknown tile the time.",
     key: &["first_cpu"],
     cols: &[
@@ -35,6 +37,8 @@ pub const SMT_CORES: TableDef = TableDef {
 pub const SMT_UTILISATION: TableDef = TableDef {
     name: "smt_utilisation",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How much of the capacity of each class of cores was used, where a core with all siblings busy does `gain` times the \
           work of one with a single busy sibling: that one is 1/gain used already, and each further busy sibling adds an equal \
           part of the rest. The gain is assumed to be 1.3, as measured on servers (1.33 and 1.29); the work at hand may differ.",
@@ -58,6 +62,8 @@ pub const SMT_UTILISATION: TableDef = TableDef {
 pub const SMT_THREADS: TableDef = TableDef {
     name: "smt_threads",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long each thread ran beside a busy sibling and how long alone on its core: the four times tile running.",
     key: &["thread"],
     cols: &[
@@ -79,6 +85,8 @@ pub const SMT_THREADS: TableDef = TableDef {
 pub const SMT_BESIDE: TableDef = TableDef {
     name: "smt_beside",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long each thread ran beside each other one on the same core. Beside two at once, the time is in both rows.",
     key: &["thread", "beside_thread"],
     cols: &[
@@ -94,6 +102,8 @@ pub const SMT_BESIDE: TableDef = TableDef {
 pub const CPU_BURSTS: TableDef = TableDef {
     name: "cpu_bursts",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long each thread ran from one wait to the next (a CPU burst, whoever ran in between), by the class of core, by what its \
           siblings did meanwhile, and by length in sixteen steps an octave: a thread that does the same work again and again shows \
           how much slower it is on one class than on another, and beside a busy sibling. The rows of a thread sum to its \
@@ -125,6 +135,8 @@ pub const CPU_BURSTS: TableDef = TableDef {
 pub const CONCURRENCY_BANDS: TableDef = TableDef {
     name: "concurrency_bands",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "For how long how many cores of each type, and how many CPUs beside the first on them, ran a thread at once. As in \
           concurrency, of the CPUs that have a switch; all columns but unknown add up to its running.",
     key: &["performance", "middle", "efficient", "low_power", "uniform", "second_siblings", "unknown"],
@@ -144,6 +156,8 @@ pub const CONCURRENCY_BANDS: TableDef = TableDef {
 pub const PLACEMENT: TableDef = TableDef {
     name: "placement",
     version: 3,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long each thread ran against the order whole fast cores, whole slower cores, busy cores' siblings, while a core \
           before its own was idle on which it was allowed, and was not parked as far as anybody told. While nobody tells where that is (permission_unknown_ns), any core \
           may be: such time counts in the upper end of a range, and not in its lower. in_order_ns, the upper ends and \
@@ -190,6 +204,8 @@ pub const PLACEMENT: TableDef = TableDef {
 pub const SLOWER_CORES: TableDef = TableDef {
     name: "slower_cores",
     version: 1,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "Of each thread that ran on a core of a class slower than the fastest, what was on faster cores meanwhile: an idle one where it \
           is allowed, an idle one where it is not, or one that a thread of lower priority had. A core of which every CPU is parked is not idle. The five times tile running_ns, and \
           faster_idle_ns is slower_core_lower_ns of the table placement. No rows where the machine has one class, or nobody told \

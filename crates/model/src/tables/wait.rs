@@ -1,12 +1,14 @@
 //! Waiting: for a CPU, behind whom, and what made a thread leave its CPU.
 
 use super::columns::{CORE_TYPE, THREAD, TID, count, int, ns, text};
-use crate::table::TableDef;
+use crate::table::{MadeFrom, TableDef};
 
 /// How long each thread ran and waited, and what was free while it waited for a CPU.
 pub const READY_WAIT: TableDef = TableDef {
     name: "ready_wait",
     version: 4,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How long and how often each thread ran, was ready and was blocked. Ready time is told twice, by how it began and by what \
           was free meanwhile, or that it was throttled: each sums to ready_ns. Free is an idle CPU on which the thread was allowed, and that was not parked as far as anybody told; of permission_unknown_ns, \
           while nobody told where that was, any idle one. Columns of ready time are null where the source has no wakings; blocked_ns \
@@ -84,6 +86,8 @@ pub const READY_WAIT: TableDef = TableDef {
 pub const READY_BY_THIEF: TableDef = TableDef {
     name: "ready_by_thief",
     version: 2,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "Who ran on the CPU on whose run queue a thread was ready. Over all rows of a thread the times sum to its ready time. No \
           rows where the source has no wakings.",
     key: &["thread", "behind", "thief", "thief_prio", "core_class"],
@@ -120,6 +124,8 @@ pub const READY_BY_THIEF: TableDef = TableDef {
 pub const SWITCH_CAUSES: TableDef = TableDef {
     name: "switch_causes",
     version: 2,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "What made each thread leave its CPU, how often, and what it did until its next change of state. Preempted for one of \
           higher priority, or (as when its time is up) for one of equal or lower priority: see next. Not counted is what the \
           recording began with, what a snapshot may have shown (a thread's first stretch, if it is blocked or exited), and \
@@ -158,6 +164,8 @@ pub const SWITCH_CAUSES: TableDef = TableDef {
 pub const WAITS: TableDef = TableDef {
     name: "waits",
     version: 2,
+    made_from: MadeFrom::Analysis,
+    large: false,
     doc: "How often and for how long each thread was blocked until somebody woke it, by who did, and what that one did meanwhile: had \
           it run sooner, the wait might have been shorter. A wait that the time asked for cuts counts with what lies within, one \
           that lasts to its end not at all. No rows where the source has no wakings.",
