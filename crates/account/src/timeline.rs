@@ -109,6 +109,14 @@ impl<'a, S: Timed + 'a> Lane<'a, S> {
 }
 
 impl<'a> Lane<'a, TimelineEvent> {
+    /// The first of those that wait, which are in order of time already.
+    fn put_in_order(&mut self, count: usize) {
+        let some = &mut self.read[self.done..self.done + count];
+        if !some.is_sorted_by_key(TimelineEvent::order) {
+            some.sort_by_key(TimelineEvent::order);
+        }
+    }
+
     pub(crate) fn events(log: &'a EventLog) -> Self {
         let (mut cursor, mut bytes) = (event_log::Cursor::default(), Vec::new());
         Self::new(Box::new(move |out| log.next(&mut cursor, &mut bytes, out)))
@@ -131,8 +139,10 @@ impl Lanes<'_> {
         loop {
             let until = self.threads.reach().map_err(SpillError)?.min(self.cpus.reach().map_err(SpillError)?);
             let (threads, cpus) = (self.threads.until(until), self.cpus.until(until));
-            // What happens at the instant at which a stretch begins comes after all that begin there.
+            // What happens at the instant at which a stretch begins comes after all that begin there. So an instant's events are
+            // all here, or none is.
             let events = self.events.before(until).map_err(SpillError)?;
+            self.events.put_in_order(events);
             if threads + cpus + events > 0 {
                 each(&Timeline {
                     threads: &self.threads.waiting()[..threads],

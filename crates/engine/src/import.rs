@@ -1,13 +1,12 @@
 //! From a source to a trace folder.
 
+use crate::read::{name_frames, stretches};
+use crate::tables::totals::{OF_TOTALS, context, followed, rows as totals_rows};
 use crate::{Accounted, EngineError, Haste, Identity, Infer, PassOptions, Source, Summary, account_with};
-use account::{Collector, InTurn, InferredIndex, Sink, SpillError, Stretches, Totals};
-use model::{
-    Batch, CpuId, CpuStretch, Ns, Rows, Span, Stacks, Table, TableDef, ThreadStretch, Timeline, TimelineEvent, tables,
-};
+use account::{Collector, InTurn, Sink, SpillError, Stretches};
+use model::{Batch, CpuStretch, Stacks, Table, ThreadStretch, Timeline, TimelineEvent, tables};
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
-use topology::Machine;
 
 /// How far an import has come.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,7 +58,7 @@ pub fn import(
         writer.stacks(&writing.stacks.chains)?;
         // While events wait to be written: at the end all else would wait for these.
         for def in OF_TOTALS {
-            writer.table_of(def, |out| of_totals(def, &accounted.totals, &accounted.machine, out))?;
+            writer.table_of(def, |out| totals_rows(def, &accounted.totals, &accounted.machine, out))?;
         }
         let stretches = stretches(writing.collector, &accounted, options);
         let tables = stage_two(&stretches, &accounted, writing.stacks.names, &mut writer)?;
@@ -72,13 +71,6 @@ pub fn import(
         writer.finish(manifest(&accounted, identity)?)?;
         Ok(accounted)
     })
-}
-
-/// Names the frames of callchains that their source told no function of, from what this machine keeps. Gives what is to be
-/// said of those that stay without.
-pub(crate) fn name_frames(stacks: &mut Stacks, options: &PassOptions) -> Vec<String> {
-    let path = options.symbols.clone().unwrap_or_else(symbols::SymbolPath::of_this_machine);
-    symbols::name(stacks, &path).sentences()
 }
 
 /// The sink of an import: stretches wait for stage two, events go to the folder as they come.
@@ -164,65 +156,6 @@ fn stage_two(
         Ok::<_, EngineError>(())
     })?;
     Ok(analyses.finish())
-}
-
-/// What a collector collected, as the options want it.
-pub(crate) fn stretches(collector: Collector, accounted: &Accounted, options: &PassOptions) -> Stretches {
-    let mut stretches = collector.finish();
-    if options.strict_loss {
-        stretches = stretches.strict(accounted.totals.loss_index());
-    }
-    if options.infer == Infer::Within {
-        stretches = stretches.with_inferred(InferredIndex::new(&accounted.totals.inferred));
-    }
-    stretches
-}
-
-/// The CPUs of which the source tells what they ran.
-pub(crate) fn followed(totals: &Totals) -> Vec<CpuId> {
-    totals.cpus.iter().filter(|c| c.followed).map(|c| c.cpu).collect()
-}
-
-pub(crate) fn context<'a>(totals: &Totals, followed: &'a [CpuId], machine: &'a Machine) -> analysis::Context<'a> {
-    let span = Span::new(Ns::ZERO, totals.end);
-    analysis::Context { machine, span, followed, ready_known: totals.ready_known }
-}
-
-/// The tables that come from the sums alone.
-pub(crate) const OF_TOTALS: &[&TableDef] = &[
-    &tables::THREADS,
-    &tables::THREAD_BY_CPU,
-    &tables::THREAD_BY_CORE_TYPE,
-    &tables::CPUS,
-    &tables::LOSS,
-    &tables::INFERRED_STATE,
-];
-
-/// The rows of one of [`OF_TOTALS`].
-pub(crate) fn of_totals(
-    def: &TableDef,
-    totals: &Totals,
-    machine: &Machine,
-    out: &mut dyn Rows,
-) -> Result<(), EngineError> {
-    match def.name {
-        "threads" => account::threads(totals, out),
-        "thread_by_cpu" => account::thread_by_cpu(totals, out),
-        "thread_by_core_type" => account::thread_by_core_type(totals, machine, out),
-        "cpus" => {
-            account::cpus(totals, machine, out);
-            Ok(())
-        }
-        "loss" => {
-            account::loss(totals, out);
-            Ok(())
-        }
-        _ => {
-            account::inferred_state(&totals.inferred, out);
-            Ok(())
-        }
-    }
-    .map_err(EngineError::from)
 }
 
 fn manifest(accounted: &Accounted, identity: Identity) -> Result<Manifest, EngineError> {

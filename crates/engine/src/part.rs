@@ -1,17 +1,11 @@
 //! A part of a recording, asked as if it were all of it.
 
-use crate::pass::{Accounted, rules};
-use crate::session::Kind;
-use crate::{EngineError, Infer, PassOptions, Session, Summary, account};
+use crate::read::{Accounted, account, rules};
+use crate::session::{Kind, Part};
+use crate::tables::Made;
+use crate::{EngineError, Infer, PassOptions, Session, Summary};
 use account::{Accountant, Laws, Totals};
 use model::{Batch, InferredStretch, Ns, Span};
-
-/// A part, and its sums.
-pub(crate) struct Part {
-    pub(crate) span: Span,
-    pub(crate) totals: Totals,
-    pub(crate) summary: Summary,
-}
 
 impl Session {
     /// The same trace, of which only this part is told: its sums, the tables of its stretches, its frames.
@@ -40,7 +34,7 @@ impl Session {
         }
         self.part = Some(Box::new(Part { span, totals, summary }));
         // What was made so far is of the whole.
-        self.made = crate::analysed::Made::default();
+        self.made = Made::default();
         Ok(self)
     }
 

@@ -7,7 +7,7 @@ use crate::{CpuId, CpuStretch, Event, IrqKind, Mark, NameId, Ns, StackId, Switch
 use serde::{Deserialize, Serialize};
 
 /// What began up to the same time. Of one instant, stretches never come in a later part than events. At one instant, analyses
-/// see CPUs' stretches first, then threads', then events in the order of the recording.
+/// see CPUs' stretches first, then threads', then events in the order of [`TimelineEvent::order`].
 #[derive(Clone, Copy, Default)]
 pub struct Timeline<'a> {
     /// Threads' stretches.
@@ -172,6 +172,23 @@ impl TimelineEvent {
             _ => return None,
         };
         Some(Self { at: event.at.max(Ns::ZERO), who, what })
+    }
+
+    /// The order in which events are followed: by time, and at one instant by kind, so that what CPUs' buffers happened to be
+    /// read first makes no difference. A mark finds CPUs as they were until then. Kinds that are not named here come last, in
+    /// the order of the recording.
+    #[must_use]
+    pub fn order(&self) -> (Ns, u8) {
+        let kind = match self.what {
+            Change::Queue(_) => 0,
+            Change::Mark(_) => 1,
+            Change::Power(_) => 2,
+            Change::Affinity(_) => 3,
+            Change::Throttled(_) => 4,
+            Change::BlockedAt(_) => 5,
+            Change::Setting(_) => 6,
+        };
+        (self.at, kind)
     }
 
     /// The number of the thread that it is about.

@@ -1,9 +1,14 @@
 //! One reading of a source through ingest and the accountant; and again, where the first one showed that it must be.
 
+pub(crate) mod folder;
+pub(crate) mod foreign;
+pub(crate) mod inferred;
+mod stored;
+
 use crate::{EngineError, Source};
-use account::{Accountant, Laws, LossIndex, Rules, Sink, Totals};
+use account::{Accountant, Collector, InferredIndex, Laws, LossIndex, Rules, Sink, Stretches, Totals};
 use ingest::{Ending, Facts, Ingested, Limits};
-use model::{Batch, Span, WakeKind, What};
+use model::{Batch, Span, Stacks, WakeKind, What};
 use std::ops::ControlFlow;
 use symbols::SymbolPath;
 use topology::Machine;
@@ -177,4 +182,23 @@ fn machine(facts: &Facts, totals: &Totals, options: &PassOptions) -> Machine {
         Some(user) => told.overlay(user.clone()),
         None => told,
     }
+}
+
+/// Names the frames of callchains that their source told no function of, from what this machine keeps. Gives what is to be
+/// said of those that stay without.
+pub(crate) fn name_frames(stacks: &mut Stacks, options: &PassOptions) -> Vec<String> {
+    let path = options.symbols.clone().unwrap_or_else(symbols::SymbolPath::of_this_machine);
+    symbols::name(stacks, &path).sentences()
+}
+
+/// What a collector collected, as the options want it.
+pub(crate) fn stretches(collector: Collector, accounted: &Accounted, options: &PassOptions) -> Stretches {
+    let mut stretches = collector.finish();
+    if options.strict_loss {
+        stretches = stretches.strict(accounted.totals.loss_index());
+    }
+    if options.infer == Infer::Within {
+        stretches = stretches.with_inferred(InferredIndex::new(&accounted.totals.inferred));
+    }
+    stretches
 }

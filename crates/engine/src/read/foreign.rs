@@ -1,7 +1,7 @@
 //! A source that stands in a trace folder's place, accounted for.
 
-use crate::import::{name_frames, stretches};
-use crate::{Accounted, EngineError, PassOptions, Source, account_with};
+use super::{Accounted, account_with, name_frames, stretches};
+use crate::{EngineError, PassOptions, Source};
 use account::{Collector, Sink, Stretches};
 use ingest::{Facts, Limits};
 use model::{Batch, Stacks};

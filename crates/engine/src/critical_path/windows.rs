@@ -2,11 +2,10 @@
 //!
 //! They are held, a bounded number of stretches in all; a path that is longer is found by itself, by way of a temporary file.
 
-use crate::critical::rest_of_timeline;
-use crate::filled::Filled;
-use crate::import::followed;
+use super::rest_of_timeline;
+use crate::read::inferred::WithInferred;
 use crate::session::Kind;
-use crate::steps::followed_of;
+use crate::tables::totals::{followed, followed_of};
 use crate::{EngineError, Session};
 use account::{Collector, Stretches};
 use analysis::critical::{Causes, End, LastRan, Piece, Pieces, Walk, Window};
@@ -228,7 +227,7 @@ impl Session {
     fn lanes_of_folder(
         &self,
         folder: &Folder,
-        filled: Option<&Filled>,
+        filled: Option<&WithInferred>,
         (frames, mut last, hull): (&[&Marked], LastOf, Span),
     ) -> Result<(Vec<Lane>, Stretches), EngineError> {
         let knife = filled.map(|f| f.knife.clone()).unwrap_or_default();

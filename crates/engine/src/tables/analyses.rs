@@ -1,40 +1,20 @@
 //! Tables that analyses make of a trace's stretches, over all of it or a part.
 
-use crate::frames::is_of_frames;
-use crate::import::followed;
-use crate::rows::Batches;
+use super::parallel::{self, Given};
+use super::rows::Batches;
+use super::totals::{followed, followed_of};
+use crate::read::folder::{Read, of_folder};
 use crate::session::Kind;
-use crate::shared::{self, Given};
-use crate::steps::{Read, followed_of, of_folder};
 use crate::{EngineError, Session};
 use account::Stretches;
 use analysis::Context;
-use model::{Ns, Span, Table, TableDef, tables};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use model::{MadeFrom, Ns, Span, Table, TableDef, tables};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Whether an analysis makes it, so that it can be had of any part of a recording.
 pub(crate) fn is_analysis(def: &TableDef) -> bool {
-    analysis::ANALYSES.iter().any(|a| a.table.name == def.name)
-}
-
-/// Tables that were made of all of a trace. Who asks for a second one will want more: then all are made, in one pass.
-#[derive(Default)]
-pub(crate) struct Made {
-    asked: AtomicBool,
-    /// Shared with who reads them: one may have a million rows.
-    tables: Mutex<Vec<Arc<Table>>>,
-}
-
-impl Made {
-    fn tables(&self) -> MutexGuard<'_, Vec<Arc<Table>>> {
-        // Whoever panicked while it held them left them whole: tables are only added.
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn table(&self, name: &str) -> Option<Arc<Table>> {
-        self.tables().iter().find(|t| t.def.name == name).cloned()
-    }
+    def.made_from == MadeFrom::Analysis
 }
 
 impl Session {
@@ -42,11 +22,11 @@ impl Session {
     #[must_use]
     pub fn is_at_hand(&self, def: &TableDef) -> bool {
         let made = |def: &TableDef| self.made.tables().iter().any(|t| t.def.name == def.name);
-        !Self::is_large(def)
-            && !Self::is_critical(def)
-            && !Self::is_of_slow_frames(def)
-            && !is_of_frames(def)
-            && (!is_analysis(def) || self.is_stored(def) || made(def))
+        match def.made_from {
+            MadeFrom::Totals | MadeFrom::Spans => true,
+            MadeFrom::Analysis => !def.large && (self.is_stored(def) || made(def)),
+            _ => false,
+        }
     }
 
     /// Whether an analysis makes a table, of any part of a recording, and it is held whole: several of them are had in one pass
@@ -71,8 +51,26 @@ impl Session {
         self.options().machine.is_none() && self.part.is_none() && !by_budget
     }
 
+    /// The rows of one of them, of a part or of all.
+    pub(crate) fn analysis_rows(
+        &self,
+        def: &'static TableDef,
+        span: Option<Span>,
+        out: &mut Batches<'_>,
+    ) -> Result<(), EngineError> {
+        match self.kind() {
+            _ if def.large => self.drained(def, span, out)?,
+            // Of another machine, or not asked for before, it is not the folder's.
+            Kind::Folder(folder, None) if span.is_none() && self.is_stored(def) => {
+                self.stored_rows(folder, def, out)?
+            }
+            _ => out.all(&self.analysed(def, span)?.rows),
+        }
+        Ok(())
+    }
+
     /// One of them.
-    pub(crate) fn analysed(&self, def: &TableDef, span: Option<Span>) -> Result<Arc<Table>, EngineError> {
+    fn analysed(&self, def: &TableDef, span: Option<Span>) -> Result<Arc<Table>, EngineError> {
         // Those as long as the recording are never held.
         let held = analysis::ANALYSES.iter().map(|a| a.table).filter(|def| Self::is_of_part(def));
         let every = || held.map(|def| def.name).collect::<Vec<_>>();
@@ -116,7 +114,7 @@ impl Session {
                 tables.push(Arc::new(table));
             }
         };
-        self.run(names, None, |stretches, given| shared::each_table(stretches, names, given, &mut keep))
+        self.run(names, None, |stretches, given| parallel::each_table(stretches, names, given, &mut keep))
     }
 
     /// Stores a table in the folder for the next time, where it can be written and is as the folder tells of the machine. A folder
@@ -133,7 +131,7 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub fn analyse(&self, names: &[&str], span: Option<Span>) -> Result<Vec<Table>, EngineError> {
-        self.run(names, span, |stretches, given| shared::tables(stretches, names, given))
+        self.run(names, span, |stretches, given| parallel::tables(stretches, names, given))
     }
 
     /// One that is as long as the recording: its rows are handed on as they are made.

@@ -1,14 +1,9 @@
 //! Tables of frames, made of the events of a frame log as they come.
 
-use crate::rows::Batches;
+use super::rows::Batches;
 use crate::{EngineError, Session};
 use analysis::frames::{Frame, FrameSums, Frames};
 use model::{Rows as _, Span, TableDef, tables};
-
-/// Whether it is one of them.
-pub(crate) fn is_of_frames(def: &TableDef) -> bool {
-    [tables::FRAMES.name, tables::FRAME_SUMS.name].contains(&def.name)
-}
 
 impl Session {
     /// The rows of one of them; of a part, of the frames that overlap it.

@@ -1,15 +1,18 @@
 //! The critical path of a part of a trace: backwards over the threads' stretches to those on the path, then forwards over these
 //! with what happened beside them. What is kept between the two stands in a temporary file.
 
-use crate::filled::Filled;
-use crate::import::followed;
+mod windows;
+
+use crate::read::inferred::WithInferred;
 use crate::session::Kind;
-use crate::steps::followed_of;
+use crate::tables::totals::{followed, followed_of};
 use crate::{EngineError, Session};
 use account::{Collector, Sink as _, Stretches};
 use analysis::critical::{End, LastRan, Piece, Pieces, Sums, Walk};
 use analysis::{Begins, Context};
-use model::{CpuId, CpuStretch, Ns, Rows, Span, TableDef, ThreadKey, ThreadStretch, Tid, TimelineEvent, tables};
+use model::{
+    CpuId, CpuStretch, MadeFrom, Ns, Rows, Span, TableDef, ThreadKey, ThreadStretch, Tid, TimelineEvent, tables,
+};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use store::Folder;
@@ -18,7 +21,7 @@ impl Session {
     /// Whether a table is one of the critical path, which ends with the thread that [`Self::ending_with`] names.
     #[must_use]
     pub fn is_critical(def: &TableDef) -> bool {
-        [tables::CRITICAL_PATH.name, tables::CRITICAL_BY_THREAD.name].contains(&def.name)
+        def.made_from == MadeFrom::CriticalPath
     }
 
     /// The critical path is that to the end of this thread, the last life of the number that began in time. Unsaid, it is that
@@ -102,7 +105,7 @@ impl Session {
     fn path_of_folder(
         &self,
         folder: &Folder,
-        filled: Option<&Filled>,
+        filled: Option<&WithInferred>,
         end: Option<End>,
         span: Span,
     ) -> Result<Option<(Collector, Stretches)>, EngineError> {

@@ -1,7 +1,7 @@
 //! The stretches of a trace folder as they are stored, for who draws them.
 
 use crate::session::Kind;
-use crate::steps::followed_of;
+use crate::tables::totals::followed_of;
 use crate::{EngineError, Session};
 use analysis::{BandSteps, Context};
 use model::{CpuStretch, Event, Ns, Span, ThreadStretch, tables};

@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use account::{Collector, Knife, Sink as _, Stretches};
-use model::{CpuId, Ns, Table, TimelineEvent};
+use model::{Ns, TimelineEvent};
 use std::sync::mpsc::{Receiver, sync_channel};
 use store::Folder;
 
@@ -84,13 +84,4 @@ impl Waiting {
             self.next = more.into_iter().peekable();
         }
     }
-}
-
-/// The CPUs of which a folder tells what they ran, by its table of them.
-pub(crate) fn followed_of(cpus: &Table) -> Vec<CpuId> {
-    let number = |row, col| cpus.int(row, col).unwrap_or(0);
-    let followed =
-        |row: &usize| number(*row, "switches") > 0 || number(*row, "busy_ns") > 0 || number(*row, "idle_ns") > 0;
-    let cpu = |row| u32::try_from(number(row, "cpu")).map_or(CpuId::UNKNOWN, CpuId);
-    (0..cpus.rows.len()).filter(followed).map(cpu).collect()
 }

@@ -1,11 +1,10 @@
 //! Slow frames, and what happened on the critical path of each.
 
-use crate::analysed::Made;
-use crate::frames::is_of_frames;
-use crate::rows::Batches;
+use super::Made;
+use super::rows::Batches;
 use crate::{EngineError, Session};
 use analysis::frames::{Marked, Picking, SlowFrames, Typical};
-use model::{FramePart, Ns, Pid, Span, TableDef, ThreadKey, tables};
+use model::{FramePart, MadeFrom, Ns, Pid, Span, TableDef, ThreadKey, tables};
 
 /// Tables that are made of marks.
 const OF_MARKS: [&TableDef; 3] = [&tables::MARK_STRETCHES, &tables::PARALLEL_REGIONS, &tables::FRAMES_PARKED];
@@ -36,7 +35,7 @@ impl Session {
     /// Whether it is the table of slow frames.
     #[must_use]
     pub fn is_of_slow_frames(def: &TableDef) -> bool {
-        def.name == tables::SLOW_FRAMES.name
+        def.made_from == MadeFrom::SlowFrames
     }
 
     /// Which frames the table of slow frames tells of, no more than [`Slow::MOST`]; the budget is that of
@@ -87,7 +86,7 @@ impl Session {
     pub fn may_have_rows(&self, def: &TableDef) -> bool {
         let summary = self.whole();
         match def {
-            _ if is_of_frames(def) => summary.frames > 0,
+            _ if def.made_from == MadeFrom::Frames => summary.frames > 0,
             _ if summary.is_of_frames() => false,
             _ if Self::is_of_slow_frames(def) => self.slow.marked.is_some() || summary.frames > 0,
             _ if OF_MARKS.iter().any(|of| of.name == def.name) => {

@@ -10,12 +10,12 @@ use std::sync::mpsc;
 use store::Folder;
 
 /// A folder's sums with what was inferred, and what cuts its stretches.
-pub(crate) struct Filled {
+pub(crate) struct WithInferred {
     pub(crate) totals: Totals,
     pub(crate) knife: Knife,
 }
 
-impl Filled {
+impl WithInferred {
     /// Reads the folder's tables of sums.
     pub(crate) fn read(folder: &Folder, ready_known: bool) -> Result<Self, EngineError> {
         let totals = Totals {
