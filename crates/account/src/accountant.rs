@@ -53,6 +53,7 @@ pub struct Accountant {
     events: u64,
     wakes: u64,
     frames: u64,
+    marks: u64,
     /// What is summed.
     within: Span,
     /// Where something is to be inferred.
@@ -78,6 +79,7 @@ impl Accountant {
             events: 0,
             wakes: 0,
             frames: 0,
+            marks: 0,
         }
     }
 
@@ -140,6 +142,7 @@ impl Accountant {
             events: self.events,
             wakes: self.wakes,
             frames: self.frames,
+            marks: self.marks,
             lossy_complete,
             inferred,
             filled: false,
@@ -194,6 +197,7 @@ impl Accountant {
             What::Seen(seen) => self.seen(at, seen, sink),
             What::Current { tid } => self.current(at, event.cpu, *tid, sink),
             What::Loss(loss) => self.losses.push(*loss),
+            What::Mark(_) => self.marks += 1,
             What::Present(_) => self.frames += u64::from(self.rules.within.is_none_or(|part| part.has(at))),
             _ => {}
         }

@@ -146,6 +146,8 @@ pub struct Totals {
     pub wakes: u64,
     /// Frames of frame logs met.
     pub frames: u64,
+    /// Marks of programs met, begins, ends and moments.
+    pub marks: u64,
     /// Time of all threads that is lossy, and so on for CPUs, is complete only where the losses were known beforehand
     /// ([`crate::Rules::losses`]); otherwise, where there are any, account again with them.
     pub lossy_complete: bool,

@@ -4,7 +4,7 @@ use crate::page::Page;
 use crate::words::{TIE, bytes, grouped, percent, plain, plural, time};
 use crate::{Options, frames};
 use engine::{Session, Summary};
-use model::{Ns, Span, tables};
+use model::{Ns, Span};
 
 /// The first lines.
 pub fn write(page: &mut Page, session: &Session, options: &Options) {
@@ -185,7 +185,7 @@ fn is_setting(name: &str) -> bool {
 }
 
 /// What to ask next.
-pub fn write_next(page: &mut Page, session: &Session, options: &Options, left_out: bool) {
+pub fn write_next(page: &mut Page, session: &Session, options: &Options, left_out: crate::LeftOut) {
     let path = plain(&session.path().display().to_string());
     let of_part = options.period.as_ref().map_or(String::new(), |period| format!(" {}", plain(period)));
     page.heading("Next");
@@ -193,7 +193,7 @@ pub fn write_next(page: &mut Page, session: &Session, options: &Options, left_ou
     if options.process.is_none() {
         hints.push((format!("corewise report {path}{of_part} --process NAME"), "one process only, by name or number"));
     }
-    if left_out {
+    if left_out.sections {
         hints.push((
             format!("corewise report {path}{of_part} --sections all"),
             "siblings, waiting, migrations, …: takes longer",
@@ -211,7 +211,7 @@ pub fn write_next(page: &mut Page, session: &Session, options: &Options, left_ou
         ));
     } else {
         hints.push((format!("corewise import {path} -o run.cw"), "a folder of Parquet that opens at once"));
-        if !session.is_at_hand(&tables::CONCURRENCY) && !session.whole().is_of_frames() {
+        if left_out.concurrency {
             hints.push((format!("corewise report {path}{of_part} --concurrency"), "how many CPUs ran at once"));
         }
     }

@@ -28,7 +28,7 @@ pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result
     let mut parts: BTreeMap<&str, Part<'_>> =
         head.iter().map(|(name, part)| (name.as_str(), Part::Json(part))).collect();
     let mut names = vec!["threads", "thread_by_cpu", "thread_by_core_type", "cpus", "loss"];
-    if session.is_at_hand(&tables::CONCURRENCY) {
+    if chosen.concurrency {
         names.push(tables::CONCURRENCY.name);
     }
     names.extend(chosen.shown_tables());

@@ -54,7 +54,8 @@ pub fn html(session: &Session, options: &Options) -> Result<String, EngineError>
 fn told(session: &Session, options: &Options) -> Result<Page, EngineError> {
     let mut page = Page::default();
     head::write(&mut page, session, options);
-    let left_out = if session.whole().is_of_frames() { false } else { scheduled(&mut page, session, options)? };
+    let left_out =
+        if session.whole().is_of_frames() { LeftOut::default() } else { scheduled(&mut page, session, options)? };
     frames::write(&mut page, session, options)?;
     if let Some(name) = &options.frames_of {
         marked::write(&mut page, session, name, options.top)?;
@@ -64,8 +65,15 @@ fn told(session: &Session, options: &Options) -> Result<Page, EngineError> {
     Ok(page)
 }
 
-/// What the scheduler's events tell; whether sections were left out because they would have taken long.
-fn scheduled(page: &mut Page, session: &Session, options: &Options) -> Result<bool, EngineError> {
+/// What the report does not show because it would have taken long.
+#[derive(Clone, Copy, Default)]
+struct LeftOut {
+    sections: bool,
+    concurrency: bool,
+}
+
+/// What the scheduler's events tell.
+fn scheduled(page: &mut Page, session: &Session, options: &Options) -> Result<LeftOut, EngineError> {
     let groups = select::groups(session, options)?;
     let chosen = prepared(session, options)?;
     let said = chosen.diagnosis(session)?;
@@ -80,18 +88,19 @@ fn scheduled(page: &mut Page, session: &Session, options: &Options) -> Result<bo
     }
     places::write(page, session, &groups)?;
     cpus::write(page, session, &session.table("cpus")?);
-    if session.is_at_hand(&tables::CONCURRENCY) {
+    if chosen.concurrency {
         concurrency::write(page, session, &session.table(tables::CONCURRENCY.name)?);
     }
     page.blocks.extend(rest.blocks);
-    Ok(chosen.left_out)
+    Ok(LeftOut { sections: chosen.left_out, concurrency: !chosen.concurrency })
 }
 
 /// The sections that the report has, all tables for them made in one pass.
 fn prepared(session: &Session, options: &Options) -> Result<Chosen, EngineError> {
-    let chosen = Chosen::of(session, &options.sections);
+    let mut chosen = Chosen::of(session, &options.sections);
     let mut needed: Vec<&str> = chosen.tables().into_iter().collect();
-    if options.concurrency || !needed.is_empty() {
+    chosen.concurrency = options.concurrency || !needed.is_empty() || session.is_quick(&tables::CONCURRENCY);
+    if chosen.concurrency {
         needed.push(tables::CONCURRENCY.name);
     }
     session.prepare(&needed)?;

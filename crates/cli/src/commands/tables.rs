@@ -35,7 +35,7 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
             out.push('\n');
         }
         let rows = match &session {
-            Some(session) if session.is_at_hand(def) => {
+            Some(session) if session.is_quick(def) => {
                 let mut count = 0;
                 session.rows(def.name, &mut |rows| {
                     count += rows.len();

@@ -1,5 +1,6 @@
 //! Tables that analyses make of a trace's stretches, over all of it or a part.
 
+use super::is_of_sums;
 use super::parallel::{self, Given};
 use super::rows::Batches;
 use super::totals::{followed, followed_of};
@@ -27,6 +28,13 @@ impl Session {
             MadeFrom::Analysis => !def.large && (self.is_stored(def) || made(def)),
             _ => false,
         }
+    }
+
+    /// Whether a table is quick to have of this trace, whatever was asked for before: it follows from the sums, or an import
+    /// stores it.
+    #[must_use]
+    pub fn is_quick(&self, def: &TableDef) -> bool {
+        is_of_sums(def) || def.name == tables::CONCURRENCY.name && self.is_folder() && self.is_as_stored(def)
     }
 
     /// Whether an analysis makes a table, of any part of a recording, and it is held whole: several of them are had in one pass

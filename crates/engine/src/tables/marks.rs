@@ -1,5 +1,6 @@
 //! Stretches that programs marked, found by what they are called.
 
+use crate::session::Kind;
 use crate::{EngineError, Session};
 use analysis::frames::Marked;
 use model::{Ns, Pid, Span, TableDef, ThreadKey, Value, tables};
@@ -37,6 +38,14 @@ impl Nth {
 }
 
 impl Session {
+    /// Whether any program marked anything.
+    pub(crate) fn has_marks(&self) -> bool {
+        match self.kind() {
+            Kind::Folder(folder, _) => folder.manifest().files.contains_key("events/mark.parquet"),
+            Kind::Source(of) => of.accounted.totals.marks > 0,
+        }
+    }
+
     /// The stretches marked so ([`is_named`]) that ended, in order of end.
     ///
     /// # Errors

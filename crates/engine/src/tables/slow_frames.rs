@@ -81,7 +81,7 @@ impl Session {
     }
 
     /// Whether a table can have rows here: of a frame log alone those of threads are empty, without frames those of
-    /// frames, and where it is known that nothing is marked, those of what is.
+    /// frames, and where nothing is marked, those of what is.
     #[must_use]
     pub fn may_have_rows(&self, def: &TableDef) -> bool {
         let summary = self.whole();
@@ -89,10 +89,7 @@ impl Session {
             _ if def.made_from == MadeFrom::Frames => summary.frames > 0,
             _ if summary.is_of_frames() => false,
             _ if Self::is_of_slow_frames(def) => self.slow.marked.is_some() || summary.frames > 0,
-            _ if OF_MARKS.iter().any(|of| of.name == def.name) => {
-                !self.is_at_hand(&tables::MARKS)
-                    || self.table(tables::MARKS.name).map_or(true, |marks| !marks.rows.is_empty())
-            }
+            _ if OF_MARKS.iter().any(|of| of.name == def.name) => self.has_marks(),
             _ => true,
         }
     }

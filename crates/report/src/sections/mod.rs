@@ -73,13 +73,16 @@ pub(crate) struct Chosen {
     pub(crate) sections: Vec<&'static Section>,
     /// Whether some are left out since they would take long.
     pub(crate) left_out: bool,
+    /// Whether it shows how many CPUs ran at once.
+    pub(crate) concurrency: bool,
 }
 
 impl Chosen {
     pub(crate) fn of(session: &Session, wanted: &Sections) -> Self {
-        let at_hand = |section: &&Section| {
-            let at_hand = |def| session.is_at_hand(def) || !session.may_have_rows(def);
-            section.tables.iter().all(|table| session.definition(table).is_ok_and(at_hand))
+        // Not those that happen to be made already: a report says the same however often it is asked for.
+        let quick = |section: &&Section| {
+            let quick = |def| session.is_quick(def) || !session.may_have_rows(def);
+            section.tables.iter().all(|table| session.definition(table).is_ok_and(quick))
         };
         let tells = |section: &&Section| {
             section.tables.iter().any(|table| session.definition(table).is_ok_and(|def| session.may_have_rows(def)))
@@ -90,9 +93,9 @@ impl Chosen {
             Sections::All => all.collect(),
             Sections::Named(names) => all.filter(|s| names.iter().any(|n| n == s.id)).collect(),
             Sections::Quick if session.summary().events <= QUICK => all.collect(),
-            Sections::Quick => all.filter(at_hand).collect(),
+            Sections::Quick => all.filter(quick).collect(),
         };
-        Self { left_out: *wanted == Sections::Quick && sections.len() < many, sections }
+        Self { left_out: *wanted == Sections::Quick && sections.len() < many, sections, concurrency: false }
     }
 
     /// The tables that they read.
