@@ -9,7 +9,7 @@ use crate::names::Names;
 use crate::part::Part;
 use crate::retype;
 use crate::rows::Batches;
-use crate::{EngineError, Haste, Infer, PassOptions, Slow, Source, Summary, account, open_source};
+use crate::{EngineError, Infer, PassOptions, Priority, Slow, Source, Summary, account, open_source};
 use ingest::{Facts, Limits};
 use model::{
     CpuStretch, Event, Ns, Rows as _, Span, Stacks, Table, TableDef, ThreadKey, ThreadState, ThreadStretch, Tid, Value,
@@ -243,7 +243,7 @@ impl Session {
     pub fn trace(&self) -> Result<i64, EngineError> {
         match &self.kind {
             Kind::Folder(folder, _) => Ok(folder.manifest().trace),
-            Kind::Source(of) => Ok(of.source.identity(&Haste::now())?.trace),
+            Kind::Source(of) => Ok(of.source.identity(&Priority::now())?.trace),
         }
     }
 
