@@ -127,8 +127,8 @@ fn names_stand_beside_keys_of_threads() {
     let head = |of: &std::path::Path| {
         std::fs::read_to_string(of.join("wakers.csv")).unwrap().lines().next().unwrap().to_owned()
     };
-    assert!(head(&with).starts_with("trace,waker,waker_name,thread,thread_name,tid,"), "{}", head(&with));
-    assert!(head(&without).starts_with("trace,waker,thread,tid,"), "{}", head(&without));
+    assert!(head(&with).starts_with("waker,waker_name,thread,thread_name,tid,"), "{}", head(&with));
+    assert!(head(&without).starts_with("waker,thread,tid,"), "{}", head(&without));
 }
 
 #[test]

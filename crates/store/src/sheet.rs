@@ -99,6 +99,7 @@ pub(crate) type Disk = BufWriter<File>;
 pub(crate) struct Sheet<W: Write + Send> {
     path: PathBuf,
     writer: SerializedFileWriter<W>,
+    about: About,
     columns: Vec<Values>,
     /// The row group before.
     under_way: Option<UnderWay>,
@@ -161,14 +162,15 @@ impl<W: Write + Send> Sheet<W> {
             .set_created_by(concat!("corewise ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true)
-            .set_key_value_metadata(Some(about(def, columns)))
             .build();
+        let about = About::new(def, columns);
         let schema = schema(def, columns).map_err(|e| Error::Bug(e.to_string()))?;
         let writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(|e| wrote(path, e))?;
         let columns: Vec<Values> = columns.iter().map(|c| c.store.values()).collect();
         Ok(Self {
             path: path.to_owned(),
             writer,
+            about,
             dense: vec![0; columns.len()],
             columns,
             under_way: None,
@@ -244,8 +246,8 @@ impl<W: Write + Send> Sheet<W> {
     ) -> Result<(W, i64), Error> {
         self.flush(encoder, names)?;
         self.rest()?;
-        if let Some(trace) = trace {
-            self.writer.append_key_value_metadata(KeyValue::new(TRACE_KEY.to_owned(), trace.to_string()));
+        for entry in self.about.entries(trace) {
+            self.writer.append_key_value_metadata(entry);
         }
         let out = self.writer.into_inner().map_err(|e| wrote(&self.path, e))?;
         Ok((out, self.rows_written))
@@ -311,24 +313,36 @@ fn schema(def: &TableDef, columns: &[Column]) -> parquet::errors::Result<TypePtr
     Ok(Arc::new(Type::group_type_builder(def.name).with_fields(fields).build()?))
 }
 
-/// What the file says of itself: the table's documentation, and the Arrow schema, which carries each column's.
-fn about(def: &TableDef, columns: &[Column]) -> Vec<KeyValue> {
-    let fields: Vec<Field> = columns
-        .iter()
-        .map(|c| {
+/// What the file says of itself: the table's documentation, and the Arrow schema, which carries each column's. It is written as the file
+/// is closed: the trace's id comes from all of its source.
+struct About {
+    fields: Vec<Field>,
+    entries: Vec<(&'static str, String)>,
+}
+
+impl About {
+    fn new(def: &TableDef, columns: &[Column]) -> Self {
+        let field = |c: &Column| {
             let words = [("unit", c.col.unit), ("doc", c.col.doc)];
             let words = words.iter().filter(|(_, w)| !w.is_empty()).map(|(k, w)| ((*k).to_owned(), (*w).to_owned()));
             Field::new(c.col.name, c.store.types().1, c.col.nullable).with_metadata(words.collect::<HashMap<_, _>>())
-        })
-        .collect();
-    let entries = [
-        ("corewise.table", def.name.to_owned()),
-        ("corewise.version", def.version.to_string()),
-        ("corewise.doc", def.doc.to_owned()),
-        ("corewise.key", def.key.join(",")),
-    ];
-    let all: HashMap<String, String> = entries.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
-    let arrow = parquet::arrow::encode_arrow_schema(&Schema::new_with_metadata(fields, all));
-    let own = entries.into_iter().map(|(k, v)| KeyValue::new(k.to_owned(), v));
-    own.chain([KeyValue::new("ARROW:schema".to_owned(), arrow)]).collect()
+        };
+        let entries = vec![
+            ("corewise.table", def.name.to_owned()),
+            ("corewise.version", def.version.to_string()),
+            ("corewise.doc", def.doc.to_owned()),
+            ("corewise.key", def.key.join(",")),
+        ];
+        Self { fields: columns.iter().map(field).collect(), entries }
+    }
+
+    fn entries(self, trace: Option<i64>) -> impl Iterator<Item = KeyValue> {
+        let trace = trace.map(|trace| (TRACE_KEY, trace.to_string()));
+        let own: Vec<_> = self.entries.into_iter().chain(trace).collect();
+        // Some readers hand on what stands in the schema, and nothing else.
+        let all: HashMap<String, String> = own.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+        let arrow = parquet::arrow::encode_arrow_schema(&Schema::new_with_metadata(self.fields, all));
+        let own = own.into_iter().map(|(k, v)| KeyValue::new(k.to_owned(), v));
+        own.chain([KeyValue::new("ARROW:schema".to_owned(), arrow)])
+    }
 }

@@ -539,7 +539,8 @@ for f in sorted(glob.glob(sys.argv[1] + "/*/*.parquet")):
     t = pq.read_table(f, page_checksum_verification=True)
     t.validate(full=True)
     assert "trace" not in t.schema.names, f
-    assert pq.read_metadata(f).metadata[b"corewise.trace"] == b"%d" % -0x0123456789abcdef, f
+    for told in pq.read_metadata(f).metadata, t.schema.metadata:
+        assert told[b"corewise.trace"] == b"%d" % -0x0123456789abcdef, f
 t = pq.read_table(sys.argv[1] + "/states/thread.parquet")
 assert t.schema.field("start_ns").metadata[b"unit"] == b"ns"
 print(t.num_rows, sum(t["end_ns"].to_pylist()) - sum(t["start_ns"].to_pylist()))

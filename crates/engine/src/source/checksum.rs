@@ -87,7 +87,7 @@ fn only_when_idle() {
 mod tests {
     use super::*;
 
-    /// Reads on until somebody hurries, and tells how much was read by whom.
+    /// Reads on until its priority is raised, and tells how much was read by which thread.
     struct Slow<'a> {
         priority: &'a Priority,
         left: usize,
