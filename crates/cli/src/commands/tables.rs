@@ -18,7 +18,7 @@ tables of many traces as one with that id beside each row, in DuckDB:
 
   SELECT CAST(decode(m.value) AS BIGINT) AS trace, t.*
   FROM read_parquet('*.cw/tables/threads.parquet', filename = true) AS t
-  JOIN parquet_kv_metadata('*.cw/tables/threads.parquet') AS m
+  LEFT JOIN parquet_kv_metadata('*.cw/tables/threads.parquet') AS m
     ON m.file_name = t.filename AND decode(m.key) = 'corewise.trace'";
 
 /// List the tables of a trace, and what their columns mean
