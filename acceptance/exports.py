@@ -307,9 +307,10 @@ def csv_folder(told):
 def parquet(told):
     from pyarrow import parquet as pq
 
-    folder, rows = told.export("parquet", "parquet"), 0
+    folder, rows, ids = told.export("parquet", "parquet"), 0, set()
     for name in TABLES:
         table = pq.read_table(folder / f"{name}.parquet")
+        ids.add(int(pq.read_metadata(folder / f"{name}.parquet").metadata[b"corewise.trace"]))
         wanted = told.rows(name)
         if table.num_rows != len(wanted):
             raise Differs(f"{name}: {table.num_rows} rows, not {len(wanted)}")
@@ -319,6 +320,8 @@ def parquet(told):
             if not all(alike(a[k], v) for k, v in b.items()):
                 raise Differs(f"{name}: {a} is not {b}")
         rows += table.num_rows
+    if len(ids) != 1:
+        raise Differs(f"the files name {len(ids)} traces: {ids}")
     return f"{len(TABLES)} tables equal, {rows} rows"
 
 

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::output::say;
 use crate::progress::{Line, of_import};
 use capture::Meta;
-use engine::{Accounted, EngineError, Fatal, Haste, Identity, Opened, PassOptions, Source, SourceFile, Target};
+use engine::{Accounted, EngineError, Fatal, Identity, Opened, PassOptions, Priority, Source, SourceFile, Target};
 use std::path::{Path, PathBuf};
 
 /// What a recording leaves beside its tables: the programs that ran, for who reads the folder.
@@ -85,12 +85,12 @@ impl Source for Spool {
         capture::open_spool(&self.dir)
     }
 
-    fn identity(&self, _: &Haste) -> Result<Identity, EngineError> {
+    fn identity(&self, _: &Priority) -> Result<Identity, EngineError> {
         let trace = engine::trace_id_of_recording(&self.meta.boot_id, self.meta.started_ns);
         let bytes = std::fs::read_dir(self.dir.join("spool")).map_err(EngineError::io(&self.dir))?;
         let bytes = bytes.filter_map(|e| e.ok()?.metadata().ok()).map(|m| m.len().cast_signed()).sum();
         let path = self.dir.display().to_string();
-        let file = SourceFile { path, sha256: String::new(), bytes, format: self.format().to_owned() };
+        let file = SourceFile { path, hash: None, bytes, format: self.format().to_owned() };
         Ok(Identity { trace, files: vec![file] })
     }
 }

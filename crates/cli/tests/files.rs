@@ -80,7 +80,7 @@ fn sums_close_in_every_form_of_a_table() {
     assert_eq!(sum(&threads, "running_ns"), sum(&cpus, "busy_ns"));
     let csv = good(["table", &file, "threads", "--format", "csv"]);
     let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
-    assert_eq!(head[..4], ["trace", "thread", "tid", "life"]);
+    assert_eq!(head[..3], ["thread", "tid", "life"]);
     let at = head.iter().position(|c| *c == "running_ns").unwrap();
     let running: i64 = csv.lines().skip(1).map(|l| l.split(',').nth(at).unwrap().parse::<i64>().unwrap()).sum();
     assert_eq!(running, sum(&cpus, "busy_ns"));
@@ -127,8 +127,8 @@ fn names_stand_beside_keys_of_threads() {
     let head = |of: &std::path::Path| {
         std::fs::read_to_string(of.join("wakers.csv")).unwrap().lines().next().unwrap().to_owned()
     };
-    assert!(head(&with).starts_with("trace,waker,waker_name,thread,thread_name,tid,"), "{}", head(&with));
-    assert!(head(&without).starts_with("trace,waker,thread,tid,"), "{}", head(&without));
+    assert!(head(&with).starts_with("waker,waker_name,thread,thread_name,tid,"), "{}", head(&with));
+    assert!(head(&without).starts_with("waker,thread,tid,"), "{}", head(&without));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::read::{name_frames, stretches};
 use crate::tables::totals::{OF_TOTALS, context, followed, rows as totals_rows};
-use crate::{Accounted, EngineError, Haste, Identity, Infer, PassOptions, Source, Summary, account_with};
+use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Priority, Source, Summary, account_with};
 use account::{Collector, InTurn, Sink, SpillError, Stretches};
 use model::{Batch, CpuStretch, Stacks, Table, ThreadStretch, Timeline, TimelineEvent, tables};
 use std::path::Path;
@@ -42,14 +42,14 @@ pub fn import(
         FolderWriter::can_create(path)?;
     }
     // The checksum reads all of the file, as the import does.
-    let haste = Haste::spare_time();
+    let priority = Priority::spare_time();
     std::thread::scope(|scope| {
-        let identity = scope.spawn(|| source.identity(&haste));
+        let identity = scope.spawn(|| source.identity(&priority));
         // An import that fails says so at once.
-        let _wanted = haste.while_held();
+        let _wanted = priority.while_held();
         let (mut accounted, mut writing) = read(source, target, options, progress)?;
         // A third of the work is left: what is missing of the checksum takes its share of that, so as not to be left at the end.
-        haste.hurry();
+        priority.raise();
         progress(Progress { events: accounted.totals.events, stretches: true });
         let mut writer = writing.writer;
         let told = writing.stacks.names.len();

@@ -3,7 +3,7 @@
 use crate::read::foreign::Foreign;
 use crate::read::inferred::WithInferred;
 use crate::tables::{Made, Names, Slow};
-use crate::{EngineError, Haste, Infer, PassOptions, Source, Summary, open_source};
+use crate::{EngineError, Infer, PassOptions, Priority, Source, Summary, open_source};
 use account::Totals;
 use ingest::Facts;
 use model::{Event, Ns, Span, Stacks, Tid};
@@ -169,7 +169,7 @@ impl Session {
     pub fn trace(&self) -> Result<i64, EngineError> {
         match &self.kind {
             Kind::Folder(folder, _) => Ok(folder.manifest().trace),
-            Kind::Source(of) => Ok(of.source.identity(&Haste::now())?.trace),
+            Kind::Source(of) => Ok(of.source.identity(&Priority::now())?.trace),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A later reading of a source that fails, or ends otherwise than the first, is an error of whatever asked for it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-use engine::{EngineError, Fatal, Haste, Identity, Opened, PassOptions, Session, Source, Target, import};
+use engine::{EngineError, Fatal, Identity, Opened, PassOptions, Priority, Session, Source, Target, import};
 use ingest::{Ledger, Reach, Stream};
 use model::{Batch, Ns, Span};
 use std::path::Path;
@@ -86,7 +86,7 @@ impl Source for Failing {
         Ok(opened)
     }
 
-    fn identity(&self, _: &Haste) -> Result<Identity, EngineError> {
+    fn identity(&self, _: &Priority) -> Result<Identity, EngineError> {
         Ok(Identity { trace: 1, files: Vec::new() })
     }
 }

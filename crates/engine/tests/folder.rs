@@ -1,7 +1,7 @@
 //! What a folder's analyses say is what those of its source said.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
-use engine::{EngineError, Facts, Fatal, Haste, Identity, Opened, PassOptions, Session, Source, Target, import};
+use engine::{EngineError, Facts, Fatal, Identity, Opened, PassOptions, Priority, Session, Source, Target, import};
 use model::{Batch, Table, TableDef, tables};
 use proptest::prelude::*;
 use std::path::Path;
@@ -32,7 +32,7 @@ impl Source for Drawn {
         Ok(Replay::all(self.0.clone()).opened(Facts::default()))
     }
 
-    fn identity(&self, _: &Haste) -> Result<Identity, EngineError> {
+    fn identity(&self, _: &Priority) -> Result<Identity, EngineError> {
         Ok(Identity { trace: 7, files: Vec::new() })
     }
 }
@@ -53,7 +53,7 @@ impl Source for Unread {
         Err(Fatal::new("it was read", 0))
     }
 
-    fn identity(&self, _: &Haste) -> Result<Identity, EngineError> {
+    fn identity(&self, _: &Priority) -> Result<Identity, EngineError> {
         Err(EngineError::Other("it was read".into()))
     }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use engine::{
-    EngineError, Haste, JoinedSource, Part, PassOptions, Source, account, is_machine, machine_file, open_source,
+    EngineError, JoinedSource, Part, PassOptions, Priority, Source, account, is_machine, machine_file, open_source,
 };
 use model::{Ns, ThreadState};
 use std::io::Write;
@@ -174,5 +174,5 @@ fn a_second_recording_adds_no_second_chain_of_switches() {
     let twice = joined([None, Some(Ns(12_345))]).unwrap();
     assert_eq!(ran(&twice), plain);
     assert_eq!(twice.parts(), 2);
-    assert_eq!(twice.identity(&Haste::now()).unwrap().files.len(), 2);
+    assert_eq!(twice.identity(&Priority::now()).unwrap().files.len(), 2);
 }

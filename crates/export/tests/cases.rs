@@ -87,14 +87,18 @@ fn csv() {
 
 #[test]
 fn parquet() {
-    use ::parquet::file::reader::SerializedFileReader;
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
     run("parquet", |path| {
         let table = |name: &str| {
             let file = std::fs::File::open(path.join(name)).expect("a file");
-            let rows = SerializedFileReader::new(file).expect("Parquet").into_iter();
-            rows.map(|row| format!("{}\n", row.expect("a row"))).collect::<String>()
+            let file = SerializedFileReader::new(file).expect("Parquet");
+            let about = file.metadata().file_metadata().key_value_metadata().expect("metadata");
+            let trace = about.iter().find(|entry| entry.key == "corewise.trace").expect("the trace's id");
+            let head = format!("{name}, corewise.trace {}\n", trace.value.as_ref().expect("a number"));
+            let rows = file.into_iter().map(|row| format!("{}\n", row.expect("a row")));
+            std::iter::once(head).chain(rows).collect::<String>()
         };
-        ["cpus.parquet", "thread_state.parquet"].map(|name| format!("{name}\n{}", table(name))).join("\n")
+        ["cpus.parquet", "thread_state.parquet"].map(table).join("\n")
     });
 }
 

@@ -1,7 +1,7 @@
 //! A drawn trace as a trace folder, which `corewise` opens as any.
 
 use crate::Drawn;
-use engine::{EngineError, Haste, Identity, PassOptions, Source, SourceFile, Target};
+use engine::{EngineError, Identity, PassOptions, Priority, Source, SourceFile, Target};
 use ingest::{Facts, Fatal, Opened};
 use model::{CpuId, Ns};
 use std::path::Path;
@@ -36,14 +36,10 @@ impl Source for Simulated<'_> {
         Ok(Replay::all(self.drawn.batch.clone()).opened(facts))
     }
 
-    fn identity(&self, _: &Haste) -> Result<Identity, EngineError> {
+    fn identity(&self, _: &Priority) -> Result<Identity, EngineError> {
         let bytes = i64::try_from(self.drawn.batch.events.len()).unwrap_or(i64::MAX);
-        let file = SourceFile {
-            path: self.path.display().to_string(),
-            sha256: String::new(),
-            bytes,
-            format: self.format().to_owned(),
-        };
+        let file =
+            SourceFile { path: self.path.display().to_string(), hash: None, bytes, format: self.format().to_owned() };
         Ok(Identity { trace: 1, files: vec![file] })
     }
 }

@@ -71,7 +71,7 @@ pub enum MadeFrom {
     Elsewhere,
 }
 
-/// A table's declaration. Every table has the column `trace` first; it is not listed, since the store adds it.
+/// A table's declaration.
 #[derive(Clone, Copy, Debug)]
 pub struct TableDef {
     /// A snake_case noun.
@@ -84,7 +84,7 @@ pub struct TableDef {
     pub large: bool,
     /// One sentence for the user.
     pub doc: &'static str,
-    /// The columns that tell rows apart (with `trace`).
+    /// The columns that tell rows apart.
     pub key: &'static [&'static str],
     /// The columns.
     pub cols: &'static [Col],

@@ -175,7 +175,7 @@ fn cpu_seconds() -> f64 {
     ticks as f64 / 100.0
 }
 
-/// How long reading it all back takes, and the sha256 of its largest file.
+/// How long reading it all back takes, and the checksum of its largest file.
 fn read_back(target: &std::path::Path) {
     let time = |what: &str, run: &mut dyn FnMut() -> i64| {
         let (wall, cpu) = (Instant::now(), cpu_seconds());
@@ -204,7 +204,7 @@ fn read_back(target: &std::path::Path) {
             .unwrap();
         n
     });
-    time("sha256 of bytes", &mut || {
+    time("checksum of bytes", &mut || {
         let mut checksum = store::Checksum::default();
         let mut file = std::fs::File::open(target.join("states/thread.parquet")).unwrap();
         checksum.read(&mut file, || true).unwrap();

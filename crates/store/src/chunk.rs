@@ -59,14 +59,7 @@ struct Page {
     dict: Option<usize>,
     encoding: Encoding,
     stats: Option<Statistics>,
-    /// The dictionary's one value is put in later (see [`SAME_AT`]).
-    patched: bool,
 }
-
-/// Where the value of a [`Values::Same`] stands behind the begin of its chunk: behind the header of its dictionary page,
-/// which has no checksum, and is not compressed. The trace's id is known only when all of the source was read, long after
-/// its first rows are written; it is then put into place.
-pub(crate) const SAME_AT: u64 = 13;
 
 impl Chunker {
     pub(crate) fn new() -> std::io::Result<Self> {
@@ -123,7 +116,6 @@ impl Chunker {
     #[inline(always)]
     fn page_anywhere(&mut self, values: &Values, rows: usize, names: &[Box<str>], nullable: bool) -> Page {
         match values {
-            Values::Same(v) => self.same(*v, rows, nullable),
             Values::Alike { value, of, .. } if matches!(**of, Values::Int(_)) => {
                 self.one_number(*value as i32, rows, nullable)
             }
@@ -177,14 +169,6 @@ impl Chunker {
         self.page[at..at + 4].copy_from_slice(&length.to_le_bytes());
     }
 
-    fn same(&mut self, value: i64, rows: usize, nullable: bool) -> Page {
-        if nullable {
-            self.same_levels(true, rows);
-        }
-        i64::put(value, &mut self.dict);
-        Page { patched: true, ..self.alike(rows) }
-    }
-
     /// The same number in every row, or none in any.
     fn one_number<T: Numbers>(&mut self, value: T, rows: usize, nullable: bool) -> Page {
         let there = if nullable && value == T::NULL { 0 } else { rows };
@@ -228,7 +212,7 @@ impl Chunker {
             }
             None => {
                 T::delta(values, &mut self.page);
-                Page { dict: None, encoding: Encoding::DELTA_BINARY_PACKED, stats: None, patched: false }
+                Page { dict: None, encoding: Encoding::DELTA_BINARY_PACKED, stats: None }
             }
         };
         self.index = index;
@@ -240,7 +224,7 @@ impl Chunker {
     fn alike(&mut self, rows: usize) -> Page {
         self.page.push(1);
         run(0, rows, 1, &mut self.page);
-        Page { dict: Some(1), encoding: Encoding::RLE_DICTIONARY, stats: None, patched: false }
+        Page { dict: Some(1), encoding: Encoding::RLE_DICTIONARY, stats: None }
     }
 
     /// Writes an index behind the levels, for a dictionary of so many entries.
@@ -249,7 +233,7 @@ impl Chunker {
         let width = index_width(entries);
         self.page.push(width as u8);
         hybrid(index, width, &mut self.page);
-        Page { dict: Some(entries), encoding: Encoding::RLE_DICTIONARY, stats: None, patched: false }
+        Page { dict: Some(entries), encoding: Encoding::RLE_DICTIONARY, stats: None }
     }
 
     #[inline(always)]
@@ -287,7 +271,7 @@ impl Chunker {
     fn float(&mut self, values: &[Option<f64>], nullable: bool) -> Page {
         self.levels(values, nullable, |v| v.is_some());
         values.iter().flatten().for_each(|v| self.page.extend_from_slice(&v.to_le_bytes()));
-        Page { dict: None, encoding: Encoding::PLAIN, stats: None, patched: false }
+        Page { dict: None, encoding: Encoding::PLAIN, stats: None }
     }
 
     fn bool(&mut self, values: &[Option<bool>], nullable: bool) -> Page {
@@ -296,7 +280,7 @@ impl Chunker {
         for eight in there.chunks(8) {
             self.page.push(eight.iter().enumerate().fold(0, |byte, (i, v)| byte | (u8::from(*v) << i)));
         }
-        Page { dict: None, encoding: Encoding::PLAIN, stats: None, patched: false }
+        Page { dict: None, encoding: Encoding::PLAIN, stats: None }
     }
 
     /// Compresses the pages and puts headers before them.
@@ -305,7 +289,7 @@ impl Chunker {
         let data = std::mem::take(&mut self.page);
         let mut packed = std::mem::take(&mut self.packed);
         let mut length = data.len();
-        if zstd && !page.patched {
+        if zstd {
             let most = zstd::zstd_safe::compress_bound(data.len());
             if packed.len() < most {
                 packed.resize(most, 0);
@@ -317,7 +301,7 @@ impl Chunker {
         let mut uncompressed = 0;
         if let Some(entries) = page.dict {
             let bytes = if shrinks { self.zstd.compress(&self.dict)? } else { self.dict.clone() };
-            let header = header(Kind::Dictionary { entries, checked: !page.patched }, self.dict.len(), &bytes);
+            let header = header(Kind::Dictionary { entries }, self.dict.len(), &bytes);
             uncompressed += header.len() + self.dict.len();
             out.extend_from_slice(&header);
             out.extend_from_slice(&bytes);
@@ -363,7 +347,7 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
 }
 
 enum Kind {
-    Dictionary { entries: usize, checked: bool },
+    Dictionary { entries: usize },
     Data { rows: usize, encoding: Encoding },
 }
 
@@ -381,12 +365,8 @@ fn header(kind: Kind, uncompressed: usize, bytes: &[u8]) -> Vec<u8> {
     field(1, uncompressed);
     field(1, bytes.len());
     // The checksum's 32 bits stand in a signed field.
-    let checked = !matches!(kind, Kind::Dictionary { checked: false, .. });
-    if checked {
-        out.push((1 << 4) | I32);
-        varint(&mut out, zigzag(i64::from(crc32fast::hash(bytes) as i32)));
-    }
-    let skipped = u8::from(!checked);
+    out.push((1 << 4) | I32);
+    varint(&mut out, zigzag(i64::from(crc32fast::hash(bytes) as i32)));
     let mut inner = |step: u8, values: &[usize]| {
         out.push((step << 4) | STRUCT);
         for v in values {
@@ -400,7 +380,7 @@ fn header(kind: Kind, uncompressed: usize, bytes: &[u8]) -> Vec<u8> {
         Kind::Data { rows, encoding } => {
             inner(1, &[rows, encoding as usize, Encoding::RLE as usize, Encoding::RLE as usize]);
         }
-        Kind::Dictionary { entries, .. } => inner(3 + skipped, &[entries, Encoding::PLAIN as usize]),
+        Kind::Dictionary { entries } => inner(3, &[entries, Encoding::PLAIN as usize]),
     }
     out.push(0);
     out
@@ -461,11 +441,5 @@ mod tests {
                 assert_eq!(page(), page(), "{number} {null}");
             }
         }
-    }
-
-    #[test]
-    fn the_value_to_be_put_in_later_is_where_it_is_said_to_be() {
-        let header = header(Kind::Dictionary { entries: 1, checked: false }, 8, &[0; 8]);
-        assert_eq!(header.len() as u64, SAME_AT);
     }
 }

@@ -24,7 +24,7 @@ const PRIO_DOC: &str = "Dynamic priority on the kernel's scale (0–99 real time
 pub(crate) const fn origin(sources: usize) -> [Column; 2] {
     let source = int("source", "", "Which of the manifest's sources, counted from 0.");
     let offset = int("offset", "byte", "Where in that source the event was read; of a folder, in its CPU's file.");
-    let store = if sources > 1 { Store::Int } else { Store::Same(0) };
+    let store = if sources > 1 { Store::Int } else { Store::Key };
     [Column { col: source, store }, Column { col: offset, store: Store::Long }]
 }
 
@@ -55,8 +55,7 @@ macro_rules! event_tables {
 
         pub(crate) const TABLES: &[EventTable] = &[$($def),+];
 
-        /// The tables of `events/`, each with its columns (behind `trace`; imported traces also have `source` and
-        /// `offset` at the end).
+        /// The tables of `events/`, each with its columns (imported traces also have `source` and `offset` at the end).
         pub const EVENT_TABLES: &[&TableDef] = &[$($def.def),+];
     };
 }

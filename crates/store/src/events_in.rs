@@ -14,7 +14,7 @@ use model::{
 use rustc_hash::FxHashMap;
 
 /// Columns of the callchains that folders have always had.
-const BARE: usize = 4;
+const BARE: usize = 3;
 
 /// So many events are handed out at once.
 const BATCH: usize = 4096;
@@ -165,7 +165,7 @@ impl Folder {
         mut each: impl FnMut(&[Event], &[Box<str>]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut texts = Texts::default();
-        let imported = self.manifest().sources.iter().any(|s| !s.sha256.is_empty());
+        let imported = self.manifest().sources.iter().any(|s| s.hash.is_some());
         let mut cursors = Vec::new();
         for (kind, table, from) in TABLES.iter().enumerate().filter_map(|(kind, t)| Some((kind, t, wanted(kind)?))) {
             let name = format!("events/{}.parquet", table.def.name);
@@ -214,7 +214,7 @@ impl Folder {
     /// # Errors
     /// Where the folder is damaged.
     pub fn stacks(&self) -> Result<Stacks, Error> {
-        let (path, all) = ("events/stack.parquet", columns(0, &STACKS, STACK_STORES, &[]));
+        let (path, all) = ("events/stack.parquet", columns(&STACKS, STACK_STORES, &[]));
         let Some(mut reader) = self.reader(path, &all[..BARE])? else { return Ok(Stacks::default()) };
         let named = reader.about("corewise.version").is_none_or(|version| version != "1");
         if named && let Some(whole) = self.reader(path, &all)? {
@@ -226,8 +226,7 @@ impl Folder {
         let mut now = 1;
         for group in 0..reader.groups() {
             let (_, cols) = reader.group(group, &mut texts)?;
-            let Some(([_, Values::Long(ids), _, Values::Key(addresses)], more)) = cols.split_first_chunk::<BARE>()
-            else {
+            let Some(([Values::Long(ids), _, Values::Key(addresses)], more)) = cols.split_first_chunk::<BARE>() else {
                 continue;
             };
             for (row, (id, address)) in ids.iter().zip(addresses).enumerate() {

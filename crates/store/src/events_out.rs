@@ -136,9 +136,7 @@ impl EventSheets {
     pub(crate) fn stacks(&mut self, more: &[Box<[StackFrame]>], with: &mut Encoder) -> Result<(), Error> {
         let mut sheet = match self.stacks.take() {
             Some(sheet) => sheet,
-            None => {
-                Sheet::create(&self.folder.join("stack.parquet"), &STACKS, &columns(0, &STACKS, STACK_STORES, &[]))?
-            }
+            None => Sheet::create(&self.folder.join("stack.parquet"), &STACKS, &columns(&STACKS, STACK_STORES, &[]))?,
         };
         for stack in more {
             sheet.longs(0, std::iter::repeat_n(self.next_stack, stack.len()));
@@ -310,7 +308,7 @@ impl EventSheets {
                 let origin = origin(self.sources);
                 let more = if self.sources > 0 { &origin[..] } else { &[] };
                 let path = self.folder.join(format!("{}.parquet", table.def.name));
-                Sheet::create(&path, table.def, &columns(0, table.def, table.stores, more))?
+                Sheet::create(&path, table.def, &columns(table.def, table.stores, more))?
             }
         };
         let to = &mut sheet;
@@ -327,7 +325,11 @@ impl EventSheets {
         }
         if self.sources > 0 {
             let place = (1u64 << PART_SHIFT) - 1;
-            to.ints(table.stores.len(), own.clone().map(|e| (e.offset >> PART_SHIFT) as i32));
+            if self.sources > 1 {
+                to.ints(table.stores.len(), own.clone().map(|e| (e.offset >> PART_SHIFT) as i32));
+            } else {
+                to.longs(table.stores.len(), std::iter::repeat_n(0, picks.len()));
+            }
             to.longs(table.stores.len() + 1, own.map(|e| (e.offset & place) as i64));
         }
         let span = match to.col(1) {
@@ -353,7 +355,7 @@ impl EventSheets {
     pub(crate) fn close(self, trace: i64, with: &mut Encoder) -> Result<Vec<(&'static str, Done)>, Error> {
         let stacks = self.stacks.map(|s| (STACKS.name, s));
         let sheets = TABLES.iter().zip(self.sheets).filter_map(|(t, s)| Some((t.def.name, s?))).chain(stacks);
-        sheets.map(|(name, s)| Ok((name, s.close_as(trace, with, &self.names)?))).collect()
+        sheets.map(|(name, s)| Ok((name, s.close_file(trace, with, &self.names)?))).collect()
     }
 }
 

@@ -3,9 +3,9 @@
 use crate::encoder::Encoder;
 use crate::error::{AGAIN, Error, RECOMPUTE};
 use crate::format::EachRows;
-use crate::manifest::{FileInfo, MANIFEST, Manifest};
+use crate::manifest::{FORMAT_VERSION, FileInfo, MANIFEST, Manifest};
 use crate::read::{Expected, Reader, Texts};
-use crate::sheet::{Column, Store, columns};
+use crate::sheet::{Column, Store, TRACE_KEY, columns};
 use crate::states_out::{CPU_STORES, GROUP, THREAD_STORES};
 use crate::values::{NO_WORD, Values};
 
@@ -14,6 +14,7 @@ use crate::words as w;
 use model::{CpuId, CpuStretch, Ns, Span, Table, TableDef, ThreadKey, ThreadStretch, Tid, Value, tables};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 /// A trace folder.
@@ -21,10 +22,12 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 pub struct Folder {
     path: PathBuf,
     manifest: Manifest,
+    /// The format of the manifest on disk.
+    stored_format: AtomicU32,
 }
 
 impl Folder {
-    /// Opens a folder; its manifest is brought to this version's form.
+    /// Opens a folder; its manifest is brought to this version's form, on disk only when something of this form is stored there.
     ///
     /// # Errors
     /// Where it is none, is damaged, or of a newer format.
@@ -37,7 +40,8 @@ impl Folder {
             }
             _ => Error::io(&file, "reading it")(e),
         })?;
-        Ok(Self { path: path.to_owned(), manifest: Manifest::parse(&text, &file)? })
+        let (manifest, stored_format) = Manifest::upgraded(&text, &file)?;
+        Ok(Self { path: path.to_owned(), manifest, stored_format: stored_format.into() })
     }
 
     /// What the folder says of itself.
@@ -93,15 +97,16 @@ impl Folder {
             return Ok(false);
         }
         let stores = small::stores(def);
-        let reader = Reader::open(&path, &columns(0, def, &stores, &[]), None, RECOMPUTE)?;
+        let reader = Reader::open(&path, &columns(def, &stores, &[]), None, RECOMPUTE)?;
+        // Tables of format 1 have it as a column instead.
+        if reader.about(TRACE_KEY).is_some_and(|trace| trace != self.manifest.trace.to_string()) {
+            return Err(reader.damaged("it is of another trace"));
+        }
         let mut texts = Texts::default();
         for group in 0..reader.groups() {
             texts.clear();
             let (rows, cols) = reader.group(group, &mut texts)?;
-            if matches!(cols.first(), Some(Values::Key(trace)) if trace.iter().any(|t| *t != self.manifest.trace)) {
-                return Err(reader.damaged("it is of another trace"));
-            }
-            in_cells(rows, cols.get(1..).unwrap_or_default(), &texts.names, each)?;
+            in_cells(rows, &cols, &texts.names, each)?;
         }
         Ok(true)
     }
@@ -132,14 +137,32 @@ impl Folder {
         let mut write = || {
             let mut sheet = RowSheet::create(&part, table.def)?;
             table.rows.iter().try_for_each(|row| sheet.push(row, &mut encoder))?;
-            sheet.finish(&mut encoder)?.close_as(self.manifest.trace, &mut encoder, &[])
+            sheet.finish(&mut encoder)?.close_file(self.manifest.trace, &mut encoder, &[])
         };
+        self.store_upgrade()?;
         let done = write();
         let done = done.and_then(|_| std::fs::rename(&part, &path).map_err(Error::io(&path, "giving it its name")));
         if done.is_err() {
             let _ = std::fs::remove_file(&part);
         }
         done
+    }
+
+    /// Stores the manifest in this version's form, where it was of an earlier one. Else an earlier corewise would take the files that
+    /// are written beside it for damaged.
+    fn store_upgrade(&self) -> Result<(), Error> {
+        if self.stored_format.load(Ordering::Relaxed) == FORMAT_VERSION {
+            return Ok(());
+        }
+        let path = self.path.join(MANIFEST);
+        let part = path.with_extension(format!("part-{}", std::process::id()));
+        let done = std::fs::write(&part, self.manifest.to_json()?).and_then(|()| std::fs::rename(&part, &path));
+        if done.is_err() {
+            let _ = std::fs::remove_file(&part);
+        }
+        done.map_err(Error::io(&path, "upgrading it"))?;
+        self.stored_format.store(FORMAT_VERSION, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The stretches of all threads that overlap the span (or all), in order of start, some thousands at a time, until `each`
@@ -386,7 +409,6 @@ fn in_cells(rows: usize, cols: &[Values], names: &[Box<str>], each: EachRows<'_>
 /// One cell of columns read.
 pub(crate) fn cell(values: &Values, row: usize, names: &[Box<str>]) -> Value {
     let known = match values {
-        Values::Same(v) => Some(Value::Int(*v)),
         Values::Alike { value, of, .. } => {
             let null = if matches!(**of, Values::Int(_)) { i32::MIN.into() } else { i64::MIN };
             (*value != null).then_some(Value::Int(*value))

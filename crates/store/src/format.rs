@@ -89,7 +89,7 @@ impl RowsSource for StateRows<'_> {
     }
 }
 
-/// Writes a table in a form. Text forms have the column `trace` first where it is given; Parquet always has it.
+/// Writes a table in a form. Parquet has the trace's id in its metadata, where it is given; text forms have it nowhere.
 ///
 /// # Errors
 /// Where rows cannot be read or written.
@@ -107,7 +107,6 @@ pub fn write_table(
 /// A table being written in a form, for who makes its rows one by one.
 pub struct TableWriter<'a> {
     def: &'static TableDef,
-    trace: Option<i64>,
     format: Format,
     to: To<'a>,
     /// What went wrong in [`Rows::row`], which cannot tell.
@@ -118,11 +117,11 @@ pub struct TableWriter<'a> {
 
 enum To<'a> {
     Text(&'a mut (dyn Write + Send)),
-    Parquet { sheet: Box<RowSheet<&'a mut (dyn Write + Send)>>, encoder: Box<Encoder> },
+    Parquet { sheet: Box<RowSheet<&'a mut (dyn Write + Send)>>, encoder: Box<Encoder>, trace: Option<i64> },
 }
 
 impl<'a> TableWriter<'a> {
-    /// Begins a table.
+    /// Begins a table; Parquet has the trace's id in its metadata, where it is given.
     ///
     /// # Errors
     /// Where it cannot be written.
@@ -133,18 +132,19 @@ impl<'a> TableWriter<'a> {
         out: &'a mut (dyn Write + Send),
     ) -> Result<Self, Error> {
         let to = if format == Format::Parquet {
-            let columns = columns(trace.unwrap_or(0), def, &stores(def), &[]);
+            let columns = columns(def, &stores(def), &[]);
             To::Parquet {
+                trace,
                 sheet: Box::new(RowSheet::new(Sheet::new(out, Path::new("output"), def, &columns)?, def)),
                 encoder: Box::new(Encoder::new().map_err(|e| Error::Bug(format!("zstd: {e}")))?),
             }
         } else {
             To::Text(out)
         };
-        let mut this = Self { def, trace, format, to, failed: None, rows: 0, line: Vec::new() };
+        let mut this = Self { def, format, to, failed: None, rows: 0, line: Vec::new() };
         match format {
-            Format::Markdown => format_md::head(def, trace.is_some(), &mut this.line),
-            Format::Csv => format_csv::head(def, trace.is_some(), &mut this.line),
+            Format::Markdown => format_md::head(def, &mut this.line),
+            Format::Csv => format_csv::head(def, &mut this.line),
             Format::Json => this.line.extend_from_slice(b"["),
             Format::Parquet => {}
         }
@@ -158,13 +158,13 @@ impl<'a> TableWriter<'a> {
     /// Where it cannot be written.
     pub fn push(&mut self, row: &[Value]) -> Result<(), Error> {
         match self.format {
-            Format::Markdown => format_md::row(row, self.trace, &mut self.line),
-            Format::Csv => format_csv::row(row, self.trace, &mut self.line),
-            Format::Json => format_json::row(self.def, row, self.trace, self.rows == 0, &mut self.line),
+            Format::Markdown => format_md::row(row, &mut self.line),
+            Format::Csv => format_csv::row(row, &mut self.line),
+            Format::Json => format_json::row(self.def, row, self.rows == 0, &mut self.line),
             Format::Parquet => {}
         }
         self.rows += 1;
-        if let To::Parquet { sheet, encoder } = &mut self.to {
+        if let To::Parquet { sheet, encoder, .. } = &mut self.to {
             return sheet.push(row, encoder);
         }
         self.put()
@@ -185,7 +185,7 @@ impl<'a> TableWriter<'a> {
         let format = self.format.as_str();
         let out = match self.to {
             To::Text(out) => out,
-            To::Parquet { sheet, mut encoder } => sheet.finish(&mut encoder)?.close(&mut encoder, &[])?.0,
+            To::Parquet { sheet, mut encoder, trace } => sheet.finish(&mut encoder)?.close(trace, &mut encoder, &[])?.0,
         };
         out.flush().map_err(|source| Error::Output { format, source })
     }

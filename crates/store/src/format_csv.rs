@@ -2,18 +2,16 @@
 
 use model::{TableDef, Value};
 
-pub(crate) fn head(def: &TableDef, with_trace: bool, out: &mut Vec<u8>) {
-    let names = with_trace.then_some("trace").into_iter().chain(def.cols.iter().map(|c| c.name));
-    for (i, name) in names.enumerate() {
+pub(crate) fn head(def: &TableDef, out: &mut Vec<u8>) {
+    for (i, name) in def.cols.iter().map(|c| c.name).enumerate() {
         comma(i, out);
         text(name, out);
     }
     out.extend_from_slice(b"\r\n");
 }
 
-pub(crate) fn row(row: &[Value], trace: Option<i64>, out: &mut Vec<u8>) {
-    let trace = trace.map(Value::Int);
-    for (i, value) in trace.iter().chain(row).enumerate() {
+pub(crate) fn row(row: &[Value], out: &mut Vec<u8>) {
+    for (i, value) in row.iter().enumerate() {
         comma(i, out);
         match value {
             // Nothing between the commas; an empty text is two quotes, so that the two can be told apart.

@@ -2,11 +2,9 @@
 
 use model::{TableDef, Value};
 
-pub(crate) fn row(def: &TableDef, row: &[Value], trace: Option<i64>, first: bool, out: &mut Vec<u8>) {
+pub(crate) fn row(def: &TableDef, row: &[Value], first: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(if first { b"\n{" } else { b",\n{" });
-    let trace = trace.map(Value::Int);
-    let names = trace.iter().map(|_| "trace").chain(def.cols.iter().map(|c| c.name));
-    for (i, (name, value)) in names.zip(trace.iter().chain(row)).enumerate() {
+    for (i, (name, value)) in def.cols.iter().map(|c| c.name).zip(row).enumerate() {
         if i > 0 {
             out.push(b',');
         }

@@ -1,26 +1,23 @@
 //! A table of Markdown; units stand in its head, numbers are aligned right.
 
-use model::{Kind, TableDef, Value};
+use model::{Col, Kind, TableDef, Value};
 
-pub(crate) fn head(def: &TableDef, with_trace: bool, out: &mut Vec<u8>) {
-    let trace = with_trace.then_some(("trace", "", Kind::Int));
-    let cols = || trace.into_iter().chain(def.cols.iter().map(|c| (c.name, c.unit, c.kind)));
+pub(crate) fn head(def: &TableDef, out: &mut Vec<u8>) {
     out.push(b'|');
-    for (name, unit, _) in cols() {
+    for Col { name, unit, .. } in def.cols {
         let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
         out.extend_from_slice(format!(" {name}{unit} |").as_bytes());
     }
     out.extend_from_slice(b"\n|");
-    for (.., kind) in cols() {
+    for Col { kind, .. } in def.cols {
         out.extend_from_slice(if matches!(kind, Kind::Int | Kind::Float) { b" --: |" } else { b" --- |" });
     }
     out.push(b'\n');
 }
 
-pub(crate) fn row(row: &[Value], trace: Option<i64>, out: &mut Vec<u8>) {
-    let trace = trace.map(Value::Int);
+pub(crate) fn row(row: &[Value], out: &mut Vec<u8>) {
     out.push(b'|');
-    for value in trace.iter().chain(row) {
+    for value in row {
         out.push(b' ');
         match value {
             Value::Null => {}

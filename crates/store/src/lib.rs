@@ -11,7 +11,7 @@
 //!
 //! [`FolderWriter`] writes one while events and stretches stream by, [`Folder`] reads it, [`write_table`] hands a table to
 //! other tools. Any engine that reads Parquet can read the files: integers are signed, units and documentation stand in
-//! the Arrow schema's field metadata, and every table has the column `trace` first.
+//! the Arrow schema's field metadata, and each file's own metadata has the trace's id (`corewise.trace`).
 
 mod brief;
 mod chunk;
@@ -43,7 +43,9 @@ pub use error::Error;
 pub use event_tables::{EVENT_TABLES, STACKS};
 pub use folder::Folder;
 pub use format::{EachRows, Format, RowsSource, StateRows, TableWriter, write_table};
-pub use manifest::{FORMAT_VERSION, FileInfo, MANIFEST, Manifest, REDACTED, SourceFile, TroubleRow, UPGRADES, redact};
-pub use sheet::TRACE;
+pub use manifest::{
+    ContentHash, FORMAT_VERSION, FileInfo, MANIFEST, Manifest, REDACTED, SourceFile, TroubleRow, UPGRADES, redact,
+};
+pub use sheet::TRACE_KEY;
 pub use source::{Checksum, SourceId, source_id_of_files, trace_id_of_recording, trace_id_of_sources};
 pub use writer::{FolderWriter, Making, PART_SHIFT};

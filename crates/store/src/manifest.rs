@@ -15,19 +15,41 @@ pub const MANIFEST: &str = "manifest.json";
 pub const FORMAT_VERSION: u32 = 1 + UPGRADES.len() as u32;
 
 /// Step `n` makes a manifest of version `n + 1` one of version `n + 2`. Append only.
-pub const UPGRADES: &[fn(&mut Json)] = &[];
+pub const UPGRADES: &[fn(&mut Json)] = &[trace_in_metadata];
+
+/// Format 1 had the trace's id in the first column of every file, where readers of format 2 do not look, and an empty sha256 where a
+/// source has no hash.
+fn trace_in_metadata(manifest: &mut Json) {
+    let sources = manifest.get_mut("sources").and_then(Json::as_array_mut);
+    for source in sources.into_iter().flatten().filter_map(Json::as_object_mut) {
+        if source.get("sha256").is_some_and(|hash| hash.as_str() == Some("")) {
+            source.remove("sha256");
+        }
+    }
+}
 
 /// A file that the trace was made from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SourceFile {
     /// Where it was.
     pub path: String,
-    /// Its sha256 in hexadecimal; empty for corewise's own recordings.
-    pub sha256: String,
+    /// The hash of its content; none for corewise's own recordings.
+    #[serde(flatten)]
+    pub hash: Option<ContentHash>,
     /// Its length.
     pub bytes: i64,
     /// The importer's id.
     pub format: String,
+}
+
+/// The hash of a source's content, in hexadecimal; `"blake3": "…"` in the manifest.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ContentHash {
+    /// BLAKE3.
+    Blake3(String),
+    /// SHA-256, of folders of format 1.
+    Sha256(String),
 }
 
 /// All trouble of one kind in the sources.
@@ -61,7 +83,7 @@ pub struct Manifest {
     pub format_version: u32,
     /// The corewise that wrote it.
     pub corewise: String,
-    /// The trace's id, in every key of every table.
+    /// The trace's id, which each Parquet file's metadata has too.
     pub trace: i64,
     /// Time 0 of the stored times, on the source's clock.
     pub origin_ns: i64,
@@ -146,21 +168,27 @@ impl Manifest {
     /// # Errors
     /// Where it is no manifest, or of a newer format.
     pub fn parse(text: &[u8], path: &Path) -> Result<Self, Error> {
+        Self::upgraded(text, path).map(|(manifest, _)| manifest)
+    }
+
+    /// [`Self::parse`]; tells which format it was of.
+    pub(crate) fn upgraded(text: &[u8], path: &Path) -> Result<(Self, u32), Error> {
         const TODO: &str = "copy the folder again, or import the source again";
         let damaged = |e: serde_json::Error| Error::damaged(path, e, TODO);
         let mut json: Json = serde_json::from_slice(text).map_err(damaged)?;
         let found = json.get("format_version").and_then(Json::as_u64).filter(|v| *v > 0);
         let found = found.ok_or_else(|| Error::damaged(path, "it has no format_version", TODO))?;
         let known = FORMAT_VERSION;
-        let Some(steps) = usize::try_from(found - 1).ok().and_then(|n| UPGRADES.get(n..)) else {
-            let found = u32::try_from(found).unwrap_or(u32::MAX);
+        let steps = usize::try_from(found - 1).ok().and_then(|n| UPGRADES.get(n..));
+        let found = u32::try_from(found).unwrap_or(u32::MAX);
+        let Some(steps) = steps else {
             return Err(Error::Newer { path: path.to_owned(), found, known });
         };
         steps.iter().for_each(|step| step(&mut json));
         if let Some(version) = json.get_mut("format_version") {
             *version = known.into();
         }
-        serde_json::from_value(json).map_err(damaged)
+        Ok((serde_json::from_value(json).map_err(damaged)?, found))
     }
 
     /// As it is stored.
@@ -270,6 +298,35 @@ mod tests {
     }
 
     #[test]
+    fn a_source_says_by_which_hash_it_is_known() {
+        let stored = |hash: &str| format!(r#"{{"path":"p",{hash}"bytes":9,"format":"perf"}}"#);
+        let all = [
+            (Some(ContentHash::Blake3("ab".into())), stored(r#""blake3":"ab","#)),
+            (Some(ContentHash::Sha256("cd".into())), stored(r#""sha256":"cd","#)),
+            (None, stored("")),
+        ];
+        for (hash, text) in all {
+            let source = SourceFile { path: "p".into(), hash, bytes: 9, format: "perf".into() };
+            assert_eq!(serde_json::to_string(&source).unwrap(), text);
+            assert_eq!(serde_json::from_str::<SourceFile>(&text).unwrap(), source);
+        }
+    }
+
+    #[test]
+    fn a_source_without_hash_comes_from_format_1_as_one() {
+        let mut manifest = serde_json::to_value(Manifest::new(1, Facts::default())).unwrap();
+        manifest["format_version"] = 1.into();
+        manifest["sources"] = serde_json::json!([
+            { "path": "run.cw", "sha256": "", "bytes": 1, "format": "corewise" },
+            { "path": "perf.data", "sha256": "ab", "bytes": 2, "format": "perf" },
+        ]);
+        let (back, found) = Manifest::upgraded(manifest.to_string().as_bytes(), Path::new("m")).unwrap();
+        assert_eq!((found, back.format_version), (1, FORMAT_VERSION));
+        let hashes: Vec<_> = back.sources.into_iter().map(|s| s.hash).collect();
+        assert_eq!(hashes, [None, Some(ContentHash::Sha256("ab".into()))]);
+    }
+
+    #[test]
     fn redacting_leaves_no_path_host_or_command() {
         let mut manifest = Manifest::new(1, Facts::default());
         manifest.facts.about = vec![
@@ -281,8 +338,7 @@ mod tests {
         let both = |text: &str| (Ok(text.to_owned()), Err(text.to_owned()));
         let (start, end) = both("/home/secretuser/x");
         manifest.conditions = vec![Condition { name: "governor".into(), start, end }];
-        manifest.sources =
-            vec![SourceFile { path: "/secret/p".into(), sha256: "ab".into(), bytes: 1, format: "perf".into() }];
+        manifest.sources = vec![SourceFile { path: "/secret/p".into(), hash: None, bytes: 1, format: "perf".into() }];
         manifest.summary.insert("cmdline".into(), serde_json::json!(["secretgame"]));
         redact(&mut manifest);
         let text = String::from_utf8(manifest.to_json().unwrap()).unwrap();

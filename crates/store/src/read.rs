@@ -161,12 +161,10 @@ fn column_values(
         }};
     }
     Ok(match (column, store.values()) {
-        (ColumnReader::Int64ColumnReader(r), mut to) => {
+        (ColumnReader::Int64ColumnReader(r), mut to @ (Values::Long(_) | Values::Key(_))) => {
             let (values, levels) = all!(r);
-            let values = spread(values, &levels, nullable, i64::MIN);
-            match &mut to {
-                Values::Long(v) | Values::Key(v) => *v = values,
-                _ => to = Values::Key(values),
+            if let Values::Long(v) | Values::Key(v) = &mut to {
+                *v = spread(values, &levels, nullable, i64::MIN);
             }
             to
         }

@@ -1,6 +1,5 @@
-//! One Parquet file that grows by row groups: the columns of a [`TableDef`] behind the column `trace`.
+//! One Parquet file that grows by row groups: the columns of a [`TableDef`].
 
-use crate::chunk::SAME_AT;
 use crate::encoder::{Columns, Encoder, UnderWay};
 use crate::error::Error;
 use crate::manifest::FileInfo;
@@ -18,13 +17,8 @@ use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The column before all others.
-pub const TRACE: Col = Col::new(
-    "trace",
-    Kind::Int,
-    "",
-    "The trace's id, from the sha256 of its sources (of boot id and start for corewise's own recordings).",
-);
+/// Under this key a file's metadata has the trace's id, as a decimal number.
+pub const TRACE_KEY: &str = "corewise.trace";
 
 /// How a column of a definition is stored.
 #[derive(Clone, Copy)]
@@ -43,8 +37,6 @@ pub(crate) enum Store {
     Float,
     /// Yes or no.
     Bool,
-    /// The same number in every row.
-    Same(i64),
 }
 
 impl Store {
@@ -67,13 +59,12 @@ impl Store {
             Self::Text => Values::Text(Vec::new()),
             Self::Float => Values::Float(Vec::new()),
             Self::Bool => Values::Bool(Vec::new()),
-            Self::Same(v) => Values::Same(v),
         }
     }
 
     pub(crate) fn types(self) -> (Physical, DataType) {
         match self {
-            Self::Long | Self::Key | Self::Same(_) => (Physical::INT64, DataType::Int64),
+            Self::Long | Self::Key => (Physical::INT64, DataType::Int64),
             Self::Int => (Physical::INT32, DataType::Int32),
             Self::Word(_) | Self::Text => (Physical::BYTE_ARRAY, DataType::Utf8),
             Self::Float => (Physical::DOUBLE, DataType::Float64),
@@ -89,10 +80,10 @@ pub(crate) struct Column {
     pub(crate) store: Store,
 }
 
-/// The columns of a file: `trace`, then those of the definition.
-pub(crate) fn columns(trace: i64, def: &TableDef, stores: &[Store], more: &[Column]) -> Vec<Column> {
+/// The columns of a file: those of the definition, then more.
+pub(crate) fn columns(def: &TableDef, stores: &[Store], more: &[Column]) -> Vec<Column> {
     let own = def.cols.iter().zip(stores).map(|(col, store)| Column { col: *col, store: *store });
-    std::iter::once(Column { col: TRACE, store: Store::Same(trace) }).chain(own).chain(more.iter().copied()).collect()
+    own.chain(more.iter().copied()).collect()
 }
 
 /// Row groups after one that zstd did not shrink, until it is tried again: to try costs as much as to encode.
@@ -108,6 +99,7 @@ pub(crate) type Disk = BufWriter<File>;
 pub(crate) struct Sheet<W: Write + Send> {
     path: PathBuf,
     writer: SerializedFileWriter<W>,
+    about: About,
     columns: Vec<Values>,
     /// The row group before.
     under_way: Option<UnderWay>,
@@ -115,8 +107,6 @@ pub(crate) struct Sheet<W: Write + Send> {
     rows_written: i64,
     /// Row groups for which each column is not compressed: where zstd did not shrink the last, it will hardly shrink the next.
     dense: Vec<u8>,
-    /// Where in the file the `trace` of each row group stands.
-    trace_at: Vec<u64>,
 }
 
 impl Sheet<Disk> {
@@ -127,19 +117,12 @@ impl Sheet<Disk> {
         Self::new(BufWriter::with_capacity(WRITTEN, file), path, def, columns)
     }
 
-    /// [`Sheet::close`], with the trace's id put into place.
-    pub(crate) fn close_as(self, trace: i64, encoder: &mut Encoder, names: &[Box<str>]) -> Result<Done, Error> {
+    /// [`Sheet::close`]; tells what the file came to.
+    pub(crate) fn close_file(self, trace: i64, encoder: &mut Encoder, names: &[Box<str>]) -> Result<Done, Error> {
         let path = self.path.clone();
-        let (file, rows, places) = self.close(encoder, names)?;
+        let (file, rows) = self.close(Some(trace), encoder, names)?;
         let mut file = file.into_inner().map_err(|e| Error::io(&path, "writing it")(e.into_error()))?;
-        let put = |file: &mut File| {
-            for at in &places {
-                file.seek(SeekFrom::Start(*at))?;
-                file.write_all(&trace.to_le_bytes())?;
-            }
-            footer(file)
-        };
-        let (bytes, footer) = put(&mut file).map_err(Error::io(&path, "writing the trace's id"))?;
+        let (bytes, footer) = footer(&mut file).map_err(Error::io(&path, "reading its footer"))?;
         Ok(Done { rows, bytes: bytes as i64, footer })
     }
 }
@@ -179,37 +162,37 @@ impl<W: Write + Send> Sheet<W> {
             .set_created_by(concat!("corewise ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true)
-            .set_key_value_metadata(Some(about(def, columns)))
             .build();
+        let about = About::new(def, columns);
         let schema = schema(def, columns).map_err(|e| Error::Bug(e.to_string()))?;
         let writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(|e| wrote(path, e))?;
         let columns: Vec<Values> = columns.iter().map(|c| c.store.values()).collect();
         Ok(Self {
             path: path.to_owned(),
             writer,
+            about,
             dense: vec![0; columns.len()],
             columns,
             under_way: None,
             stray: Values::Bool(Vec::new()),
             rows_written: 0,
-            trace_at: Vec::new(),
         })
     }
 
-    /// The values not yet written of a column, counted without `trace`.
+    /// The values not yet written of a column.
     pub(crate) fn col(&mut self, at: usize) -> &mut Values {
-        self.columns.get_mut(at + 1).unwrap_or(&mut self.stray)
+        self.columns.get_mut(at).unwrap_or(&mut self.stray)
     }
 
     /// Rows not yet written.
     pub(crate) fn rows(&self) -> usize {
-        self.columns.iter().find_map(Values::len).unwrap_or(0)
+        self.columns.first().map_or(0, Values::len)
     }
 
     /// Begins to write the rows taken so far as one row group.
     pub(crate) fn flush(&mut self, encoder: &mut Encoder, names: &[Box<str>]) -> Result<(), Error> {
         let rows = self.rows();
-        if self.columns.iter().filter_map(Values::len).any(|n| n != rows) {
+        if self.columns.iter().any(|column| column.len() != rows) {
             return Err(Error::Bug(format!("columns of unlike length in {}", self.path.display())));
         }
         if rows == 0 {
@@ -242,10 +225,7 @@ impl<W: Write + Send> Sheet<W> {
             }
             group.close()
         };
-        let group = write().map_err(|e| wrote(&self.path, e))?;
-        let trace = group.columns().first().and_then(|c| c.dictionary_page_offset());
-        self.trace_at.extend(trace.map(|at| at as u64 + SAME_AT));
-        Ok(())
+        write().map(drop).map_err(|e| wrote(&self.path, e))
     }
 
     /// Writes what is under way, and gives back its memory and that of its columns: no more rows will come.
@@ -257,12 +237,20 @@ impl<W: Write + Send> Sheet<W> {
         Ok(())
     }
 
-    /// Writes what is left and the footer; tells how many rows the file has and where in it the `trace` of each row group stands.
-    pub(crate) fn close(mut self, encoder: &mut Encoder, names: &[Box<str>]) -> Result<(W, i64, Vec<u64>), Error> {
+    /// Writes what is left and the footer, with the trace's id where it is known; tells how many rows the file has.
+    pub(crate) fn close(
+        mut self,
+        trace: Option<i64>,
+        encoder: &mut Encoder,
+        names: &[Box<str>],
+    ) -> Result<(W, i64), Error> {
         self.flush(encoder, names)?;
         self.rest()?;
+        for entry in self.about.entries(trace) {
+            self.writer.append_key_value_metadata(entry);
+        }
         let out = self.writer.into_inner().map_err(|e| wrote(&self.path, e))?;
-        Ok((out, self.rows_written, self.trace_at))
+        Ok((out, self.rows_written))
     }
 }
 
@@ -325,24 +313,36 @@ fn schema(def: &TableDef, columns: &[Column]) -> parquet::errors::Result<TypePtr
     Ok(Arc::new(Type::group_type_builder(def.name).with_fields(fields).build()?))
 }
 
-/// What the file says of itself: the table's documentation, and the Arrow schema, which carries each column's.
-fn about(def: &TableDef, columns: &[Column]) -> Vec<KeyValue> {
-    let fields: Vec<Field> = columns
-        .iter()
-        .map(|c| {
+/// What the file says of itself: the table's documentation, and the Arrow schema, which carries each column's. It is written as the file
+/// is closed: the trace's id comes from all of its source.
+struct About {
+    fields: Vec<Field>,
+    entries: Vec<(&'static str, String)>,
+}
+
+impl About {
+    fn new(def: &TableDef, columns: &[Column]) -> Self {
+        let field = |c: &Column| {
             let words = [("unit", c.col.unit), ("doc", c.col.doc)];
             let words = words.iter().filter(|(_, w)| !w.is_empty()).map(|(k, w)| ((*k).to_owned(), (*w).to_owned()));
             Field::new(c.col.name, c.store.types().1, c.col.nullable).with_metadata(words.collect::<HashMap<_, _>>())
-        })
-        .collect();
-    let entries = [
-        ("corewise.table", def.name.to_owned()),
-        ("corewise.version", def.version.to_string()),
-        ("corewise.doc", def.doc.to_owned()),
-        ("corewise.key", std::iter::once(&"trace").chain(def.key).copied().collect::<Vec<_>>().join(",")),
-    ];
-    let all: HashMap<String, String> = entries.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
-    let arrow = parquet::arrow::encode_arrow_schema(&Schema::new_with_metadata(fields, all));
-    let own = entries.into_iter().map(|(k, v)| KeyValue::new(k.to_owned(), v));
-    own.chain([KeyValue::new("ARROW:schema".to_owned(), arrow)]).collect()
+        };
+        let entries = vec![
+            ("corewise.table", def.name.to_owned()),
+            ("corewise.version", def.version.to_string()),
+            ("corewise.doc", def.doc.to_owned()),
+            ("corewise.key", def.key.join(",")),
+        ];
+        Self { fields: columns.iter().map(field).collect(), entries }
+    }
+
+    fn entries(self, trace: Option<i64>) -> impl Iterator<Item = KeyValue> {
+        let trace = trace.map(|trace| (TRACE_KEY, trace.to_string()));
+        let own: Vec<_> = self.entries.into_iter().chain(trace).collect();
+        // Some readers hand on what stands in the schema, and nothing else.
+        let all: HashMap<String, String> = own.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+        let arrow = parquet::arrow::encode_arrow_schema(&Schema::new_with_metadata(self.fields, all));
+        let own = own.into_iter().map(|(k, v)| KeyValue::new(k.to_owned(), v));
+        own.chain([KeyValue::new("ARROW:schema".to_owned(), arrow)])
+    }
 }

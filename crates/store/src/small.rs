@@ -28,9 +28,9 @@ pub(crate) struct RowSheet<W: Write + Send> {
 }
 
 impl RowSheet<Disk> {
-    /// A new file whose `trace` is still to be told.
+    /// A new file.
     pub(crate) fn create(path: &Path, def: &'static TableDef) -> Result<Self, Error> {
-        Ok(Self::new(Sheet::create(path, def, &columns(0, def, &stores(def), &[]))?, def))
+        Ok(Self::new(Sheet::create(path, def, &columns(def, &stores(def), &[]))?, def))
     }
 }
 

@@ -1,13 +1,13 @@
 //! What a trace is known by.
 
-use sha2::{Digest, Sha256};
+use blake3::Hasher;
 use std::io::Read;
 
-/// The sha256 and length of a source.
+/// The hash and length of a source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceId {
-    /// In hexadecimal.
-    pub sha256: String,
+    /// BLAKE3, in hexadecimal.
+    pub blake3: String,
     /// How long the source is.
     pub bytes: i64,
 }
@@ -15,11 +15,11 @@ pub struct SourceId {
 /// So much is read at once: it stays in the cache until it is part of the checksum.
 const READ: usize = 1 << 18;
 
-/// A source's checksum while the source is read: 1 to 2 GB/s where the processor has SHA instructions, so a large file is worth a
-/// thread of its own beside the import.
+/// A source's checksum while the source is read: BLAKE3, which takes a quarter of the time of SHA-256 where the processor has vectors of
+/// 512 bits.
 #[derive(Default)]
 pub struct Checksum {
-    hash: Sha256,
+    hash: Hasher,
     bytes: i64,
     buffer: Vec<u8>,
 }
@@ -48,52 +48,52 @@ impl Checksum {
     /// Of all that was read.
     #[must_use]
     pub fn finish(self) -> SourceId {
-        SourceId { sha256: hex(&self.hash.finalize()), bytes: self.bytes }
+        SourceId { blake3: hex(&self.hash), bytes: self.bytes }
     }
 }
 
-/// A folder's files as one source: the sha256 of their sha256s.
+/// A folder's files as one source: the hash of their hashes.
 #[must_use]
 pub fn source_id_of_files(files: &[SourceId]) -> SourceId {
-    let mut hash = Sha256::new();
-    files.iter().for_each(|f| hash.update(f.sha256.as_bytes()));
-    SourceId { sha256: hex(&hash.finalize()), bytes: files.iter().map(|f| f.bytes).sum() }
+    SourceId { blake3: hash_of_hashes(files), bytes: files.iter().map(|f| f.bytes).sum() }
 }
 
 /// The id of a trace made from these sources, in their order: the same files have the same id everywhere.
 #[must_use]
 pub fn trace_id_of_sources(sources: &[SourceId]) -> i64 {
     match sources {
-        // Of one file, the beginning of its own sha256, so that it can be told with the tools at hand.
-        [one] => first_bytes(&one.sha256),
-        all => {
-            let mut hash = Sha256::new();
-            all.iter().for_each(|s| hash.update(s.sha256.as_bytes()));
-            first_bytes(&hex(&hash.finalize()))
-        }
+        // Of one file, the beginning of its own hash, so that it can be told with the tools at hand (`b3sum`).
+        [one] => first_bytes(&one.blake3),
+        all => first_bytes(&hash_of_hashes(all)),
     }
 }
 
 /// The id of a recording of corewise's own, which has no source file.
 #[must_use]
 pub fn trace_id_of_recording(boot_id: &str, start_ns: i64) -> i64 {
-    let mut hash = Sha256::new();
+    let mut hash = Hasher::new();
     hash.update(boot_id.trim().as_bytes());
-    hash.update([0]);
-    hash.update(start_ns.to_be_bytes());
-    first_bytes(&hex(&hash.finalize()))
+    hash.update(&[0]);
+    hash.update(&start_ns.to_be_bytes());
+    first_bytes(&hex(&hash))
 }
 
-/// The first 64 bits of a sha256, as a signed number.
-fn first_bytes(sha256: &str) -> i64 {
-    let digits = sha256.get(..16).unwrap_or_default();
+fn hash_of_hashes(all: &[SourceId]) -> String {
+    let mut hash = Hasher::new();
+    for one in all {
+        hash.update(one.blake3.as_bytes());
+    }
+    hex(&hash)
+}
+
+/// The first 64 bits of a hash, as a signed number.
+fn first_bytes(hash: &str) -> i64 {
+    let digits = hash.get(..16).unwrap_or_default();
     u64::from_str_radix(digits, 16).map_or(0, u64::cast_signed)
 }
 
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    let digits = |b: &u8| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]];
-    bytes.iter().flat_map(digits).collect()
+fn hex(hash: &Hasher) -> String {
+    hash.finalize().to_hex().to_string()
 }
 
 #[cfg(test)]
@@ -101,13 +101,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sha256_is_that_of_the_standard() {
+    fn the_hash_is_that_of_the_specification() {
         let mut checksum = Checksum::default();
         assert!(checksum.read(&mut &b"abc"[..], || true).unwrap());
         let id = checksum.finish();
-        assert_eq!(id.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(id.blake3, "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85");
         assert_eq!(id.bytes, 3);
-        assert_eq!(trace_id_of_sources(std::slice::from_ref(&id)), 0xba78_16bf_8f01_cfeau64.cast_signed());
+        assert_eq!(trace_id_of_sources(std::slice::from_ref(&id)), 0x6437_b3ac_3846_5133_i64);
         assert_ne!(trace_id_of_sources(&[id.clone(), id.clone()]), trace_id_of_sources(&[id]));
         assert_ne!(trace_id_of_recording("a", 1), trace_id_of_recording("a", 2));
     }

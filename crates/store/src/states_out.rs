@@ -86,8 +86,8 @@ impl StateSheets {
         let index = folder.join("states").join(format!("{name}.index.parquet"));
         let group = Column { col: GROUP, store: Store::Key };
         Ok(Self {
-            main: Sheet::create(&main, def, &columns(0, def, stores, &[]))?,
-            index: Sheet::create(&index, def, &columns(0, def, stores, &[group]))?,
+            main: Sheet::create(&main, def, &columns(def, stores, &[]))?,
+            index: Sheet::create(&index, def, &columns(def, stores, &[group]))?,
             open: stores.iter().map(|s| s.values()).collect(),
             start,
             groups: 0,
@@ -159,7 +159,7 @@ impl StateSheets {
         let Some(first) = first else { return Ok(()) };
         if self.groups > 0 && self.main.rows() == 0 {
             self.keep_open(first);
-            let rows = self.open.first().and_then(Values::len).unwrap_or(0);
+            let rows = self.open.first().map_or(0, Values::len);
             let all: Vec<u32> = (0..rows as u32).collect();
             for (i, open) in self.open.iter().enumerate() {
                 self.index.col(i).take(open, &all);
@@ -212,7 +212,7 @@ impl StateSheets {
 
     /// Writes what is left; what the file came to, and its index.
     pub(crate) fn close(self, trace: i64, with: &mut Encoder) -> Result<[Done; 2], Error> {
-        Ok([self.main.close_as(trace, with, &[])?, self.index.close_as(trace, with, &[])?])
+        Ok([self.main.close_file(trace, with, &[])?, self.index.close_file(trace, with, &[])?])
     }
 
     /// The files as the manifest lists them.

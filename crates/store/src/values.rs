@@ -6,8 +6,6 @@ use crate::writer::BATCH;
 /// A column's values; nulls by a value of their own, since a flag beside each would cost as much as the value.
 #[derive(Debug)]
 pub(crate) enum Values {
-    /// The same number in every row.
-    Same(i64),
     /// So many rows of the same number so far, of a column that is empty else ([`Values::longs`]): what a source does not tell has
     /// no memory for every row, and nobody looks through it.
     Alike { value: i64, rows: usize, of: Box<Values> },
@@ -30,25 +28,26 @@ pub(crate) enum Values {
 /// The null of [`Values::Word`].
 pub(crate) const NO_WORD: u8 = 255;
 
+/// Stands in place of a column that is being made another.
+const NO_ROWS: Values = Values::Bool(Vec::new());
+
 impl Values {
-    /// How many; `None` where any number fits.
-    pub(crate) fn len(&self) -> Option<usize> {
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Same(_) => None,
-            Self::Alike { rows, .. } => Some(*rows),
-            Self::Long(v) | Self::Key(v) => Some(v.len()),
-            Self::Int(v) => Some(v.len()),
-            Self::Word(v, _) => Some(v.len()),
-            Self::Text(v) => Some(v.len()),
-            Self::Float(v) => Some(v.len()),
-            Self::Bool(v) => Some(v.len()),
+            Self::Alike { rows, .. } => *rows,
+            Self::Long(v) | Self::Key(v) => v.len(),
+            Self::Int(v) => v.len(),
+            Self::Word(v, _) => v.len(),
+            Self::Text(v) => v.len(),
+            Self::Float(v) => v.len(),
+            Self::Bool(v) => v.len(),
         }
     }
 
     /// A column of the same kind without rows.
     pub(crate) fn empty(&self) -> Self {
         match self {
-            Self::Same(v) => Self::Same(*v),
             Self::Alike { of, .. } => of.empty(),
             Self::Long(_) => Self::Long(Vec::new()),
             Self::Key(_) => Self::Key(Vec::new()),
@@ -81,8 +80,7 @@ impl Values {
     /// Forgets them, keeping the memory.
     pub(crate) fn clear(&mut self) {
         match self {
-            Self::Same(_) => {}
-            Self::Alike { of, .. } => *self = std::mem::replace(of, Self::Same(0)),
+            Self::Alike { of, .. } => *self = std::mem::replace(of, NO_ROWS),
             Self::Long(v) | Self::Key(v) => v.clear(),
             Self::Int(v) => v.clear(),
             Self::Word(v, _) => v.clear(),
@@ -136,7 +134,7 @@ impl Values {
     /// From now on it is of one number in so many rows, or no longer.
     #[cold]
     fn turn(&mut self, alike: Option<(i64, usize)>) {
-        let of = std::mem::replace(self, Self::Same(0));
+        let of = std::mem::replace(self, NO_ROWS);
         *self = match (alike, of) {
             (Some((value, rows)), of) => Self::Alike { value, rows, of: Box::new(of) },
             (None, Self::Alike { of, .. }) => *of,
@@ -221,7 +219,7 @@ mod tests {
                     long.longs(all[from..from + count].iter().copied());
                     int.ints(ints().skip(from).take(*count));
                     from += count;
-                    assert_eq!((long.len(), int.len()), (Some(from), Some(from)));
+                    assert_eq!((long.len(), int.len()), (from, from));
                 }
                 let some: Vec<u32> = (0..all.len() as u32).step_by(7).collect();
                 let mut taken = long.empty();
@@ -232,7 +230,7 @@ mod tests {
                 assert!(matches!(int.each(), Values::Int(v) if v.iter().copied().eq(ints())), "{parts:?} {again}");
                 long.clear();
                 int.clear();
-                assert_eq!((long.len(), int.len()), (Some(0), Some(0)));
+                assert_eq!((long.len(), int.len()), (0, 0));
             }
         }
     }

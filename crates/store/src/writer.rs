@@ -232,7 +232,7 @@ impl FolderWriter {
         let mut files = self.join()?;
         files.extend(StateSheets::files("cpu", cpus));
         for table in std::mem::take(&mut self.tables) {
-            table.close_as(trace, &mut self.encoder, &[])?;
+            table.close_file(trace, &mut self.encoder, &[])?;
         }
         let manifest = Manifest { files, ..manifest };
         let text = manifest.to_json()?;

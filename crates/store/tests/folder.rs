@@ -10,7 +10,7 @@ use model::{
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use store::{Folder, FolderWriter, Making, Manifest, SourceFile};
+use store::{ContentHash, Folder, FolderWriter, Making, Manifest, SourceFile, TRACE_KEY};
 use topology::Machine;
 
 const NAMES: usize = 20;
@@ -224,8 +224,8 @@ fn names() -> Vec<Box<str>> {
 
 fn manifest(imported: bool) -> Manifest {
     let mut manifest = Manifest::new(-0x0123_4567_89ab_cdef, Facts::default());
-    let sha256 = if imported { "ab".repeat(32) } else { String::new() };
-    manifest.sources = vec![SourceFile { path: "perf.data".into(), sha256, bytes: 9, format: "perf".into() }];
+    let hash = imported.then(|| ContentHash::Blake3("ab".repeat(32)));
+    manifest.sources = vec![SourceFile { path: "perf.data".into(), hash, bytes: 9, format: "perf".into() }];
     manifest
 }
 
@@ -419,10 +419,12 @@ fn the_files_have_the_columns_of_the_definitions() {
         let reader = SerializedFileReader::new(file).unwrap();
         let schema = reader.metadata().file_metadata().schema_descr();
         let found: Vec<_> = schema.columns().iter().map(|c| (c.name().to_owned(), c.max_def_level() == 1)).collect();
-        let cols = std::iter::once(&store::TRACE).chain(def.cols);
-        let want: Vec<_> = cols.map(|c| (c.name.to_owned(), c.nullable)).collect();
+        let want: Vec<_> = def.cols.iter().map(|c| (c.name.to_owned(), c.nullable)).collect();
         assert_eq!(found.len(), want.len() + more, "{name}");
         assert_eq!(found[..want.len()], want, "{name}");
+        let about = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        let trace = about.iter().find(|kv| kv.key == TRACE_KEY).and_then(|kv| kv.value.as_deref());
+        assert_eq!(trace, Some("-81985529216486895"), "{name}");
     }
 }
 
@@ -543,7 +545,9 @@ import sys, glob, pyarrow.parquet as pq
 for f in sorted(glob.glob(sys.argv[1] + "/*/*.parquet")):
     t = pq.read_table(f, page_checksum_verification=True)
     t.validate(full=True)
-    assert t.schema.names[0] == "trace" and set(t["trace"].to_pylist()) <= {-0x0123456789abcdef}, f
+    assert "trace" not in t.schema.names, f
+    for told in pq.read_metadata(f).metadata, t.schema.metadata:
+        assert told[b"corewise.trace"] == b"%d" % -0x0123456789abcdef, f
 t = pq.read_table(sys.argv[1] + "/states/thread.parquet")
 assert t.schema.field("start_ns").metadata[b"unit"] == b"ns"
 print(t.num_rows, sum(t["end_ns"].to_pylist()) - sum(t["start_ns"].to_pylist()))

@@ -23,8 +23,8 @@ Examples:
   corewise table perf.data thread_state --format parquet -o states.parquet
 
 `corewise tables` lists the tables and explains their columns. Behind each column that holds keys of threads stands their \
-last name (thread_name, thief_name, …), but for --no-names. Times are nanoseconds. csv, json and parquet have the column \
-`trace` first; where a file was not imported, all of it is read for its checksum. Times of --range count from the start of the recording. The \
+last name (thread_name, thief_name, …), but for --no-names. Times are nanoseconds. Parquet has \
+the trace's id in its metadata (corewise.trace); where a file was not imported, all of it is read for that. Times of --range count from the start of the recording. The \
 critical path leads to where a thread came by the end of that time: --thread says which; without it, the one that runs there, \
 of several the one that came to run last.";
 

@@ -13,7 +13,13 @@ Examples:
   corewise tables run.cw
   corewise table run.cw threads --format md
 
-Every table has the column `trace` first, the trace's id, so that the tables of many traces can be read as one.";
+Each Parquet file, of a trace folder as of `table` and `export`, has the trace's id in its metadata, as `corewise.trace`. To read the \
+tables of many traces as one with that id beside each row, in DuckDB:
+
+  SELECT CAST(decode(m.value) AS BIGINT) AS trace, t.*
+  FROM read_parquet('*.cw/tables/threads.parquet', filename = true) AS t
+  LEFT JOIN parquet_kv_metadata('*.cw/tables/threads.parquet') AS m
+    ON m.file_name = t.filename AND decode(m.key) = 'corewise.trace'";
 
 /// List the tables of a trace, and what their columns mean
 #[derive(Debug, clap::Args)]

@@ -5,15 +5,15 @@ use std::io::Read;
 use std::sync::atomic::{AtomicU8, Ordering};
 use store::{Checksum, SourceId};
 
-/// How soon a checksum is wanted. Who asked for it may think better of it while it is computed.
+/// The priority of a checksum. It may change while the checksum is computed.
 #[derive(Debug)]
-pub struct Haste(AtomicU8);
+pub struct Priority(AtomicU8);
 
 const SPARE_TIME: u8 = 0;
 const NOW: u8 = 1;
 const NO_MORE: u8 = 2;
 
-impl Haste {
+impl Priority {
     /// Only while a CPU has nothing else to do: an import's threads wait for each other now and then, and this fills the gaps. The kernel
     /// wakes them as if the CPU were idle.
     #[must_use]
@@ -28,7 +28,7 @@ impl Haste {
     }
 
     /// From now on, somebody waits for it.
-    pub fn hurry(&self) {
+    pub fn raise(&self) {
         self.0.store(NOW, Ordering::Relaxed);
     }
 
@@ -38,12 +38,12 @@ impl Haste {
         WhileHeld(self)
     }
 
-    fn is(&self, haste: u8) -> bool {
-        self.0.load(Ordering::Relaxed) == haste
+    fn is(&self, wanted: u8) -> bool {
+        self.0.load(Ordering::Relaxed) == wanted
     }
 }
 
-struct WhileHeld<'a>(&'a Haste);
+struct WhileHeld<'a>(&'a Priority);
 
 impl Drop for WhileHeld<'_> {
     fn drop(&mut self) {
@@ -52,16 +52,16 @@ impl Drop for WhileHeld<'_> {
 }
 
 /// The checksum of all that can be read.
-pub(super) fn source_id(from: &mut (dyn Read + Send), haste: &Haste) -> std::io::Result<SourceId> {
+pub(super) fn source_id(from: &mut (dyn Read + Send), priority: &Priority) -> std::io::Result<SourceId> {
     let mut checksum = Checksum::default();
     // What is small is not worth a thread.
     let first = Cell::new(true);
     let mut ended = checksum.read(from, || first.replace(false))?;
-    if !ended && haste.is(SPARE_TIME) {
+    if !ended && priority.is(SPARE_TIME) {
         ended = std::thread::scope(|scope| {
             let beside = || {
                 only_when_idle();
-                checksum.read(from, || haste.is(SPARE_TIME))
+                checksum.read(from, || priority.is(SPARE_TIME))
             };
             // Where no thread can be had, it is computed here.
             let thread = std::thread::Builder::new().name("checksum".into()).spawn_scoped(scope, beside);
@@ -70,7 +70,7 @@ pub(super) fn source_id(from: &mut (dyn Read + Send), haste: &Haste) -> std::io:
         })?;
     }
     // On a busy machine the spare time may not have been enough, and its thread may not raise itself: so it goes on here.
-    if ended || checksum.read(from, || !haste.is(NO_MORE))? {
+    if ended || checksum.read(from, || !priority.is(NO_MORE))? {
         return Ok(checksum.finish());
     }
     Err(std::io::Error::other("nobody waits for its checksum any more"))
@@ -87,9 +87,9 @@ fn only_when_idle() {
 mod tests {
     use super::*;
 
-    /// Reads on until somebody hurries, and tells how much was read by whom.
+    /// Reads on until its priority is raised, and tells how much was read by which thread.
     struct Slow<'a> {
-        haste: &'a Haste,
+        priority: &'a Priority,
         left: usize,
         by: Vec<Option<String>>,
     }
@@ -102,15 +102,15 @@ mod tests {
             }
             self.left = self.left.saturating_sub(1);
             if self.left == 2 {
-                self.haste.hurry();
+                self.priority.raise();
             }
             Ok(into.len().min(self.left))
         }
     }
 
-    fn by(haste: &Haste, left: usize) -> Vec<Option<String>> {
-        let mut slow = Slow { haste, left, by: Vec::new() };
-        let whole = source_id(&mut slow, haste).unwrap();
+    fn by(priority: &Priority, left: usize) -> Vec<Option<String>> {
+        let mut slow = Slow { priority, left, by: Vec::new() };
+        let whole = source_id(&mut slow, priority).unwrap();
         assert_eq!(whole.bytes, (0..left as i64).sum::<i64>());
         slow.by
     }
@@ -119,15 +119,15 @@ mod tests {
     fn who_waits_for_it_takes_it_over() {
         let own = std::thread::current().name().map(str::to_owned);
         let beside = Some("checksum".to_owned());
-        assert_eq!(by(&Haste::spare_time(), 9), [own.clone(), beside, own.clone()]);
-        assert_eq!(by(&Haste::spare_time(), 1), std::slice::from_ref(&own), "too small");
-        assert_eq!(by(&Haste::now(), 9), [own]);
+        assert_eq!(by(&Priority::spare_time(), 9), [own.clone(), beside, own.clone()]);
+        assert_eq!(by(&Priority::spare_time(), 1), std::slice::from_ref(&own), "too small");
+        assert_eq!(by(&Priority::now(), 9), [own]);
     }
 
     #[test]
     fn nobody_computes_what_nobody_wants() {
-        let haste = Haste::spare_time();
-        drop(haste.while_held());
-        assert!(source_id(&mut std::io::repeat(0), &haste).is_err());
+        let priority = Priority::spare_time();
+        drop(priority.while_held());
+        assert!(source_id(&mut std::io::repeat(0), &priority).is_err());
     }
 }

@@ -1,14 +1,14 @@
 //! One file.
 
 use super::checksum::source_id;
-use super::{Haste, Identity, Source, head, unknown};
+use super::{Identity, Priority, Source, head, unknown};
 use crate::EngineError;
 use ingest::{Fatal, Importer, Input, Opened};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use store::SourceFile;
+use store::{ContentHash, SourceFile};
 
 /// So long a FIFO may stay without a writer.
 const WRITER_MS: i32 = 10_000;
@@ -85,14 +85,17 @@ impl Source for FileSource {
         self.importer.open(Input::File(Box::new(file)))
     }
 
-    fn identity(&self, haste: &Haste) -> Result<Identity, EngineError> {
+    fn identity(&self, priority: &Priority) -> Result<Identity, EngineError> {
         let mut whole =
             self.file.try_clone().map(|file| Positioned { file, at: 0 }).map_err(EngineError::io(&self.path))?;
-        let id = source_id(&mut whole, haste).map_err(EngineError::io(&self.path))?;
+        let id = source_id(&mut whole, priority).map_err(EngineError::io(&self.path))?;
         let trace = store::trace_id_of_sources(std::slice::from_ref(&id));
         let path = self.path.display().to_string();
         let format = self.importer.id().to_owned();
-        Ok(Identity { trace, files: vec![SourceFile { path, sha256: id.sha256, bytes: id.bytes, format }] })
+        Ok(Identity {
+            trace,
+            files: vec![SourceFile { path, hash: Some(ContentHash::Blake3(id.blake3)), bytes: id.bytes, format }],
+        })
     }
 }
 

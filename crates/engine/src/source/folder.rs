@@ -2,12 +2,12 @@
 
 use super::checksum::source_id;
 use super::file::Positioned;
-use super::{Haste, Identity, Source};
+use super::{Identity, Priority, Source};
 use crate::EngineError;
 use ingest::{Fatal, Folder, Importer, Input, Opened, ReadSeek};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use store::SourceFile;
+use store::{ContentHash, SourceFile};
 use tempfile::TempDir;
 
 /// So deep below the folder that the user names, the trace may lie (`session/kernel/`).
@@ -162,16 +162,17 @@ impl Source for FolderSource {
         self.importer.open(Input::Folder(Box::new(folder)))
     }
 
-    fn identity(&self, haste: &Haste) -> Result<Identity, EngineError> {
+    fn identity(&self, priority: &Priority) -> Result<Identity, EngineError> {
         let id_of = |name| {
             let path = self.root.join(name);
-            File::open(&path).and_then(|mut file| source_id(&mut file, haste)).map_err(EngineError::io(&path))
+            File::open(&path).and_then(|mut file| source_id(&mut file, priority)).map_err(EngineError::io(&path))
         };
         let ids = self.names.iter().map(id_of).collect::<Result<Vec<_>, _>>()?;
         // One source, whatever its files are called.
         let whole = store::source_id_of_files(&ids);
         let trace = store::trace_id_of_sources(std::slice::from_ref(&whole));
         let (path, format) = (self.path.display().to_string(), self.importer.id().to_owned());
-        Ok(Identity { trace, files: vec![SourceFile { path, sha256: whole.sha256, bytes: whole.bytes, format }] })
+        let hash = Some(ContentHash::Blake3(whole.blake3));
+        Ok(Identity { trace, files: vec![SourceFile { path, hash, bytes: whole.bytes, format }] })
     }
 }

@@ -8,12 +8,13 @@
 //! Each group of events is taken from the first source that has any: two chains of switches of one CPU would contradict each
 //! other at every link. Marks, values, frames and names come from all.
 
-use super::{Haste, Identity, Source};
+use super::{Identity, Priority, Source};
 use crate::EngineError;
 use ingest::{Fatal, Ledger, Opened, Reach, Stream};
 use model::{Batch, CpuId, Event, Ns, What};
 use std::path::Path;
 use std::sync::OnceLock;
+use store::{ContentHash, SourceFile, SourceId};
 
 /// A source, and what to add to its times to have them on the first one's clock.
 pub struct Part {
@@ -161,13 +162,16 @@ impl Source for JoinedSource {
         all.ok_or_else(|| Fatal::new("nothing to read", 0))
     }
 
-    fn identity(&self, haste: &Haste) -> Result<Identity, EngineError> {
+    fn identity(&self, priority: &Priority) -> Result<Identity, EngineError> {
         let mut files = Vec::new();
         for (source, _) in &self.parts {
-            files.extend(source.identity(haste)?.files);
+            files.extend(source.identity(priority)?.files);
         }
-        let ids: Vec<store::SourceId> =
-            files.iter().map(|f| store::SourceId { sha256: f.sha256.clone(), bytes: f.bytes }).collect();
+        let id = |f: &SourceFile| match &f.hash {
+            Some(ContentHash::Blake3(hash)) => Some(SourceId { blake3: hash.clone(), bytes: f.bytes }),
+            _ => None,
+        };
+        let ids: Vec<SourceId> = files.iter().filter_map(id).collect();
         Ok(Identity { trace: store::trace_id_of_sources(&ids), files })
     }
 }

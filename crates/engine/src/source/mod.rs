@@ -6,7 +6,7 @@ mod folder;
 mod joined;
 mod unpack;
 
-pub use checksum::Haste;
+pub use checksum::Priority;
 pub use file::FileSource;
 pub use folder::FolderSource;
 pub use joined::{JoinedSource, Part};
@@ -24,7 +24,7 @@ const HEAD: u64 = 4096;
 /// What a source is known by.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The trace's id, in every key of every table.
+    /// The trace's id, from the content of its files.
     pub trace: i64,
     /// The files that it was made from.
     pub files: Vec<SourceFile>,
@@ -49,7 +49,7 @@ pub trait Source: Sync + Send {
     ///
     /// # Errors
     /// It cannot be read, or nobody wants it any more.
-    fn identity(&self, haste: &Haste) -> Result<Identity, EngineError>;
+    fn identity(&self, priority: &Priority) -> Result<Identity, EngineError>;
 }
 
 /// Every format that is read, in the order in which they are asked.

@@ -60,13 +60,13 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// Writes it in a form; Markdown is for people and leaves the column `trace` out.
+    /// Writes it in a form; Parquet has the trace's id in its metadata.
     ///
     /// # Errors
     /// As [`Self::rows`], or it cannot be written.
     pub fn write(&self, session: &Session, format: Format, out: &mut (dyn Write + Send)) -> Result<(), EngineError> {
         let def = self.definition(session)?;
-        let trace = if format == Format::Markdown { None } else { Some(session.trace()?) };
+        let trace = if format == Format::Parquet { Some(session.trace()?) } else { None };
         // Begun with the first rows: where they cannot be had, nothing is written.
         let (mut out, mut begun, mut failed) = (Some(out), None, Ok(()));
         let mut push = |rows: &[Vec<Value>]| -> Result<(), EngineError> {

@@ -1,5 +1,5 @@
 //! Parquet, a file a table, as in the trace folder: signed integers, units and documentation in the Arrow schema's field
-//! metadata, and the column `trace` first, so that many traces are one data set.
+//! metadata, and the trace's id in each file's own (`corewise.trace`).
 
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, tables};
 use engine::Format;

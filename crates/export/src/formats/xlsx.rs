@@ -1,9 +1,8 @@
 //! A workbook (Office Open XML): a first sheet `about`, then a sheet a table.
 //!
 //! Numbers are numbers and nulls are empty cells; the unit stands in the header (`running_ns [ns]`). A sheet has 1,048,576
-//! rows; a longer table goes on in a sheet of the same name with ` (2)`, and `about` says so. The column `trace` is left
-//! out: Excel's numbers are doubles, which do not hold a 64-bit id; `about` names it as a text. Times up to 104 days are
-//! exact. Rows go to temporary files as they come, so memory does not grow with them.
+//! rows; a longer table goes on in a sheet of the same name with ` (2)`, and `about` says so. `about` names the trace's id, as a
+//! text: Excel's numbers are doubles, which do not hold 64 bits. Times up to 104 days are exact. Rows go to temporary files as they come, so memory does not grow with them.
 
 use crate::{ExportError, Exporter, Job, Offer, Outputs, Shape, about};
 use model::{Kind, TableDef, Value};

@@ -3,7 +3,7 @@
 
 pub mod pftrace;
 
-use engine::{EngineError, Facts, Fatal, Haste, Identity, Opened, PassOptions, Session, Source};
+use engine::{EngineError, Facts, Fatal, Identity, Opened, PassOptions, Priority, Session, Source};
 use export::{Exporter, Job, Options, Place};
 use model::{Batch, Value};
 use std::path::Path;
@@ -28,7 +28,7 @@ impl Source for Drawn {
         Ok(Replay::all(self.batch.clone()).opened(self.facts.clone()))
     }
 
-    fn identity(&self, _: &Haste) -> Result<Identity, EngineError> {
+    fn identity(&self, _: &Priority) -> Result<Identity, EngineError> {
         Ok(Identity { trace: 7, files: Vec::new() })
     }
 }

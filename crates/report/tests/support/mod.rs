@@ -1,7 +1,7 @@
 //! Sessions of drawn traces.
 #![allow(dead_code)] // each test uses its part
 
-use engine::{EngineError, Facts, Fatal, Haste, Identity, Opened, PassOptions, Session, Source};
+use engine::{EngineError, Facts, Fatal, Identity, Opened, PassOptions, Priority, Session, Source};
 use model::Batch;
 use std::path::Path;
 use testkit::Replay;
@@ -25,7 +25,7 @@ impl Source for Drawn {
         Ok(Replay::all(self.batch.clone()).opened(self.facts.clone()))
     }
 
-    fn identity(&self, _: &Haste) -> Result<Identity, EngineError> {
+    fn identity(&self, _: &Priority) -> Result<Identity, EngineError> {
         Ok(Identity { trace: 7, files: Vec::new() })
     }
 }
