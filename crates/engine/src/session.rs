@@ -367,7 +367,7 @@ impl Session {
 
     /// Those of a small table whose rows have a begin and an end.
     fn overlapping(&self, def: &TableDef, span: Option<Span>, out: &mut Batches<'_>) -> Result<(), EngineError> {
-        let [from, to] = ["start_ns", "end_ns"].map(|col| def.col(col));
+        let [from, to] = [tables::loss::START_NS.name(), tables::loss::END_NS.name()].map(|col| def.col(col));
         self.rows_of(def.name, None, &mut |rows| {
             for row in rows {
                 let [from, to] = [from, to].map(|at| at.and_then(|at| row.get(at)));

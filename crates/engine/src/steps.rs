@@ -2,7 +2,9 @@
 
 use crate::EngineError;
 use account::{Collector, Knife, Sink as _, Stretches};
-use model::{Allowed, BlockedAt, CpuId, Event, Marked, Move, Ns, PowerChange, Setting, Table, Throttle, What};
+use model::{
+    Allowed, BlockedAt, CpuId, Event, Marked, Move, Ns, PowerChange, Row, Setting, Table, Throttle, What, tables,
+};
 use std::sync::mpsc::{Receiver, sync_channel};
 use store::Folder;
 
@@ -120,9 +122,8 @@ impl Beside {
 
 /// The CPUs of which a folder tells what they ran, by its table of them.
 pub(crate) fn followed_of(cpus: &Table) -> Vec<CpuId> {
-    let number = |row, col| cpus.int(row, col).unwrap_or(0);
-    let followed =
-        |row: &usize| number(*row, "switches") > 0 || number(*row, "busy_ns") > 0 || number(*row, "idle_ns") > 0;
-    let cpu = |row| u32::try_from(number(row, "cpu")).map_or(CpuId::UNKNOWN, CpuId);
-    (0..cpus.rows.len()).filter(followed).map(cpu).collect()
+    use tables::cpus::{BUSY_NS, CPU, IDLE_NS, SWITCHES};
+    let followed = |row: &Row<'_, _>| row.all([SWITCHES, BUSY_NS, IDLE_NS]).iter().any(|n| *n > 0);
+    let cpu = |row: Row<'_, _>| u32::try_from(row.get(CPU)).map_or(CpuId::UNKNOWN, CpuId);
+    cpus.rows_of(tables::cpus::Table).filter(followed).map(cpu).collect()
 }

@@ -7,6 +7,7 @@
 
 mod callchain;
 mod change;
+mod column;
 mod core_type;
 mod event;
 mod present;
@@ -19,6 +20,7 @@ pub mod words;
 
 pub use callchain::{BlockedAt, StackFrame, StackId, Stacks};
 pub use change::{Change, Policy, Threads};
+pub use column::{AnyOf, Cell, Column, Declared, Row, Text};
 pub use core_type::CoreType;
 pub use event::{
     Batch, Clock, Event, Frame, FrameStretch, IrqKind, LossSpan, Mark, MarkEdge, NameId, Seen, SeenState, Switch,
@@ -29,6 +31,6 @@ pub use stretch::{
     Allowed, Basis, CpuState, CpuStretch, InferredStretch, Interrupt, Marked, Move, Power, PowerChange, Reason, SetTo,
     Setting, ThreadState, ThreadStretch, Throttle,
 };
-pub use table::{Col, Kind, MadeFrom, Row, Rows, Table, TableDef, Value};
+pub use table::{Col, Kind, MadeFrom, Rows, Table, TableDef, Value};
 pub use together::Together;
 pub use units::{CpuId, Ns, Pid, ProcessKey, Span, ThreadKey, Tid};

@@ -79,7 +79,7 @@ fn scheduled(page: &mut Page, session: &Session, options: &Options) -> Result<bo
         threads::write(page, session, group);
     }
     places::write(page, session, &groups)?;
-    cpus::write(page, session, &session.table("cpus")?);
+    cpus::write(page, session, &session.table(tables::CPUS.name)?);
     if session.is_at_hand(&tables::CONCURRENCY) {
         concurrency::write(page, session, &session.table(tables::CONCURRENCY.name)?);
     }

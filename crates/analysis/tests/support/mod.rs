@@ -15,7 +15,7 @@ use model::{
     Table, ThreadStretch, Throttle, Tid, Together, Value, What, tables,
 };
 use std::collections::BTreeMap;
-use testkit::{Mode, Random, Replay, Rng};
+use testkit::{ByName, Mode, Random, Replay, Rng};
 use topology::Machine;
 
 /// A trace, accounted for, and every table of some span of it.
