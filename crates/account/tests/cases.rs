@@ -8,6 +8,7 @@ use model::{CpuState, CpuStretch, Ns, ThreadKey, ThreadState, ThreadStretch};
 use std::fmt::Write;
 use std::path::Path;
 use support::Accounted;
+use testkit::ByName;
 
 #[test]
 fn cases() {

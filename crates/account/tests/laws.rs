@@ -8,7 +8,7 @@ use model::{Batch, CpuId, CpuState, CpuStretch, LossSpan, Ns, Span, ThreadKey, T
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::Accounted;
-use testkit::{Mode, Random, Replay, Rng};
+use testkit::{ByName, Mode, Random, Replay, Rng};
 
 fn accounted(mode: Mode, seed: u64, steps: usize, strict: bool) -> Accounted {
     let batch = Random { mode, seed, steps }.batch();

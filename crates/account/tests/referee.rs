@@ -8,7 +8,7 @@ use model::{Batch, CpuState, Table, ThreadState, WakeKind, What};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use support::Accounted;
-use testkit::{Mode, Random, Replay, perf_script, referee};
+use testkit::{ByName, Mode, Random, Replay, perf_script, referee};
 
 /// More traces: `COREWISE_REFEREE_TRACES=10000 cargo test -p corewise-account --test referee`.
 fn count() -> u64 {

@@ -9,6 +9,7 @@ mod support;
 use analysis::{Context, Running};
 use model::{CpuId, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Timeline};
 use support::{Analysed, critical};
+use testkit::ByName;
 use testkit::figures::{self, Row, agrees};
 use topology::Machine;
 

@@ -10,6 +10,7 @@ use model::{
     Timeline, TimelineChange, TimelineEvent,
 };
 use support::analyse;
+use testkit::ByName;
 use testkit::figures::{self, Row, agrees, number};
 use topology::Machine;
 

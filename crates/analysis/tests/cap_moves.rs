@@ -7,7 +7,7 @@ use model::{
     CpuId, CpuState, CpuStretch, Ns, Power, Reason, Span, Subject, Table, ThreadKey, ThreadState, ThreadStretch, Tid,
     Timeline, TimelineChange, TimelineEvent, Value,
 };
-use testkit::figures;
+use testkit::{ByName, figures};
 use topology::{IdleState, Machine};
 
 fn ran(thread: i64, cpu: u32, from: i64, to: i64, prio: i16) -> ThreadStretch {

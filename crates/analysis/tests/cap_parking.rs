@@ -6,7 +6,7 @@ mod support;
 use model::{Ns, Span, Value};
 use std::fmt::Write;
 use support::{Analysed, drawn};
-use testkit::{machine, ms};
+use testkit::{ByName, machine, ms};
 
 const MS: i64 = 1_000_000;
 

@@ -5,6 +5,7 @@
 mod support;
 
 use support::drawn;
+use testkit::ByName;
 
 /// Two cores of two CPUs each share an L3 in pairs; a third has its own.
 fn machine() -> topology::Machine {

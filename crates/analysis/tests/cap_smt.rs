@@ -8,6 +8,7 @@ use analysis::{Context, Running, capacity_used};
 use model::{CpuId, CpuState, CpuStretch, Ns, Span, Table, ThreadKey, Timeline, Value};
 use std::collections::BTreeMap;
 use support::{Analysed, analyse};
+use testkit::ByName;
 use testkit::figures::{self, agrees};
 use topology::Machine;
 

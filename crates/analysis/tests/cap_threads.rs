@@ -5,6 +5,7 @@
 mod support;
 
 use support::drawn;
+use testkit::ByName;
 use topology::Machine;
 
 /// A is preempted by B from 2 to 4 ms, and leaves by itself at 6, with nobody to run until it is woken at 8 on the idle CPU. It runs to

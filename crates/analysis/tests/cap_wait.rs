@@ -7,6 +7,7 @@ use model::{
 };
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
+use testkit::ByName;
 use testkit::figures::{self, Row, expected, number};
 use topology::Machine;
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use support::changes::PowerChange;
 use support::instants::{Cpu, Instant, instants};
 use support::{Analysed, critical, parked};
-use testkit::{Mode, Rng};
+use testkit::{ByName, Mode, Rng};
 
 /// A random trace or a part of it, and whose end counts.
 fn drawn(mode: Mode, seed: u64, steps: usize) -> (Analysed, Option<Tid>) {

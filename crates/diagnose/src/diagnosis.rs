@@ -8,7 +8,7 @@ use crate::rule::{Looked, Rule};
 use crate::rules::RULES;
 use crate::settings::Settings;
 use engine::{EngineError, Session};
-use model::Span;
+use model::{Span, TableDef};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -100,9 +100,9 @@ pub fn diagnose(session: &Session, options: &Options) -> Result<Diagnosis, Engin
 
 /// All tables of analyses in one pass: of a part they are handed on, of a whole recording the session keeps them.
 fn prepared(session: &Session, options: &Options) -> Result<Vec<model::Table>, EngineError> {
-    let names: BTreeSet<&str> = options.rules().flat_map(|rule| rule.tables).copied().collect();
-    let held = |name: &&str| session.definition(name).is_ok_and(Session::is_of_part);
-    let names: Vec<&str> = names.into_iter().filter(held).collect();
+    let held = |def: &&&'static TableDef| Session::is_of_part(def);
+    let names: BTreeSet<&str> = options.rules().flat_map(|rule| rule.tables).filter(held).map(|def| def.name).collect();
+    let names: Vec<&str> = names.into_iter().collect();
     match options.part {
         None => session.prepare(&names).map(|()| Vec::new()),
         Some(_) => session.analyse(&names, options.part),

@@ -1,6 +1,6 @@
 //! What a rule says.
 
-use model::{Change, Row, Span, TableDef, Value};
+use model::{AnyOf, Change, Declared, Row, Span, Value};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -87,12 +87,11 @@ pub struct Evidence {
 impl Evidence {
     /// A row, and the columns that matter.
     #[must_use]
-    pub fn of(row: &Row<'_>, cols: &[&'static str]) -> Self {
-        let def: &'static TableDef = row.def();
-        let pick = |cols: &[&'static str]| {
-            cols.iter().filter_map(|col| Some((*col, row.cell(col)?.clone()))).collect::<Vec<_>>()
-        };
-        Self { table: def.name, key: pick(def.key), cells: pick(cols) }
+    pub fn of<T: Declared>(row: &Row<'_, T>, cols: &[&dyn AnyOf<T>]) -> Self {
+        let cells = row.cells();
+        let key = T::DEF.keys().filter_map(|(at, col)| Some((col.name, cells.get(at)?.clone())));
+        let own = cols.iter().filter_map(|col| Some((col.name(), col.cell(cells)?.clone())));
+        Self { table: T::DEF.name, key: key.collect(), cells: own.collect() }
     }
 }
 

@@ -1,11 +1,12 @@
 //! What rules read.
 
 use crate::finding::{Action, Claim, Confidence, Evidence, Finding, Severity, Subject};
-use crate::rule::Rule;
-use crate::settings::Settings;
+use crate::rule::{Rule, Threshold};
+use crate::settings::{HIGH_SHARE, MEDIUM_SHARE, Settings};
 use engine::{EngineError, Facts, Names, Offer, Session, Summary};
+use model::tables::{cpus, switch_causes};
 use model::words::short;
-use model::{Change, Ns, Row, Span, Table, Threads, tables};
+use model::{AnyOf, Change, Declared, Ns, Row, Span, Table, Threads, tables};
 use std::collections::BTreeMap;
 
 /// So many threads and rows a finding names; what it claims is of all of them.
@@ -40,16 +41,16 @@ impl<'a> Given<'a> {
     }
 
     /// Hands out the rows of a table; of one that holds sums of the whole recording only, those.
-    pub(crate) fn each(&self, table: &str, mut each: impl FnMut(&Row<'_>)) -> Result<(), EngineError> {
-        if let Some(made) = self.of_part.iter().find(|t| t.def.name == table) {
-            made.rows.iter().for_each(|cells| each(&Row::new(made.def, cells)));
+    pub(crate) fn each<T: Declared>(&self, table: T, mut each: impl FnMut(&Row<'_, T>)) -> Result<(), EngineError> {
+        let def = T::DEF;
+        if let Some(made) = self.of_part.iter().find(|t| t.def.name == def.name) {
+            made.rows_of(table).for_each(|row| each(&row));
             return Ok(());
         }
-        let def = self.session.definition(table)?;
         let of_whole =
             [tables::THREADS, tables::CPUS, tables::LOSS, tables::THREAD_BY_CPU].iter().any(|t| t.name == def.name);
-        self.session.rows_within(table, self.part.filter(|_| !of_whole), &mut |rows| {
-            rows.iter().for_each(|cells| each(&Row::new(def, cells)));
+        self.session.rows_within(def.name, self.part.filter(|_| !of_whole), &mut |rows| {
+            rows.iter().for_each(|cells| each(&Row::new(cells)));
             Ok(())
         })
     }
@@ -58,9 +59,11 @@ impl<'a> Given<'a> {
     /// to user mode, without the mark of a preemption.
     pub(crate) fn preempted(&self) -> Result<BTreeMap<i64, i64>, EngineError> {
         let mut preempted = BTreeMap::new();
-        self.each("switch_causes", |row| {
-            if ["preempted", "yielded"].contains(&row.text("cause")) && row.text("next") != "idle" {
-                add(&mut preempted, row.sum("thread"), row.sum("count"));
+        self.each(switch_causes::Table, |row| {
+            if ["preempted", "yielded"].contains(&row.get(switch_causes::CAUSE))
+                && row.get(switch_causes::NEXT.or_empty()) != "idle"
+            {
+                add(&mut preempted, row.get(switch_causes::THREAD), row.get(switch_causes::COUNT));
             }
         })?;
         Ok(preempted)
@@ -92,14 +95,15 @@ impl<'a> Given<'a> {
     }
 
     /// A figure of this rule.
-    pub(crate) fn threshold(&self, name: &str) -> f64 {
-        let of = self.rule.thresholds.iter().find(|t| t.name == name);
-        of.map_or(f64::INFINITY, |t| self.settings.of(self.rule.id, t))
+    pub(crate) fn threshold(&self, threshold: &Threshold) -> f64 {
+        let listed = self.rule.thresholds.contains(&threshold);
+        debug_assert!(listed, "{} does not list its threshold {}", self.rule.id, threshold.name);
+        self.settings.of(self.rule.id, threshold)
     }
 
     /// A part of the time looked at, ns.
-    pub(crate) fn share(&self, name: &str) -> i64 {
-        (self.threshold(name) * self.span().len().0 as f64) as i64
+    pub(crate) fn share(&self, threshold: &Threshold) -> i64 {
+        (self.threshold(threshold) * self.span().len().0 as f64) as i64
     }
 
     /// What a thread is called.
@@ -110,7 +114,7 @@ impl<'a> Given<'a> {
     /// How many CPUs the recording tells of. Reads `cpus`.
     pub(crate) fn cpus(&self) -> Result<i64, EngineError> {
         let mut cpus = 0;
-        self.each("cpus", |_| cpus += 1)?;
+        self.each(cpus::Table, |_| cpus += 1)?;
         Ok(cpus)
     }
 
@@ -164,8 +168,8 @@ impl<'a> Given<'a> {
     pub(crate) fn severity(&self, recoverable_ns: i64) -> Severity {
         let share = recoverable_ns as f64 / (self.span().len().0.max(1)) as f64;
         match share {
-            share if share >= self.settings.severity("high_share") => Severity::High,
-            share if share >= self.settings.severity("medium_share") => Severity::Medium,
+            share if share >= self.settings.of("severity", &HIGH_SHARE) => Severity::High,
+            share if share >= self.settings.of("severity", &MEDIUM_SHARE) => Severity::Medium,
             _ => Severity::Low,
         }
     }
@@ -191,7 +195,7 @@ pub(crate) struct Shown(Vec<(i64, Evidence)>);
 
 impl Shown {
     /// A row, and for how long it counts.
-    pub(crate) fn push(&mut self, ns: i64, row: &Row<'_>, cols: &[&'static str]) {
+    pub(crate) fn push<T: Declared>(&mut self, ns: i64, row: &Row<'_, T>, cols: &[&dyn AnyOf<T>]) {
         if self.0.len() >= 2 * NAMED {
             self.cut();
         }

@@ -2,6 +2,7 @@
 
 use crate::given::Given;
 use engine::EngineError;
+use model::tables::threads;
 use std::collections::BTreeMap;
 
 /// Of which process each thread is, where told.
@@ -18,9 +19,9 @@ pub(crate) type Pool = (Option<i64>, String);
 impl Processes {
     pub(crate) fn new(given: &Given<'_>) -> Result<Self, EngineError> {
         let mut of = BTreeMap::new();
-        given.each("threads", |row| {
-            if let Some(pid) = row.int("pid") {
-                of.insert(row.sum("thread"), pid);
+        given.each(threads::Table, |row| {
+            if let Some(pid) = row.get(threads::PID) {
+                of.insert(row.get(threads::THREAD), pid);
             }
         })?;
         Ok(Self { of, focus: given.facts().focus.map(i64::from) })

@@ -3,6 +3,7 @@
 use crate::finding::Finding;
 use crate::given::Given;
 use engine::EngineError;
+use model::TableDef;
 
 /// What a threshold counts in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,9 +77,9 @@ pub struct Rule {
     /// Its page.
     pub page: Page,
     /// The tables that it reads.
-    pub tables: &'static [&'static str],
+    pub tables: &'static [&'static TableDef],
     /// The figures that it goes by.
-    pub thresholds: &'static [Threshold],
+    pub thresholds: &'static [&'static Threshold],
     /// The rules, by name, whose findings follow from the fault that this one names: where both are found, this one's stands.
     pub explains: &'static [&'static str],
     /// Looks.

@@ -5,20 +5,21 @@ use crate::rules::RULES;
 use std::collections::BTreeMap;
 
 /// From which part of the time looked at on a finding is more than low: that of the thread with most to gain.
-pub const SEVERITY: &[Threshold] = &[
-    Threshold {
-        name: "medium_share",
-        unit: Unit::Ratio,
-        value: 0.01,
-        reason: "a choice: less than a hundredth of a run is hard to tell from what two runs differ by anyway",
-    },
-    Threshold {
-        name: "high_share",
-        unit: Unit::Ratio,
-        value: 0.05,
-        reason: "a choice: a game that ran 8 % slower for such faults was worth a vendor's case study; a frame of 60 Hz loses 0.8 of 16.7 ms",
-    },
-];
+pub const SEVERITY: &[&Threshold] = &[&MEDIUM_SHARE, &HIGH_SHARE];
+
+pub(crate) const MEDIUM_SHARE: Threshold = Threshold {
+    name: "medium_share",
+    unit: Unit::Ratio,
+    value: 0.01,
+    reason: "a choice: less than a hundredth of a run is hard to tell from what two runs differ by anyway",
+};
+
+pub(crate) const HIGH_SHARE: Threshold = Threshold {
+    name: "high_share",
+    unit: Unit::Ratio,
+    value: 0.05,
+    reason: "a choice: a game that ran 8 % slower for such faults was worth a vendor's case study; a frame of 60 Hz loses 0.8 of 16.7 ms",
+};
 
 /// What of the thresholds was set otherwise.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -49,14 +50,9 @@ impl Settings {
     pub(crate) fn of(&self, rule: &str, threshold: &Threshold) -> f64 {
         self.0.get(&(rule.to_owned(), threshold.name.to_owned())).copied().unwrap_or(threshold.value)
     }
-
-    /// A threshold of the severity.
-    pub(crate) fn severity(&self, name: &str) -> f64 {
-        SEVERITY.iter().find(|t| t.name == name).map_or(f64::INFINITY, |t| self.of("severity", t))
-    }
 }
 
-fn thresholds(rule: &str) -> Option<&'static [Threshold]> {
+fn thresholds(rule: &str) -> Option<&'static [&'static Threshold]> {
     if rule == "severity" {
         return Some(SEVERITY);
     }
@@ -66,13 +62,22 @@ fn thresholds(rule: &str) -> Option<&'static [Threshold]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn thresholds_of_a_rule_have_names_of_their_own() {
+        for rule in RULES {
+            let names: BTreeSet<&str> = rule.thresholds.iter().map(|t| t.name).collect();
+            assert_eq!(names.len(), rule.thresholds.len(), "{}", rule.id);
+        }
+    }
 
     #[test]
     fn what_is_set_counts_and_what_is_not_there_is_told() {
         let mut settings = Settings::default();
         settings.set("severity.high_share=0.5").unwrap();
-        assert_eq!(settings.severity("high_share"), 0.5);
-        assert_eq!(settings.severity("medium_share"), 0.01);
+        assert_eq!(settings.of("severity", &HIGH_SHARE), 0.5);
+        assert_eq!(settings.of("severity", &MEDIUM_SHARE), 0.01);
         for (bad, why) in [
             ("x", "not rule.threshold=value"),
             ("dance.x=1", "no rule dance"),

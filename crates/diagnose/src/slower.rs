@@ -3,8 +3,11 @@
 use crate::finding::Claim;
 use crate::given::{Given, Shown};
 use crate::rule::{Threshold, Unit};
+use crate::rules::LEAST_SHARE;
 use crate::speeds::{Speed, Speeds};
 use engine::EngineError;
+use model::Column;
+use model::tables::slower_cores;
 
 /// How fast a slower core is taken to be where the kernel's capacities do not tell.
 pub(crate) const SLOWER_SPEED: Threshold = Threshold {
@@ -45,7 +48,7 @@ impl Saving {
         [certain, perhaps]: [i64; 2],
         costed: Option<(i64, i64)>,
     ) -> Self {
-        let slower = |speed: f64, ns: i64| (ns as f64 * (1.0 - speed).clamp(0.0, 1.0)).round() as i64;
+        let slower = slower_by;
         let costed = costed.filter(|(_, of)| *of > 0);
         let told = match (costed, speeds.slower(thread)) {
             (Some(_), _) => Told::Capacities,
@@ -55,7 +58,7 @@ impl Saving {
         let best = match (&told, costed) {
             (_, Some((cost, of))) => (certain as f64 * cost as f64 / of as f64).round() as i64,
             (Told::Own(Speed { best, .. }) | Told::Others(best), _) => slower(*best, certain),
-            _ => slower(given.threshold("slower_speed"), certain),
+            _ => slower(given.threshold(&SLOWER_SPEED), certain),
         };
         // What it ran on the two may not have been the same work.
         let [most, least] = match &told {
@@ -64,6 +67,12 @@ impl Saving {
         };
         let range = [slower(most, certain).min(best), slower(least, certain.max(perhaps)).max(best)];
         Self { best, range, told }
+    }
+
+    /// The most that it may give back of so much time of a thread.
+    pub(crate) fn at_most(speeds: &Speeds, thread: i64, ns: i64) -> i64 {
+        let [_, least] = SLOWER_SPEEDS;
+        slower_by(speeds.slower(thread).map_or(least, |own| own.range[0].min(least)), ns)
     }
 
     /// What it rests on.
@@ -82,13 +91,18 @@ impl Saving {
                 "a slower core does {speed:.2} of a faster one's work for it, as for other threads in this recording ({least} to {most})"
             ),
             Told::Nothing => {
-                let speed = given.threshold("slower_speed");
+                let speed = given.threshold(&SLOWER_SPEED);
                 format!(
                     "without capacities of the kernel, a slower core does {speed} of a faster one's work ({least} to {most})"
                 )
             }
         }
     }
+}
+
+/// What of some time a core of full speed saves.
+fn slower_by(speed: f64, ns: i64) -> i64 {
+    (ns as f64 * (1.0 - speed).clamp(0.0, 1.0)).round() as i64
 }
 
 /// Who was on slower cores for no good, by one of the reasons that the table slower_cores tells apart.
@@ -104,24 +118,30 @@ pub(crate) struct Slower {
 /// `counts` says which threads. None where nobody tells on which CPUs threads are allowed.
 pub(crate) fn slower(
     given: &Given<'_>,
-    [time, cost]: [&'static str; 2],
+    time: Column<slower_cores::Table, i64>,
+    cost: Column<slower_cores::Table, Option<i64>>,
     counts: impl Fn(i64) -> bool,
 ) -> Result<Option<Slower>, EngineError> {
-    let least = given.share("least_share").max(1);
+    let least = given.share(&LEAST_SHARE).max(1);
     let speeds = Speeds::new(given)?;
     let (mut ran, mut told) = (0_i64, 0_i64);
     let mut slower = Slower { claims: Vec::new(), shown: Shown::default(), most: None };
-    given.each("slower_cores", |row| {
-        let [thread, tid, running, untold, ns] =
-            row.sums(["thread", "tid", "running_ns", "permission_unknown_ns", time]);
+    given.each(slower_cores::Table, |row| {
+        let [thread, tid, running, untold, ns] = row.all([
+            slower_cores::THREAD,
+            slower_cores::TID,
+            slower_cores::RUNNING_NS,
+            slower_cores::PERMISSION_UNKNOWN_NS,
+            time,
+        ]);
         ran = ran.saturating_add(running);
         told = told.saturating_add(running.saturating_sub(untold));
-        let saving = Saving::of(given, &speeds, thread, [ns, 0], row.int(cost).map(|cost| (cost, ns)));
+        let saving = Saving::of(given, &speeds, thread, [ns, 0], row.get(cost).map(|cost| (cost, ns)));
         if saving.best < least || !counts(thread) {
             return;
         }
         slower.claims.push(given.claim(thread, tid, saving.best));
-        slower.shown.push(ns, row, &[time, "running_ns", cost]);
+        slower.shown.push(ns, row, &[&time, &slower_cores::RUNNING_NS, &cost]);
         if slower.most.as_ref().is_none_or(|(_, of, _)| of.best < saving.best) {
             slower.most = Some((thread, saving, ns));
         }

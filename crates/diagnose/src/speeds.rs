@@ -7,6 +7,7 @@
 
 use crate::given::Given;
 use engine::EngineError;
+use model::tables::cpu_bursts;
 use model::words::grouped;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -65,14 +66,16 @@ impl Speeds {
     /// Reads them.
     pub(crate) fn new(given: &Given<'_>) -> Result<Self, EngineError> {
         let mut speeds = Self::default();
-        given.each("cpu_bursts", |row| {
-            let [thread, bursts, running] = row.sums(["thread", "bursts", "running_ns"]);
-            let beside = match row.text("sibling") {
+        given.each(cpu_bursts::Table, |row| {
+            let [thread, bursts, running] = row.all([cpu_bursts::THREAD, cpu_bursts::BURSTS, cpu_bursts::RUNNING_NS]);
+            let beside = match row.get(cpu_bursts::SIBLING.or_empty()) {
                 "idle" | "none" => false,
                 "busy" => true,
                 _ => return,
             };
-            if let (Some(class), Some(_), 1.., 1..) = (row.int("core_class"), row.int("from_ns"), bursts, running) {
+            if let (Some(class), Some(_), 1.., 1..) =
+                (row.get(cpu_bursts::CORE_CLASS), row.get(cpu_bursts::FROM_NS), bursts, running)
+            {
                 speeds.fastest = speeds.fastest.max(class);
                 let lengths = speeds.of.entry(thread).or_default().entry(Place { class, beside }).or_default();
                 lengths.push(((running as f64 / bursts as f64).ln(), bursts as f64));

@@ -136,7 +136,8 @@ pub fn explain(rule: Option<&Rule>, width: usize) -> String {
     out.line(0, "Severity, by the part of the time looked at (--set severity.NAME=VALUE)");
     SEVERITY.iter().for_each(|t| threshold(&mut out, t));
     out.blank();
-    out.line(0, &format!("It reads the tables {}", rule.tables.join(", ")));
+    let tables: Vec<&str> = rule.tables.iter().map(|def| def.name).collect();
+    out.line(0, &format!("It reads the tables {}", tables.join(", ")));
     out.text
 }
 

@@ -7,6 +7,7 @@
 use crate::given::{Given, add};
 use crate::pools::{Pool, Processes};
 use engine::EngineError;
+use model::tables::{thread_by_cpu, wakers};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Of fewer wakings it may be chance that all came from one CPU.
@@ -41,15 +42,15 @@ impl Woken {
 /// The pools that timers wake. Reads `wakers` and `thread_by_cpu`.
 pub(crate) fn timed(given: &Given<'_>, processes: &Processes) -> Result<BTreeSet<Pool>, EngineError> {
     let mut pools = BTreeMap::<Pool, Woken>::new();
-    given.each("wakers", |row| {
-        let [thread, wakings, same_cpu] = row.sums(["thread", "wakings", "same_cpu"]);
-        let Some(waker) = row.int("waker").filter(|waker| *waker > 0) else { return };
+    given.each(wakers::Table, |row| {
+        let [thread, wakings, same_cpu] = row.all([wakers::THREAD, wakers::WAKINGS, wakers::SAME_CPU]);
+        let Some(waker) = row.get(wakers::WAKER).filter(|waker| *waker > 0) else { return };
         let pool = pools.entry(processes.pool(given, thread)).or_default();
         add(&mut pool.by, waker, wakings);
         pool.same_cpu = pool.same_cpu.saturating_add(same_cpu);
     })?;
-    given.each("thread_by_cpu", |row| {
-        let [thread, cpu, ns] = row.sums(["thread", "cpu", "running_ns"]);
+    given.each(thread_by_cpu::Table, |row| {
+        let [thread, cpu, ns] = row.all([thread_by_cpu::THREAD, thread_by_cpu::CPU, thread_by_cpu::RUNNING_NS]);
         if let Some(pool) = pools.get_mut(&processes.pool(given, thread)) {
             add(&mut pool.ran, cpu, ns);
         }

@@ -4,6 +4,7 @@
 use engine::{JoinedSource, Part, PassOptions, Session, Source, Target, import, open_source};
 use model::{Ns, Span, Table, Value};
 use std::path::{Path, PathBuf};
+use testkit::ByName;
 use testkit::figures::agrees;
 
 const FIGURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/figures");

@@ -8,7 +8,7 @@ use engine::{Infer, PassOptions, Session, Target, import};
 use model::{CpuId, Event, NameId, Ns, Pid, Seen, SeenState, Span, Table, Tid, What};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use testkit::{Mode, Random, ms};
+use testkit::{ByName, Mode, Random, ms};
 
 /// B is woken at 3 ms and gets the CPU of A, which could go on, at 4 ms; A comes back at 6 ms.
 const TRACE: &str = "

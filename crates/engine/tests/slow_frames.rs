@@ -10,7 +10,7 @@ use model::{
 };
 use std::collections::BTreeMap;
 use std::path::Path;
-use testkit::{Mode, Random, Rng, ms};
+use testkit::{ByName, Mode, Random, Rng, ms};
 
 /// The table of a session as a user gets it, and as it is.
 fn slow_frames(session: &Session, span: Option<Span>) -> (String, Table) {

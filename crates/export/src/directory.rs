@@ -2,7 +2,7 @@
 
 use crate::ExportError;
 use engine::Session;
-use model::{Value, tables};
+use model::tables::threads;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -40,20 +40,11 @@ pub(crate) struct Directory {
 
 impl Directory {
     pub(crate) fn of(session: &Session) -> Result<Self, ExportError> {
-        let columns = ["thread", "tid", "life", "pid", "begin_ns", "name"];
-        let columns = columns.map(|name| tables::THREADS.col(name).unwrap_or(usize::MAX));
-        let thread = |row: &Vec<Value>| {
-            let cells = columns.map(|at| row.get(at));
-            let name = if let Some(Value::Text(name)) = cells[5] { Some(name.clone()) } else { None };
-            let [key, tid, life, pid, begin, _] =
-                cells.map(|c| if let Some(Value::Int(v)) = c { Some(*v) } else { None });
-            let (tid, life, begin_ns) = (tid.unwrap_or(-1), life.unwrap_or(0), begin.unwrap_or(0));
-            (key.unwrap_or(-1), Thread { tid, life, pid, name, begin_ns })
-        };
         let mut threads: Vec<(i64, Thread)> = Vec::new();
-        session.rows(tables::THREADS.name, &mut |rows| {
-            threads.extend(rows.iter().map(thread));
-            Ok(())
+        session.each(threads::Table, |row| {
+            let [key, tid, life, begin_ns] = row.all([threads::THREAD, threads::TID, threads::LIFE, threads::BEGIN_NS]);
+            let (pid, name) = (row.get(threads::PID), row.get(threads::NAME).map(str::to_owned));
+            threads.push((key, Thread { tid, life, pid, name, begin_ns }));
         })?;
         threads.sort_by_key(|t| t.0);
         let by_key = threads.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();

@@ -7,6 +7,7 @@
 
 mod callchain;
 mod change;
+mod column;
 mod core_type;
 mod event;
 mod present;
@@ -19,6 +20,7 @@ pub mod words;
 
 pub use callchain::{StackFrame, StackId, Stacks};
 pub use change::{Change, Policy, Threads};
+pub use column::{AnyOf, Cell, Column, Declared, Row, Text};
 pub use core_type::CoreType;
 pub use event::{
     Batch, Clock, Event, Frame, FrameStretch, IrqKind, LossSpan, Mark, MarkEdge, NameId, Seen, SeenState, Switch,
@@ -26,7 +28,7 @@ pub use event::{
 };
 pub use present::{FramePart, FrameTime, Present};
 pub use stretch::{Basis, CpuState, CpuStretch, InferredStretch, Reason, ThreadState, ThreadStretch};
-pub use table::{Col, Kind, MadeFrom, Row, Rows, Table, TableDef, Value};
+pub use table::{Col, Kind, MadeFrom, Rows, Table, TableDef, Value};
 /// What changed, on the [`Timeline`].
 pub use timeline::Change as TimelineChange;
 pub use timeline::{Interrupt, Power, SetTo, Subject, Timeline, TimelineEvent};

@@ -1,5 +1,7 @@
 //! A table is declared once: schema, words, units, documentation and the types of other languages come from it.
 
+use crate::{Declared, Row};
+
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -91,7 +93,25 @@ pub struct TableDef {
 }
 
 impl TableDef {
-    /// The place of a column.
+    /// Whether a row is as the columns say.
+    #[must_use]
+    pub fn fits(&self, row: &[Value]) -> bool {
+        let fits = |(col, value): (&Col, &Value)| match value {
+            Value::Null => col.nullable,
+            Value::Int(_) => col.kind == Kind::Int,
+            Value::Float(_) => col.kind == Kind::Float,
+            Value::Text(_) => col.kind == Kind::Text,
+            Value::Bool(_) => col.kind == Kind::Bool,
+        };
+        row.len() == self.cols.len() && self.cols.iter().zip(row).all(fits)
+    }
+
+    /// The columns that tell rows apart, with their places.
+    pub fn keys(&self) -> impl Iterator<Item = (usize, &'static Col)> {
+        self.key.iter().filter_map(|key| self.cols.iter().enumerate().find(|(_, col)| col.name == *key))
+    }
+
+    /// The place of a column that somebody names who may be wrong: a user, a file. Code names it by its constant.
     #[must_use]
     pub fn col(&self, name: &str) -> Option<usize> {
         self.cols.iter().position(|c| c.name == name)
@@ -149,63 +169,6 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// A row of a table, by the names of its columns.
-#[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
-    def: &'static TableDef,
-    cells: &'a [Value],
-}
-
-impl<'a> Row<'a> {
-    /// A row as the table declares it.
-    #[must_use]
-    pub fn new(def: &'static TableDef, cells: &'a [Value]) -> Self {
-        Self { def, cells }
-    }
-
-    /// The table's declaration.
-    #[must_use]
-    pub fn def(&self) -> &'static TableDef {
-        self.def
-    }
-
-    /// A cell; `None` where there is no such column.
-    #[must_use]
-    pub fn cell(&self, col: &str) -> Option<&'a Value> {
-        self.cells.get(self.def.col(col)?)
-    }
-
-    /// An integer; `None` where it is null.
-    #[must_use]
-    pub fn int(&self, col: &str) -> Option<i64> {
-        if let Some(Value::Int(v)) = self.cell(col) { Some(*v) } else { None }
-    }
-
-    /// An integer of a column that is never null.
-    #[must_use]
-    pub fn sum(&self, col: &str) -> i64 {
-        self.int(col).unwrap_or(0)
-    }
-
-    /// Some integers of columns that are never null.
-    #[must_use]
-    pub fn sums<const N: usize>(&self, cols: [&str; N]) -> [i64; N] {
-        cols.map(|col| self.sum(col))
-    }
-
-    /// A ratio.
-    #[must_use]
-    pub fn ratio(&self, col: &str) -> Option<f64> {
-        if let Some(Value::Float(v)) = self.cell(col) { Some(*v) } else { None }
-    }
-
-    /// A text; empty where it is null.
-    #[must_use]
-    pub fn text(&self, col: &str) -> &'a str {
-        if let Some(Value::Text(v)) = self.cell(col) { v } else { "" }
-    }
-}
-
 /// Where a table's rows go: memory, Parquet, a terminal.
 pub trait Rows {
     /// Takes one row, its values in the order of the definition's columns.
@@ -228,28 +191,18 @@ impl Table {
         Self { def, rows: Vec::new() }
     }
 
-    /// An integer cell; `None` where the column or the value is absent.
-    #[must_use]
-    pub fn int(&self, row: usize, col: &str) -> Option<i64> {
-        match self.rows.get(row)?.get(self.def.col(col)?)? {
-            Value::Int(v) => Some(*v),
-            _ => None,
-        }
-    }
-
-    /// A text cell; `None` where the column or the value is absent.
-    #[must_use]
-    pub fn text(&self, row: usize, col: &str) -> Option<&str> {
-        match self.rows.get(row)?.get(self.def.col(col)?)? {
-            Value::Text(v) => Some(v),
-            _ => None,
-        }
+    /// Its rows, to be read by the columns of a table's declaration; of another table there are none.
+    pub fn rows_of<T: Declared>(&self, of: T) -> impl ExactSizeIterator<Item = Row<'_, T>> {
+        _ = of;
+        debug_assert_eq!(self.def.name, T::DEF.name, "the rows of a table are read as another's");
+        let rows = if self.def.name == T::DEF.name { self.rows.as_slice() } else { &[] };
+        rows.iter().map(|cells| Row::new(cells))
     }
 }
 
 impl Rows for Table {
     fn row(&mut self, values: &[Value]) {
-        debug_assert_eq!(values.len(), self.def.cols.len(), "{}", self.def.name);
+        debug_assert!(self.def.fits(values), "{}: {values:?}", self.def.name);
         self.rows.push(values.to_vec());
     }
 }

@@ -6,6 +6,7 @@ use crate::picture::{Bar, Bars, Tone};
 use crate::words::{ms, percent, share};
 use engine::Session;
 use model::Table;
+use model::tables::concurrency;
 use std::collections::BTreeMap;
 
 /// More rows than this are joined.
@@ -16,12 +17,11 @@ const BAR: i64 = 30;
 pub fn write(page: &mut Page, session: &Session, table: &Table) {
     let mut running: BTreeMap<i64, i64> = BTreeMap::new();
     let (mut unknown, mut whole) = (false, 0);
-    for i in 0..table.rows.len() {
-        let int = |name: &str| table.int(i, name).unwrap_or(0);
-        let ns = int("duration_ns").max(0);
-        add(running.entry(int("running")).or_default(), ns);
+    for row in table.rows_of(concurrency::Table) {
+        let ns = row.get(concurrency::DURATION_NS).max(0);
+        add(running.entry(row.get(concurrency::RUNNING)).or_default(), ns);
         add(&mut whole, ns);
-        unknown |= int("unknown") > 0 && ns > 0;
+        unknown |= row.get(concurrency::UNKNOWN) > 0 && ns > 0;
     }
     if whole == 0 {
         return;

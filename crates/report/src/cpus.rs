@@ -6,6 +6,7 @@ use crate::picture::{Bar, Bars, Tone};
 use crate::words::{grouped, ms, percent, share};
 use engine::Session;
 use model::Table;
+use model::tables::cpus;
 
 /// Characters of a CPU's bar.
 const BAR: i64 = 24;
@@ -127,21 +128,18 @@ pub fn write(page: &mut Page, session: &Session, table: &Table) {
 }
 
 fn read(table: &Table) -> Vec<Row> {
-    let row = |i: usize| {
-        let int = |name: &str| table.int(i, name).unwrap_or(0);
-        Row {
-            name: int("cpu").to_string(),
-            core_type: table.text(i, "core_type").unwrap_or_default().to_owned(),
-            busy: int("busy_ns"),
-            idle: int("idle_ns"),
-            unknown: int("unknown_ns"),
-            inferred: int("inferred_ns"),
-            lossy: int("lossy_ns"),
-            switches: int("switches"),
-            broken: int("broken"),
-        }
+    let row = |row: model::Row<'_, cpus::Table>| Row {
+        name: row.get(cpus::CPU).to_string(),
+        core_type: row.get(cpus::CORE_TYPE).to_owned(),
+        busy: row.get(cpus::BUSY_NS),
+        idle: row.get(cpus::IDLE_NS),
+        unknown: row.get(cpus::UNKNOWN_NS),
+        inferred: row.get(cpus::INFERRED_NS.or_zero()),
+        lossy: row.get(cpus::LOSSY_NS),
+        switches: row.get(cpus::SWITCHES),
+        broken: row.get(cpus::BROKEN),
     };
-    (0..table.rows.len()).map(row).collect()
+    table.rows_of(cpus::Table).map(row).collect()
 }
 
 #[cfg(test)]

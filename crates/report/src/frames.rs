@@ -1,11 +1,12 @@
 //! Frames of frame logs: how long they took, what bound them, and the slowest.
 
 use crate::Options;
-use crate::grid::Column;
+use crate::grid;
 use crate::page::Page;
 use crate::words::{ms, plain, plural, share, short, time};
 use engine::{EngineError, Session};
-use model::{Table, TableDef, Value, tables};
+use model::tables::{self, frame_sums, frames};
+use model::{Column, Declared, Row, Table, TableDef, Value};
 
 /// So many of the slowest are shown.
 const SLOWEST: usize = 10;
@@ -13,21 +14,21 @@ const SLOWEST: usize = 10;
 const ROOM: usize = 1000;
 
 /// The rows of a table in which a time is longest.
-pub struct Slowest {
-    by: usize,
+pub struct Slowest<T> {
+    by: Column<T, Option<i64>>,
     most: usize,
     best: Vec<Vec<Value>>,
 }
 
-impl Slowest {
+impl<T: Declared> Slowest<T> {
     /// At most so many, and never more than fit on a page.
-    pub fn new(def: &TableDef, by: &str, most: usize) -> Self {
-        Self { by: def.col(by).unwrap_or(0), most: most.min(SLOWEST), best: Vec::new() }
+    pub fn new(by: Column<T, Option<i64>>, most: usize) -> Self {
+        Self { by, most: most.min(SLOWEST), best: Vec::new() }
     }
 
     /// More rows; those without that time are none.
     pub fn add<'r>(&mut self, rows: impl Iterator<Item = &'r Vec<Value>>) {
-        self.best.extend(rows.filter(|row| matches!(row.get(self.by), Some(Value::Int(_)))).cloned());
+        self.best.extend(rows.filter(|row| self.by.of(row).is_some()).cloned());
         if self.best.len() > self.most + ROOM {
             self.sort_out();
         }
@@ -40,10 +41,7 @@ impl Slowest {
     }
 
     fn sort_out(&mut self) {
-        self.best.sort_by_key(|row| match row.get(self.by) {
-            Some(Value::Int(ns)) => std::cmp::Reverse(*ns),
-            _ => std::cmp::Reverse(i64::MIN),
-        });
+        self.best.sort_by_key(|row| std::cmp::Reverse(self.by.of(row)));
         self.best.truncate(self.most);
     }
 }
@@ -65,8 +63,8 @@ pub fn head(page: &mut Page, session: &Session) {
 /// Whether a row's frames are of the process that was asked for, by name or number.
 pub fn is_of(process: &str, def: &TableDef, row: &[Value]) -> bool {
     let cell = |col: &str| def.col(col).and_then(|at| row.get(at));
-    let named = matches!(cell("application"), Some(Value::Text(name)) if name == process);
-    named || matches!(cell("pid"), Some(Value::Int(pid)) if process.parse() == Ok(*pid))
+    let named = matches!(cell(frames::APPLICATION.name()), Some(Value::Text(name)) if name == process);
+    named || matches!(cell(frames::PID.name()), Some(Value::Int(pid)) if process.parse() == Ok(*pid))
 }
 
 /// Each swap chain, and the slowest frames.
@@ -99,28 +97,14 @@ pub fn write(page: &mut Page, session: &Session, options: &Options) -> Result<()
     Ok(())
 }
 
-fn int(table: &Table, row: usize, col: &str) -> i64 {
-    table.int(row, col).unwrap_or(0)
-}
-
-fn float(table: &Table, row: usize, col: &str) -> Option<f64> {
-    match table.rows.get(row)?.get(table.def.col(col)?)? {
-        Value::Float(v) => Some(*v),
-        _ => None,
-    }
-}
-
 fn or_dash(cell: Option<String>) -> String {
     cell.unwrap_or_else(|| "-".to_owned())
 }
 
 /// A row of sums for each swap chain, those with the most frames first.
 fn chains(page: &mut Page, sums: &mut Table, options: &Options) {
-    let frames = sums.def.col("frames").unwrap_or(0);
-    sums.rows.sort_by_key(|row| match row.get(frames) {
-        Some(Value::Int(n)) => std::cmp::Reverse(*n),
-        _ => std::cmp::Reverse(0),
-    });
+    use frame_sums::*;
+    sums.rows.sort_by_key(|row| std::cmp::Reverse(FRAMES.of(row)));
     page.heading("Frames, by swap chain");
     let heads = [
         ("pid", 1),
@@ -138,29 +122,29 @@ fn chains(page: &mut Page, sums: &mut Table, options: &Options) {
         ("CPU-bound", 0),
         ("unknown", 0),
     ];
-    let mut columns = vec![Column::words("program", 0)];
-    columns.extend(heads.map(|(head, rank)| Column::numbers(head, rank)));
+    let mut columns = vec![grid::Column::words("program", 0)];
+    columns.extend(heads.map(|(head, rank)| grid::Column::numbers(head, rank)));
     let shown = options.top.min(sums.rows.len());
-    for row in 0..shown {
-        let all = int(sums, row, "frames");
-        let of_ns = |col: &str| or_dash(sums.int(row, col).map(ms));
-        let of_mean = |col: &str| or_dash(float(sums, row, col).map(|ns| ms(ns.round() as i64)));
+    for row in sums.rows_of(frame_sums::Table).take(shown) {
+        let all = row.get(FRAMES);
+        let of_ns = |col| or_dash(row.get::<Option<i64>>(col).map(ms));
+        let of_mean = |col| or_dash(row.get::<Option<f64>>(col).map(|ns| ms(ns.round() as i64)));
         let cells = [
-            sums.text(row, "application").map_or_else(|| "-".to_owned(), |name| short(name, 24)),
-            or_dash(sums.int(row, "pid").map(|pid| pid.to_string())),
-            or_dash(sums.text(row, "swap_chain").map(plain)),
+            row.get(APPLICATION).map_or_else(|| "-".to_owned(), |name| short(name, 24)),
+            or_dash(row.get(PID).map(|pid| pid.to_string())),
+            or_dash(row.get(SWAP_CHAIN).map(plain)),
             all.to_string(),
-            int(sums, row, "not_displayed").to_string(),
-            of_mean("mean_ns"),
-            or_dash(float(sums, row, "fps").map(|fps| format!("{fps:.1}"))),
-            of_ns("median_ns"),
-            of_ns("p99_ns"),
-            of_ns("p999_ns"),
-            of_ns("longest_ns"),
-            of_mean("mean_gpu_busy_ns"),
-            share(int(sums, row, "gpu_bound"), all),
-            share(int(sums, row, "cpu_bound"), all),
-            share(int(sums, row, "unknown_bound"), all),
+            row.get(NOT_DISPLAYED).to_string(),
+            of_mean(MEAN_NS),
+            or_dash(row.get(FPS).map(|fps| format!("{fps:.1}"))),
+            of_ns(MEDIAN_NS),
+            of_ns(P99_NS),
+            of_ns(P999_NS),
+            of_ns(LONGEST_NS),
+            of_mean(MEAN_GPU_BUSY_NS),
+            share(row.get(GPU_BOUND), all),
+            share(row.get(CPU_BOUND), all),
+            share(row.get(UNKNOWN_BOUND), all),
         ];
         columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
     }
@@ -169,7 +153,7 @@ fn chains(page: &mut Page, sums: &mut Table, options: &Options) {
     if left > 0 {
         page.line(&format!("and {}", plural(left as u64, "further swap chain")));
     }
-    let precision = (0..shown).map(|row| int(sums, row, "precision_ns")).max().unwrap_or(0);
+    let precision = sums.rows_of(frame_sums::Table).take(shown).map(|row| row.get(PRECISION_NS)).max().unwrap_or(0);
     if precision > 0 {
         page.line(&format!("median, p99 and p99.9 may be up to {} less than they are told", time(precision)));
     }
@@ -178,8 +162,7 @@ fn chains(page: &mut Page, sums: &mut Table, options: &Options) {
 /// The frames that took longest.
 fn slowest(page: &mut Page, session: &Session, options: &Options) -> Result<(), EngineError> {
     let def = &tables::FRAMES;
-    let at = |name: &str| def.col(name).unwrap_or(0);
-    let mut best = Slowest::new(def, "frame_ns", options.top);
+    let mut best = Slowest::new(frames::FRAME_NS, options.top);
     session.rows(def.name, &mut |rows| {
         let wanted = |row: &&Vec<Value>| options.process.as_ref().is_none_or(|process| is_of(process, def, row));
         best.add(rows.iter().filter(wanted));
@@ -191,41 +174,34 @@ fn slowest(page: &mut Page, session: &Session, options: &Options) -> Result<(), 
     }
     page.heading("The slowest frames");
     let mut columns = vec![
-        Column::numbers("frame ms", 0),
-        Column::numbers("begins at s", 0),
-        Column::numbers("row", 1),
-        Column::words("program", 0),
-        Column::numbers("pid", 4),
-        Column::numbers("CPU ms", 2),
-        Column::numbers("in Present", 3),
-        Column::numbers("GPU ms", 2),
-        Column::numbers("GPU idle", 3),
-        Column::numbers("until shown", 3),
-        Column::words("bound by", 0),
+        grid::Column::numbers("frame ms", 0),
+        grid::Column::numbers("begins at s", 0),
+        grid::Column::numbers("row", 1),
+        grid::Column::words("program", 0),
+        grid::Column::numbers("pid", 4),
+        grid::Column::numbers("CPU ms", 2),
+        grid::Column::numbers("in Present", 3),
+        grid::Column::numbers("GPU ms", 2),
+        grid::Column::numbers("GPU idle", 3),
+        grid::Column::numbers("until shown", 3),
+        grid::Column::words("bound by", 0),
     ];
     for row in &best {
-        let number = |name: &str| match row.get(at(name)) {
-            Some(Value::Int(v)) => Some(*v),
-            _ => None,
-        };
-        let word = |name: &str| match row.get(at(name)) {
-            Some(Value::Text(v)) => Some(v.as_str()),
-            _ => None,
-        };
-        let of_ns = |name: &str| or_dash(number(name).map(ms));
-        let dropped = matches!(row.get(at("displayed")), Some(Value::Bool(false)));
+        let row = Row::<frames::Table>::new(row);
+        let of_ns = |col| or_dash(row.get::<Option<i64>>(col).map(ms));
+        let dropped = row.get(frames::DISPLAYED) == Some(false);
         let cells = [
-            of_ns("frame_ns"),
-            or_dash(number("start_ns").map(|ns| format!("{:.6}", ns as f64 / 1e9))),
-            or_dash(number("frame").map(|n| n.to_string())),
-            word("application").map_or_else(|| "-".to_owned(), |name| short(name, 24)),
-            or_dash(number("pid").map(|n| n.to_string())),
-            of_ns("cpu_busy_ns"),
-            of_ns("in_present_ns"),
-            of_ns("gpu_busy_ns"),
-            of_ns("gpu_idle_ns"),
-            if dropped { "dropped".to_owned() } else { of_ns("until_displayed_ns") },
-            word("bound").unwrap_or("unknown").to_owned(),
+            of_ns(frames::FRAME_NS),
+            format!("{:.6}", row.get(frames::START_NS) as f64 / 1e9),
+            row.get(frames::FRAME).to_string(),
+            row.get(frames::APPLICATION).map_or_else(|| "-".to_owned(), |name| short(name, 24)),
+            or_dash(row.get(frames::PID).map(|n| n.to_string())),
+            of_ns(frames::CPU_BUSY_NS),
+            of_ns(frames::IN_PRESENT_NS),
+            of_ns(frames::GPU_BUSY_NS),
+            of_ns(frames::GPU_IDLE_NS),
+            if dropped { "dropped".to_owned() } else { of_ns(frames::UNTIL_DISPLAYED_NS) },
+            row.get(frames::BOUND).to_owned(),
         ];
         columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
     }

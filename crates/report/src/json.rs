@@ -27,7 +27,13 @@ pub fn json(session: &Session, options: &Options, out: &mut dyn Write) -> Result
     let head = head(session, said.as_ref()).map_err(|e| EngineError::Other(e.to_string()))?;
     let mut parts: BTreeMap<&str, Part<'_>> =
         head.iter().map(|(name, part)| (name.as_str(), Part::Json(part))).collect();
-    let mut names = vec!["threads", "thread_by_cpu", "thread_by_core_type", "cpus", "loss"];
+    let mut names = vec![
+        tables::THREADS.name,
+        tables::THREAD_BY_CPU.name,
+        tables::THREAD_BY_CORE_TYPE.name,
+        tables::CPUS.name,
+        tables::LOSS.name,
+    ];
     if chosen.concurrency {
         names.push(tables::CONCURRENCY.name);
     }
@@ -101,11 +107,12 @@ struct Table<'a> {
 impl Table<'_> {
     fn shows(&self, row: &[Value]) -> bool {
         let cell = |col: &str| self.def.col(col).and_then(|at| row.get(at));
-        let of_threads = match (self.of, cell("thread")) {
+        let of_threads = match (self.of, cell(tables::threads::THREAD.name())) {
             (Some(of), Some(Value::Int(thread))) => of.contains(thread),
             _ => true,
         };
-        let of_process = |process| cell("application").is_none() || frames::is_of(process, self.def, row);
+        let of_process =
+            |process| cell(tables::frames::APPLICATION.name()).is_none() || frames::is_of(process, self.def, row);
         let of_marks = [tables::MARKS.name, tables::MARK_STRETCHES.name].contains(&self.def.name);
         let of_name = |name| !of_marks || engine::is_named(name, self.def, row);
         of_threads && self.process.is_none_or(of_process) && self.frames_of.is_none_or(of_name)

@@ -87,7 +87,7 @@ fn scheduled(page: &mut Page, session: &Session, options: &Options) -> Result<Le
         threads::write(page, session, group);
     }
     places::write(page, session, &groups)?;
-    cpus::write(page, session, &session.table("cpus")?);
+    cpus::write(page, session, &session.table(tables::CPUS.name)?);
     if chosen.concurrency {
         concurrency::write(page, session, &session.table(tables::CONCURRENCY.name)?);
     }

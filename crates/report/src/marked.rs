@@ -1,11 +1,15 @@
 //! Stretches that a program marked, as frames: how long they took, what their threads did meanwhile, and the slowest.
 
 use crate::frames::Slowest;
-use crate::grid::Column;
+use crate::grid;
 use crate::page::Page;
 use crate::words::{ms, plain, share, short};
 use engine::{EngineError, Session, is_named};
-use model::{Value, tables};
+use model::tables::mark_stretches::{
+    self, BLOCKED_NS, DURATION_NS, NAME, PID, READY_NS, RUNNING_NS, START_NS, THREAD, UNKNOWN_NS,
+};
+use model::tables::{self, threads};
+use model::{Column, Row};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a thread's stretches sum to.
@@ -19,25 +23,17 @@ struct Sums {
 }
 
 /// The columns of states.
-const STATES: [&str; 4] = ["running_ns", "ready_ns", "blocked_ns", "unknown_ns"];
-
-/// A cell that is a number.
-fn int(row: &[Value], col: &str) -> Option<i64> {
-    match tables::MARK_STRETCHES.col(col).and_then(|at| row.get(at)) {
-        Some(Value::Int(v)) => Some(*v),
-        _ => None,
-    }
-}
+const STATES: [Column<mark_stretches::Table, Option<i64>>; 4] = [RUNNING_NS, READY_NS, BLOCKED_NS, UNKNOWN_NS];
 
 impl Sums {
-    fn add(&mut self, row: &[Value]) {
-        let duration = int(row, "duration_ns").unwrap_or(0);
+    fn add(&mut self, row: Row<'_, mark_stretches::Table>) {
+        let duration = row.get(DURATION_NS);
         self.frames += 1;
         // The times of a damaged file may be larger than any sum.
         self.duration = self.duration.saturating_add(duration);
         self.longest = self.longest.max(duration);
-        for (sum, col) in self.states.iter_mut().zip(STATES) {
-            *sum = int(row, col).map(|ns| sum.unwrap_or(0).saturating_add(ns));
+        for (sum, ns) in self.states.iter_mut().zip(row.all(STATES)) {
+            *sum = ns.map(|ns| sum.unwrap_or(0).saturating_add(ns));
         }
     }
 }
@@ -48,12 +44,13 @@ impl Sums {
 /// The trace cannot be read, or nothing is marked so.
 pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Result<(), EngineError> {
     let def = &tables::MARK_STRETCHES;
-    let mut slowest = Slowest::new(def, "duration_ns", top);
+    let mut slowest = Slowest::new(DURATION_NS.or_null(), top);
     let mut sums: BTreeMap<(Option<i64>, Option<i64>), Sums> = BTreeMap::new();
     session.rows(def.name, &mut |rows| {
         for row in rows.iter().filter(|row| is_named(name, def, row)) {
-            sums.entry((int(row, "thread"), int(row, "pid"))).or_default().add(row);
             slowest.add(std::iter::once(row));
+            let row = Row::new(row);
+            sums.entry((row.get(THREAD), row.get(PID))).or_default().add(row);
         }
         Ok(())
     })?;
@@ -66,8 +63,8 @@ pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Resu
     let threads = names(session, &sums.keys().filter_map(|(thread, _)| *thread).collect())?;
     page.heading(&format!("Frames: stretches marked {}", plain(name)));
     let heads = ["frames", "mean ms", "longest", "running %", "ready", "blocked", "unknown"];
-    let mut columns = vec![Column::words("thread", 0)];
-    columns.extend(heads.map(|head| Column::numbers(head, 0)));
+    let mut columns = vec![grid::Column::words("thread", 0)];
+    columns.extend(heads.map(|head| grid::Column::numbers(head, 0)));
     for ((thread, pid), sums) in &sums {
         let part = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), |ns| share(ns, sums.duration));
         let mut cells = vec![
@@ -82,17 +79,14 @@ pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Resu
     page.grid(columns, 0);
     page.heading("The slowest of them");
     let heads = ["frame ms", "begins at s", "running ms", "ready", "blocked", "unknown"];
-    let mut columns: Vec<Column> = heads.map(|head| Column::numbers(head, 0)).into();
-    columns.extend([Column::words("thread", 0), Column::words("name", 1)]);
+    let mut columns: Vec<grid::Column> = heads.map(|head| grid::Column::numbers(head, 0)).into();
+    columns.extend([grid::Column::words("thread", 0), grid::Column::words("name", 1)]);
     for row in slowest.finish() {
-        let of = |col: &str| int(&row, col).map_or_else(|| "-".to_owned(), ms);
-        let mut cells = vec![of("duration_ns"), format!("{:.6}", int(&row, "start_ns").unwrap_or(0) as f64 / 1e9)];
-        cells.extend(STATES.map(of));
-        let called = match def.col("name").and_then(|at| row.get(at)) {
-            Some(Value::Text(text)) => short(text, 24),
-            _ => String::new(),
-        };
-        cells.extend([whose(&threads, int(&row, "thread"), int(&row, "pid")), called]);
+        let row = Row::new(&row);
+        let mut cells = vec![ms(row.get(DURATION_NS)), format!("{:.6}", row.get(START_NS) as f64 / 1e9)];
+        cells.extend(row.all(STATES).map(|ns| ns.map_or_else(|| "-".to_owned(), ms)));
+        let called = row.get(NAME).map(|name| short(name, 24)).unwrap_or_default();
+        cells.extend([whose(&threads, row.get(THREAD), row.get(PID)), called]);
         columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
     }
     page.grid(columns, 0);
@@ -101,23 +95,13 @@ pub fn write(page: &mut Page, session: &Session, name: &str, top: usize) -> Resu
 
 /// What some threads are called, by their keys.
 fn names(session: &Session, of: &BTreeSet<i64>) -> Result<BTreeMap<i64, String>, EngineError> {
-    let def = &tables::THREADS;
-    let at = |col: &str| def.col(col).unwrap_or(0);
-    let (key, tid, name) = (at("thread"), at("tid"), at("name"));
     let mut names = BTreeMap::new();
-    session.rows(def.name, &mut |rows| {
-        for row in rows {
-            let text = match &row[name] {
-                Value::Text(text) => short(text, 16),
-                _ => "?".to_owned(),
-            };
-            if let (Value::Int(key), Value::Int(tid)) = (&row[key], &row[tid])
-                && of.contains(key)
-            {
-                names.insert(*key, format!("{text} {tid}"));
-            }
+    session.each(threads::Table, |row| {
+        let [key, tid] = row.all([threads::THREAD, threads::TID]);
+        if of.contains(&key) {
+            let name = row.get(threads::NAME).map_or_else(|| "?".to_owned(), |name| short(name, 16));
+            names.insert(key, format!("{name} {tid}"));
         }
-        Ok(())
     })?;
     Ok(names)
 }

@@ -7,7 +7,7 @@ use crate::picture::{Bar, Bars, Tone};
 use crate::select::Thread;
 use crate::words::{ms, share, short};
 use engine::{EngineError, Session};
-use model::{TableDef, Value, tables};
+use model::tables::{thread_by_core_type, thread_by_cpu};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More CPUs than this are not a column each.
@@ -23,16 +23,21 @@ pub fn write(page: &mut Page, session: &Session, groups: &[Group]) -> Result<(),
     let Some(group) = groups.first().filter(|g| g.all.running > 0) else { return Ok(()) };
     let keys: BTreeSet<i64> = group.shown.iter().map(|t| t.key).collect();
     let mut types = BTreeSet::new();
-    let by_cpu = places(session, &tables::THREAD_BY_CPU, &keys, ["cpu"], |[cpu]| int(cpu))?;
-    let by_type =
-        places(session, &tables::THREAD_BY_CORE_TYPE, &keys, ["core_class", "core_type"], |[class, name]| {
-            let Some(Value::Text(name)) = name else { return None };
-            let class = (int(class)?, name.clone());
-            if !types.contains(&class) {
-                types.insert(class.clone());
-            }
-            Some(class)
-        })?;
+    let mut by_cpu = Places::new();
+    session.each(thread_by_cpu::Table, |row| {
+        let [thread, cpu, ns] = row.all([thread_by_cpu::THREAD, thread_by_cpu::CPU, thread_by_cpu::RUNNING_NS]);
+        add(&mut by_cpu, &keys, thread, cpu, ns);
+    })?;
+    let mut by_type = Places::new();
+    session.each(thread_by_core_type::Table, |row| {
+        use thread_by_core_type::{CORE_CLASS, CORE_TYPE, RUNNING_NS, THREAD};
+        let [thread, class, ns] = row.all([THREAD, CORE_CLASS, RUNNING_NS]);
+        let class = (class, row.get(CORE_TYPE).to_owned());
+        if !types.contains(&class) {
+            types.insert(class.clone());
+        }
+        add(&mut by_type, &keys, thread, class, ns);
+    })?;
     let threads: Vec<_> = group.shown.iter().filter(|t| t.running > 0).collect();
     page.heading("Where they ran, % of each one's running time");
     let (mut name, mut tid, mut running) =
@@ -82,34 +87,12 @@ fn bar(thread: &Thread, types: &BTreeSet<(i64, String)>, by_type: &Places<(i64, 
     }
 }
 
-/// The places of some threads; `key` is asked of every row.
-fn places<K: Ord, const N: usize>(
-    session: &Session,
-    def: &TableDef,
-    threads: &BTreeSet<i64>,
-    columns: [&str; N],
-    mut key: impl FnMut([Option<&Value>; N]) -> Option<K>,
-) -> Result<Places<K>, EngineError> {
-    let col = |name| def.col(name).unwrap_or(usize::MAX);
-    let (thread, running, columns) = (col("thread"), col("running_ns"), columns.map(col));
-    let mut all = Places::new();
-    session.rows(def.name, &mut |rows| {
-        for row in rows {
-            let key = key(columns.map(|at| row.get(at)));
-            if let (Some(thread), Some(key), Some(ns)) = (int(row.get(thread)), key, int(row.get(running)))
-                && threads.contains(&thread)
-            {
-                let sum: &mut i64 = all.entry(thread).or_default().entry(key).or_default();
-                *sum = sum.saturating_add(ns);
-            }
-        }
-        Ok(())
-    })?;
-    Ok(all)
-}
-
-fn int(cell: Option<&Value>) -> Option<i64> {
-    if let Some(Value::Int(v)) = cell { Some(*v) } else { None }
+/// Adds the time of a row, if it is of one of the threads.
+fn add<K: Ord>(places: &mut Places<K>, threads: &BTreeSet<i64>, thread: i64, place: K, ns: i64) {
+    if threads.contains(&thread) {
+        let sum = places.entry(thread).or_default().entry(place).or_default();
+        *sum = sum.saturating_add(ns);
+    }
 }
 
 fn of<K: Ord>(places: &Places<K>, thread: i64, place: &K, running: i64) -> String {

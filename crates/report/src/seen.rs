@@ -5,7 +5,8 @@ use crate::gather::Group;
 use crate::sections::Findings;
 use crate::words::{TIE, ms, plural, short};
 use engine::{EngineError, Names, Session};
-use model::Row;
+use model::tables::threads;
+use model::{Declared, Row, Value};
 use std::collections::HashSet;
 
 /// So many threads of each section on a terminal; a page has room for all that are wanted.
@@ -46,20 +47,17 @@ impl<'a> Seen<'a> {
     }
 
     /// Hands out the rows of a table; of one that holds threads, those of the threads that are told of.
-    pub fn each(&self, table: &str, mut each: impl FnMut(&Row<'_>)) -> Result<(), EngineError> {
-        let def = self.session.definition(table)?;
-        self.session.rows(table, &mut |rows| {
-            let rows = rows.iter().map(|cells| Row::new(def, cells));
-            rows.filter(|row| self.tells_of(row)).for_each(|row| each(&row));
+    pub fn each<T: Declared>(&self, of: T, mut each: impl FnMut(&Row<'_, T>)) -> Result<(), EngineError> {
+        _ = of;
+        let thread = T::DEF.col(threads::THREAD.name());
+        let is_told = |row: &[Value]| match (&self.of, thread) {
+            (Some(of), Some(at)) => matches!(row.get(at), Some(Value::Int(key)) if of.contains(key)),
+            _ => true,
+        };
+        self.session.rows(T::DEF.name, &mut |rows| {
+            rows.iter().filter(|row| is_told(row)).for_each(|row| each(&Row::new(row)));
             Ok(())
         })
-    }
-
-    fn tells_of(&self, row: &Row<'_>) -> bool {
-        match (&self.of, row.def().col("thread")) {
-            (Some(of), Some(_)) => row.int("thread").is_some_and(|key| of.contains(&key)),
-            _ => true,
-        }
     }
 
     /// What a thread is called.

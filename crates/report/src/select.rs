@@ -3,7 +3,8 @@
 use crate::gather::{Gathering, Group};
 use crate::{Options, words};
 use engine::{EngineError, Session};
-use model::{TableDef, Value, tables};
+use model::Row;
+use model::tables::threads;
 use std::collections::HashSet;
 
 /// A row of `threads`.
@@ -56,57 +57,27 @@ impl Thread {
     }
 }
 
-/// The columns of `threads` that are shown.
-struct Reading([usize; 17]);
-
-impl Reading {
-    fn of(def: &TableDef) -> Self {
-        const NAMES: [&str; 17] = [
-            "thread",
-            "tid",
-            "life",
-            "pid",
-            "name",
-            "running_ns",
-            "exec_ns",
-            "exec_of_ns",
-            "ready_ns",
-            "blocked_ns",
-            "unknown_ns",
-            "inferred_ns",
-            "exited_ns",
-            "involuntary",
-            "voluntary",
-            "max_ready_ns",
-            "migrations",
-        ];
-        Self(NAMES.map(|name| def.col(name).unwrap_or(usize::MAX)))
-    }
-
-    fn thread(&self, row: &[Value]) -> Thread {
-        let cells = self.0.map(|at| row.get(at));
-        let text = if let Some(Value::Text(name)) = cells[4] { name } else { "?" };
-        let int = cells.map(|cell| if let Some(Value::Int(v)) = cell { Some(*v) } else { None });
-        let [key, tid, life, pid, _, running, exec, exec_of, ready, blocked, unknown, inferred, exited, ..] = int;
-        let [.., inv, vol, most, migr] = int;
-        let sum = |cell: Option<i64>| cell.unwrap_or(0);
-        Thread {
-            key: sum(key),
-            tid: sum(tid),
-            life: sum(life),
-            pid,
-            name: words::plain(text),
-            running: sum(running),
-            stolen: exec_of.zip(exec).map(|(of, exec)| of.saturating_sub(exec)),
-            ready,
-            blocked: sum(blocked),
-            unknown: sum(unknown),
-            inferred: sum(inferred),
-            exited: sum(exited),
-            involuntary: sum(inv),
-            voluntary: sum(vol),
-            max_ready: most,
-            migrations: sum(migr),
+impl From<Row<'_, threads::Table>> for Thread {
+    fn from(row: Row<'_, threads::Table>) -> Self {
+        use threads::*;
+        let stolen = row.get(EXEC_OF_NS).zip(row.get(EXEC_NS)).map(|(of, exec)| of.saturating_sub(exec));
+        Self {
+            key: row.get(THREAD),
+            tid: row.get(TID),
+            life: row.get(LIFE),
+            pid: row.get(PID),
+            name: words::plain(row.get(NAME).unwrap_or("?")),
+            running: row.get(RUNNING_NS),
+            stolen,
+            ready: row.get(READY_NS),
+            blocked: row.get(BLOCKED_NS),
+            unknown: row.get(UNKNOWN_NS),
+            inferred: row.get(INFERRED_NS.or_zero()),
+            exited: row.get(EXITED_NS),
+            involuntary: row.get(INVOLUNTARY),
+            voluntary: row.get(VOLUNTARY),
+            max_ready: row.get(MAX_READY_NS),
+            migrations: row.get(MIGRATIONS),
         }
     }
 }
@@ -116,13 +87,7 @@ type Threads<'a> = &'a dyn Fn(&mut dyn FnMut(Thread)) -> Result<(), EngineError>
 
 /// The process asked for, or the one that the recording was made for and then all others, or all.
 pub fn groups(session: &Session, options: &Options) -> Result<Vec<Group>, EngineError> {
-    let reading = Reading::of(session.definition(tables::THREADS.name)?);
-    let threads = |each: &mut dyn FnMut(Thread)| {
-        session.rows(tables::THREADS.name, &mut |rows| {
-            rows.iter().for_each(|row| each(reading.thread(row)));
-            Ok(())
-        })
-    };
+    let threads = |each: &mut dyn FnMut(Thread)| session.each(threads::Table, |row| each(row.into()));
     if let Some(asked) = &options.process {
         return of_process(asked, &threads, options)?.map(|group| vec![group]).ok_or_else(|| {
             let (path, there) =

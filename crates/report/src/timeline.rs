@@ -4,7 +4,8 @@ use crate::page::Page;
 use crate::picture::{Lane, Timeline};
 use crate::sections::Findings;
 use engine::{EngineError, Session};
-use model::{CpuId, Ns, Span, TableDef, Value, tables};
+use model::tables::{self, cpu_state, cpus};
+use model::{CpuId, Ns, Span};
 use std::collections::BTreeMap;
 
 /// Parts of the time.
@@ -22,10 +23,11 @@ pub fn write(page: &mut Page, session: &Session, findings: &Findings<'_>) -> Res
     let span = end - begin;
     let cpus = session.table(tables::CPUS.name)?;
     // Fast cores first; of each type, by number.
-    let mut order: Vec<(u32, i64)> = (0..cpus.rows.len())
-        .filter_map(|row| {
-            let cpu = cpus.int(row, "cpu")?;
-            Some((u32::try_from(cpu).map_or(0, |id| session.machine().core_class(CpuId(id))), cpu))
+    let mut order: Vec<(u32, i64)> = cpus
+        .rows_of(cpus::Table)
+        .map(|row| {
+            let cpu = row.get(cpus::CPU);
+            (u32::try_from(cpu).map_or(0, |id| session.machine().core_class(CpuId(id))), cpu)
         })
         .collect();
     order.sort_by_key(|(class, cpu)| (std::cmp::Reverse(*class), *cpu));
@@ -38,19 +40,14 @@ pub fn write(page: &mut Page, session: &Session, findings: &Findings<'_>) -> Res
         lanes.iter().enumerate().flat_map(|(at, cpus)| cpus.iter().map(move |cpu| (*cpu, at))).collect();
     let cut = Cut { span };
     let mut filled: Vec<Parts> = vec![vec![[0; 2]; PARTS]; lanes.len()];
-    let columns = Columns::of(&tables::CPU_STATE);
-    session.rows(tables::CPU_STATE.name, &mut |rows| {
-        for row in rows {
-            if let Some((cpu, start, end, kind)) = columns.read(row)
-                && let Some(lane) = lane_of.get(&cpu)
-            {
-                cut.each(start.saturating_sub(begin), end.saturating_sub(begin), |part, ns| {
-                    let sum = &mut filled[*lane][part][kind];
-                    *sum = sum.saturating_add(ns);
-                });
-            }
+    session.each(cpu_state::Table, |row| {
+        let [cpu, start, end] = row.all([cpu_state::CPU, cpu_state::START_NS, cpu_state::END_NS]);
+        if let (Some(kind), Some(lane)) = (kind(row.get(cpu_state::STATE)), lane_of.get(&cpu)) {
+            cut.each(start.saturating_sub(begin), end.saturating_sub(begin), |part, ns| {
+                let sum = &mut filled[*lane][part][kind];
+                *sum = sum.saturating_add(ns);
+            });
         }
-        Ok(())
     })?;
     page.heading("Timeline");
     page.picture(Timeline {
@@ -80,27 +77,12 @@ fn lane(session: &Session, cpus: &[i64], parts: &Parts, cut: &Cut) -> Lane {
     Lane { label, core_type, cells: cells.collect() }
 }
 
-/// The columns of `cpu_state` that are read.
-struct Columns([usize; 4]);
-
-impl Columns {
-    fn of(def: &TableDef) -> Self {
-        Self(["cpu", "start_ns", "end_ns", "state"].map(|name| def.col(name).unwrap_or(usize::MAX)))
-    }
-
-    /// CPU, start, end, and 0 for busy, 1 for unknown; idle is what is left.
-    fn read(&self, row: &[Value]) -> Option<(i64, i64, i64, usize)> {
-        let [Value::Int(cpu), Value::Int(start), Value::Int(end), Value::Text(state)] =
-            self.0.map(|at| row.get(at).unwrap_or(&Value::Null))
-        else {
-            return None;
-        };
-        let kind = match state.as_str() {
-            "busy" => 0,
-            "unknown" => 1,
-            _ => return None,
-        };
-        Some((*cpu, *start, *end, kind))
+/// 0 for busy, 1 for unknown; idle is what is left.
+fn kind(state: &str) -> Option<usize> {
+    match state {
+        "busy" => Some(0),
+        "unknown" => Some(1),
+        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::process::Command;
-use testkit::{Mode, Random};
+use testkit::{ByName, Mode, Random};
 
 /// Two fast CPUs on one core, a slow one; threads that wait, move, sleep and mark.
 const TRACE: &str = "

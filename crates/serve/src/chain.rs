@@ -4,6 +4,7 @@ use crate::answer;
 use crate::asked::Chain;
 use crate::questions::Unanswered;
 use engine::Session;
+use model::tables::thread_state::{END_NS, START_NS, STATE, THREAD, WAKER};
 use model::{Col, Kind, MadeFrom, Ns, Row, Span, TableDef, ThreadState, tables};
 use std::time::{Duration, Instant};
 
@@ -69,11 +70,12 @@ fn waking(session: &Session, thread: i64, at: i64, stop: &dyn Fn() -> bool) -> R
         let mut stopped = false;
         let read = session.rows_within(tables::THREAD_STATE.name, Some(span), &mut |rows| {
             for cells in rows {
-                let row = Row::new(&tables::THREAD_STATE, cells);
-                let ready = row.int("thread") == Some(thread) && row.text("state") == ThreadState::Ready.as_str();
+                let row = Row::new(cells);
+                let ready = row.get(THREAD) == thread && row.get(STATE) == ThreadState::Ready.as_str();
+                let [start, end] = row.all([START_NS, END_NS]);
                 // Rows come in order of their start.
-                if let (true, Some(waker)) = (ready && row.sum("start_ns") <= at, row.int("waker")) {
-                    last = Some(Waking { waker, start: row.sum("start_ns"), end: row.sum("end_ns") });
+                if let (true, Some(waker)) = (ready && start <= at, row.get(WAKER)) {
+                    last = Some(Waking { waker, start, end });
                 }
             }
             stopped = stop();

@@ -5,6 +5,7 @@ use crate::asked::Hits;
 use crate::questions::Unanswered;
 use crate::tracks::Tracks;
 use engine::Session;
+use model::tables::thread_state::{CPU, END_NS, START_NS, STATE, THREAD};
 use model::{CpuId, Row, tables};
 use std::time::{Duration, Instant};
 
@@ -40,8 +41,8 @@ pub(crate) fn hits(
     let read = session.rows_within(tables::THREAD_STATE.name, Some(span), &mut |rows| {
         let late = Instant::now() > ends;
         for cells in rows {
-            let row = Row::new(&tables::THREAD_STATE, cells);
-            let (start, end) = (row.sum("start_ns"), row.sum("end_ns"));
+            let row = Row::new(cells);
+            let [start, end] = row.all([START_NS, END_NS]);
             // Those that begin together are told together, so that going on behind them misses none.
             if start > until {
                 until = start;
@@ -52,10 +53,10 @@ pub(crate) fn hits(
             }
             // One that began before was found by who looked there.
             let hit = start >= span.start.0
-                && asked.state.as_deref().is_none_or(|state| row.text("state") == state)
+                && asked.state.as_deref().is_none_or(|state| row.get(STATE) == state)
                 && asked.longer.is_none_or(|longer| end - start > longer)
-                && threads.as_ref().is_none_or(|of| row.int("thread").is_some_and(|key| of.contains(&key)))
-                && place(row.int("cpu"));
+                && threads.as_ref().is_none_or(|of| of.contains(&row.get(THREAD)))
+                && place(row.get(CPU));
             if hit {
                 found.push(cells.clone());
             }

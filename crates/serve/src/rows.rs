@@ -5,6 +5,7 @@ use crate::asked::Rows;
 use crate::questions::Unanswered;
 use engine::Session;
 use model::Value;
+use model::tables::thread_state::{CPU, THREAD, WAKER};
 
 /// Rows of an answer: what a person may look through, and some megabytes.
 const MOST_ROWS: usize = 100_000;
@@ -22,7 +23,7 @@ pub(crate) fn rows(
         let none = || Unanswered::Asked(format!("{table} has no column {col}"));
         key.map(|key| Ok((def.col(col).ok_or_else(none)?, Value::Int(key)))).transpose()
     };
-    let only = [place("thread", asked.thread)?, place("cpu", asked.cpu)?, place("waker", asked.waker)?];
+    let only = [place(THREAD.name(), asked.thread)?, place(CPU.name(), asked.cpu)?, place(WAKER.name(), asked.waker)?];
     let mut kept: Vec<Vec<Value>> = Vec::new();
     let mut too_many = false;
     let read = session.rows_within(table, Some(span), &mut |rows| {

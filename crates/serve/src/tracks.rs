@@ -1,7 +1,7 @@
 //! Which thread is on which track: those of the busiest process first, in a process the busiest first.
 
 use engine::{EngineError, Session};
-use model::{Col, Kind, MadeFrom, Row, TableDef, Value, tables};
+use model::{Col, Kind, MadeFrom, TableDef, Value, tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The order of the threads, which is also that of their levels of detail: what stands together on a screen lies together in
@@ -49,31 +49,28 @@ impl Tracks {
     /// The trace cannot be read.
     pub fn of(session: &Session) -> Result<Self, EngineError> {
         let (mut threads, mut names, mut known) = (Vec::new(), vec![Box::from("")], FxHashMap::default());
-        session.rows(tables::THREADS.name, &mut |rows| {
-            for cells in rows {
-                let row = Row::new(&tables::THREADS, cells);
-                let name = row.text("name");
-                let number = match known.get(name) {
-                    _ if name.is_empty() => 0,
-                    Some(number) => *number,
-                    None => {
-                        let number = names.len() as u32;
-                        names.push(Box::from(name));
-                        known.insert(Box::<str>::from(name), number);
-                        number
-                    }
-                };
-                threads.push(Thread {
-                    key: row.sum("thread"),
-                    tid: row.sum("tid") as i32,
-                    pid: row.int("pid").map(|pid| pid as i32),
-                    name: number,
-                    running_ns: row.sum("running_ns"),
-                    ready_ns: row.int("ready_ns"),
-                    begin_ns: row.sum("begin_ns"),
-                });
-            }
-            Ok(())
+        session.each(tables::threads::Table, |row| {
+            use tables::threads::{BEGIN_NS, NAME, PID, READY_NS, RUNNING_NS, THREAD, TID};
+            let name = row.get(NAME.or_empty());
+            let number = match known.get(name) {
+                _ if name.is_empty() => 0,
+                Some(number) => *number,
+                None => {
+                    let number = names.len() as u32;
+                    names.push(Box::from(name));
+                    known.insert(Box::<str>::from(name), number);
+                    number
+                }
+            };
+            threads.push(Thread {
+                key: row.get(THREAD),
+                tid: row.get(TID) as i32,
+                pid: row.get(PID).map(|pid| pid as i32),
+                name: number,
+                running_ns: row.get(RUNNING_NS),
+                ready_ns: row.get(READY_NS),
+                begin_ns: row.get(BEGIN_NS),
+            });
         })?;
         // Those of which nobody tells the process stand together.
         let of = |t: &Thread| t.pid;

@@ -6,11 +6,13 @@
 //! - [`drawn`] says how many of them a law is tried on;
 //! - [`perf_script`] renders events as the text that `shared/bin/oracle.py` reads, and [`referee`] asks it;
 //! - [`figures`] are printed tables, and what is expected of them;
+//! - [`ByName`] reads a table by the names of its columns;
 //! - [`cases`] runs the Markdown cases of a folder, and rewrites their expected blocks when `COREWISE_BLESS` is set.
 //!
 //! Only tests use this crate, so it panics where a test would.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
+mod by_name;
 pub mod cases;
 pub mod drawing;
 pub mod figures;
@@ -20,6 +22,7 @@ mod random;
 pub mod referee;
 mod replay;
 
+pub use by_name::ByName;
 pub use drawing::{Drawn, trace};
 pub use machine::machine;
 pub use random::{Mode, Random, Rng};

@@ -3,6 +3,7 @@
 use super::support::Analysed;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use testkit::ByName;
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["cpu_bursts"];

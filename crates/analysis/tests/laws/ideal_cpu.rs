@@ -7,6 +7,7 @@ use super::support::instants::instants;
 use model::{CpuId, Ns, SetTo, Span, ThreadKey, ThreadState};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use testkit::ByName;
 
 const PARTS: [&str; 6] = ["ideal_ns", "same_core_ns", "same_l2_ns", "same_l3_ns", "elsewhere_ns", "unknown_ns"];
 

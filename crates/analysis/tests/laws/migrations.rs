@@ -5,6 +5,7 @@ use super::support::Analysed;
 use model::{CpuId, Ns, Reason, ThreadKey, ThreadState, ThreadStretch};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use testkit::ByName;
 
 const EDGES: [&str; 8] =
     ["same_core", "same_l2", "same_l3", "same_type", "to_faster", "to_slower", "other_package", "unknown"];

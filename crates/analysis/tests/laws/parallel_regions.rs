@@ -5,6 +5,7 @@ use super::support::instants::instants;
 use model::{CoreType, CpuState, MarkEdge, Ns, Span, ThreadState};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use testkit::ByName;
 
 /// Start, end, first arrival, threads, stretches, worked, waiting, waiting and running, ready of the last one; −1: not told.
 type Region = [i64; 9];

@@ -7,6 +7,7 @@ use super::{queues, support::text};
 use model::{CoreType, CpuId, CpuState, Ns, Power, Span};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use testkit::ByName;
 
 /// All CPUs that the tables know, and those of which somebody tells within the span or before.
 fn cpus(a: &Analysed) -> BTreeSet<CpuId> {

@@ -4,6 +4,7 @@
 use super::support::Analysed;
 use model::{CpuState, ThreadState};
 use proptest::prelude::*;
+use testkit::ByName;
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     const CLASSES: [&str; 6] = ["deadline_ns", "real_time_ns", "high_ns", "normal_ns", "low_ns", "untold_ns"];

@@ -4,6 +4,7 @@ use super::support::Analysed;
 use model::{ThreadState, Value};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use testkit::ByName;
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["priority_residency"];

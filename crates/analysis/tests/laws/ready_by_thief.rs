@@ -5,6 +5,7 @@ use super::support::{Analysed, throttled::throttled};
 use model::{CpuId, CpuState, Ns, ThreadKey, ThreadState, ThreadStretch};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use testkit::ByName;
 
 /// Dynamic priority of who runs on a CPU, where told.
 fn prio(a: &Analysed, thread: ThreadKey, cpu: CpuId, time: Ns) -> Option<i64> {

@@ -8,6 +8,7 @@ use super::support::throttled::throttled;
 use model::{CpuId, CpuState, Ns, Reason, ThreadKey, ThreadState, ThreadStretch};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use testkit::ByName;
 
 const CLASSES: [&str; 8] = [
     "no_cpu_free_ns",

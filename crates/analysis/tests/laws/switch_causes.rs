@@ -6,6 +6,7 @@ use super::support::Analysed;
 use model::{CpuState, Ns, Reason, Span, ThreadState, ThreadStretch};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use testkit::ByName;
 
 /// Who came next on the CPU that a thread left, against it.
 fn next(a: &Analysed, ready: &ThreadStretch) -> Option<&'static str> {

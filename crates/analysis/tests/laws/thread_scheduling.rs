@@ -5,6 +5,7 @@ use super::support::Analysed;
 use model::{Ns, SetTo, ThreadState};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use testkit::ByName;
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let table = &a.tables["thread_scheduling"];

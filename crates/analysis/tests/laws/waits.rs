@@ -5,6 +5,7 @@ use super::support::Analysed;
 use model::{Reason, ThreadKey, ThreadState};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use testkit::ByName;
 
 /// So many stretches of a thread are remembered.
 const REMEMBERED: usize = 32;

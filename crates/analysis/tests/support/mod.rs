@@ -18,7 +18,7 @@ use model::{
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use testkit::{Mode, Random, Replay, Rng};
+use testkit::{ByName, Mode, Random, Replay, Rng};
 use topology::Machine;
 
 /// A trace, accounted for, and every table of some span of it.

@@ -64,13 +64,14 @@ fn page() -> String {
         if !rule.explains.is_empty() {
             let _ = writeln!(out, "- **Stand under it**: {}", rule.explains.join(", "));
         }
-        let _ = writeln!(out, "- **Tables**: {}\n", rule.tables.join(", "));
+        let tables: Vec<&str> = rule.tables.iter().map(|def| def.name).collect();
+        let _ = writeln!(out, "- **Tables**: {}\n", tables.join(", "));
         thresholds(&mut out, rule.thresholds);
     }
     out
 }
 
-fn thresholds(out: &mut String, all: &[Threshold]) {
+fn thresholds(out: &mut String, all: &[&Threshold]) {
     out.push_str("| threshold | value | why |\n| --- | --- | --- |\n");
     for t in all {
         let _ =

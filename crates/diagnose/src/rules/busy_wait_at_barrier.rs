@@ -6,6 +6,7 @@ use crate::pools::Processes;
 use crate::regions::{LEAST_OF_REGIONS, NONE_MARKED, by_name, ready_outside, workers};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
+use model::tables::{self, parallel_regions, ready_by_thief, ready_wait, waits};
 use model::words::{ms, percent, plain, plural, short};
 use model::{Change, Ns, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,20 +27,27 @@ pub(super) const RULE: Rule = Rule {
         mend: "Block at the barrier after a short spin (OMP_WAIT_POLICY=passive, GOMP_SPINCOUNT), or start no more threads than CPUs.",
         example: "A has arrived and spins on CPU 0 for 2 ms, where C, which has yet to arrive, waits for its turn.",
     },
-    tables: &["parallel_regions", "marks", "ready_wait", "ready_by_thief", "waits", "threads", "thread_state"],
-    thresholds: &[
-        Threshold {
-            name: "least_spinning",
-            unit: Unit::Ratio,
-            value: 0.25,
-            reason: "part of a region's waiting for which those who waited ran: of four times as many threads as CPUs that spin, a quarter runs at \
-                     a time; at barriers that block after a short spin, for microseconds of it",
-        },
-        LEAST_OF_REGIONS,
+    tables: &[
+        &tables::PARALLEL_REGIONS,
+        &tables::MARKS,
+        &tables::READY_WAIT,
+        &tables::READY_BY_THIEF,
+        &tables::WAITS,
+        &tables::THREADS,
+        &tables::THREAD_STATE,
     ],
+    thresholds: &[&LEAST_SPINNING, &LEAST_OF_REGIONS],
     // Who spins has the CPUs that the critical thread waits for.
     explains: &["critical-thread-same-priority-as-workers"],
     look,
+};
+
+const LEAST_SPINNING: Threshold = Threshold {
+    name: "least_spinning",
+    unit: Unit::Ratio,
+    value: 0.25,
+    reason: "part of a region's waiting for which those who waited ran: of four times as many threads as CPUs that spin, a quarter runs at \
+             a time; at barriers that block after a short spin, for microseconds of it",
 };
 
 /// The largest piece of a region by its mean one, once CPUs are free. The largest takes a CPU for about twice as long as the mean; but
@@ -75,29 +83,48 @@ fn left([threads, stretches, worked]: [i64; 3]) -> i64 {
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let mut told = false;
     let regions = by_name(given, |of: &mut Regions, row| {
-        let (Some(ran), Some(ready)) = (row.int("waiting_running_ns"), row.int("last_ready_ns")) else { return };
+        let (Some(ran), Some(ready)) =
+            (row.get(parallel_regions::WAITING_RUNNING_NS), row.get(parallel_regions::LAST_READY_NS))
+        else {
+            return;
+        };
         told = true;
-        let [start, end] = row.sums(["start_ns", "end_ns"]);
+        let [start, end] = row.all([parallel_regions::START_NS, parallel_regions::END_NS]);
         of.spans.push(Span::new(Ns(start), Ns(end)));
         // By itself: in others of the name who waits may block, or wait for a last piece.
-        if (ran as f64) < given.threshold("least_spinning") * row.sum("waiting_ns") as f64 {
+        if (ran as f64) < given.threshold(&LEAST_SPINNING) * row.get(parallel_regions::WAITING_NS) as f64 {
             return;
         }
-        let [threads, stretches, worked, tail] = row.sums(["threads", "stretches", "worked_ns", "tail_ns"]);
+        let [threads, stretches, worked, tail] = row.all([
+            parallel_regions::THREADS,
+            parallel_regions::STRETCHES,
+            parallel_regions::WORKED_NS,
+            parallel_regions::TAIL_NS,
+        ]);
         let ready = ran.min(ready);
         let held_up = ready.min(tail.saturating_sub(left([threads, stretches, worked])).max(0));
         of.count += 1;
         of.ready = of.ready.saturating_add(ready);
-        of.waiting = of.waiting.saturating_add(row.sum("waiting_ns"));
+        of.waiting = of.waiting.saturating_add(row.get(parallel_regions::WAITING_NS));
         of.ran = of.ran.saturating_add(ran);
         of.held_up = of.held_up.saturating_add(held_up);
-        of.shown.push(held_up, row, &["threads", "tail_ns", "waiting_ns", "waiting_running_ns", "last_ready_ns"]);
+        of.shown.push(
+            held_up,
+            row,
+            &[
+                &parallel_regions::THREADS,
+                &parallel_regions::TAIL_NS,
+                &parallel_regions::WAITING_NS,
+                &parallel_regions::WAITING_RUNNING_NS,
+                &parallel_regions::LAST_READY_NS,
+            ],
+        );
     })?;
     let Some(mut regions) = regions else { return Ok(Looked::Lacks(NONE_MARKED.to_owned())) };
     if !told {
         return Ok(Looked::Lacks("the source has no wakings, or does not tell which threads marked".to_owned()));
     }
-    let least = given.share("least_share").max(1);
+    let least = given.share(&LEAST_OF_REGIONS).max(1);
     regions.retain(|_, of| of.held_up >= least);
     let mut found = Vec::new();
     for ((pid, name), of) in regions {
@@ -109,9 +136,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
 fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Result<Finding, EngineError> {
     let claims = workers(given, pid, name, of.held_up)?;
     let mut most = of.ready;
-    given.each("ready_wait", |row| {
-        if claims.iter().any(|c| c.thread == row.sum("thread")) {
-            most = most.max(row.sum("ready_ns"));
+    given.each(ready_wait::Table, |row| {
+        if claims.iter().any(|c| c.thread == row.get(ready_wait::THREAD)) {
+            most = most.max(row.get(ready_wait::READY_NS.or_zero()));
         }
     })?;
     // Whoever goes on when all have arrived needs a CPU too, and those who spin have it.
@@ -161,14 +188,14 @@ fn goes_on(
     let is_other = |thread: i64| !workers.contains(&thread) && processes.pool(given, thread).0 == pid;
     let is_worker = |thread: Option<i64>| thread.is_some_and(|thread| workers.contains(&thread));
     let (mut waits, mut behind) = (BTreeMap::new(), BTreeMap::new());
-    given.each("waits", |row| {
-        if is_other(row.sum("thread")) && is_worker(row.int("waker")) {
-            add(&mut waits, row.sum("thread"), row.sum("waits"));
+    given.each(waits::Table, |row| {
+        if is_other(row.get(waits::THREAD)) && is_worker(row.get(waits::WAKER)) {
+            add(&mut waits, row.get(waits::THREAD), row.get(waits::WAITS));
         }
     })?;
-    given.each("ready_by_thief", |row| {
-        if is_other(row.sum("thread")) && is_worker(row.int("thief")) {
-            add(&mut behind, row.sum("thread"), row.sum("ready_ns"));
+    given.each(ready_by_thief::Table, |row| {
+        if is_other(row.get(ready_by_thief::THREAD)) && is_worker(row.get(ready_by_thief::THIEF)) {
+            add(&mut behind, row.get(ready_by_thief::THREAD), row.get(ready_by_thief::READY_NS));
         }
     })?;
     behind.retain(|thread, _| waits.get(thread).is_some_and(|waits| waits.unsigned_abs() >= regions));

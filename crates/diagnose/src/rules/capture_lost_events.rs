@@ -4,6 +4,7 @@ use crate::finding::{Confidence, Finding, Severity, Subject};
 use crate::given::{Given, Shown};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::{EngineError, Tells};
+use model::tables::{self, concurrency, loss};
 use model::words::{grouped, percent, plural};
 use model::{Change, Ns, Span};
 
@@ -19,23 +20,24 @@ pub(super) const RULE: Rule = Rule {
         mend: "Record again with larger buffers or fewer kinds of events.",
         example: "Events are lost from 2 to 4 ms of 10: a fifth of the time.",
     },
-    tables: &["loss", "concurrency"],
-    thresholds: &[
-        Threshold {
-            name: "medium_share",
-            unit: Unit::Ratio,
-            value: 0.01,
-            reason: "what is lost could hide as much as makes another finding medium",
-        },
-        Threshold {
-            name: "high_share",
-            unit: Unit::Ratio,
-            value: 0.05,
-            reason: "what is lost could hide as much as makes another finding high",
-        },
-    ],
+    tables: &[&tables::LOSS, &tables::CONCURRENCY],
+    thresholds: &[&MEDIUM_SHARE, &HIGH_SHARE],
     explains: &[],
     look,
+};
+
+const MEDIUM_SHARE: Threshold = Threshold {
+    name: "medium_share",
+    unit: Unit::Ratio,
+    value: 0.01,
+    reason: "what is lost could hide as much as makes another finding medium",
+};
+
+const HIGH_SHARE: Threshold = Threshold {
+    name: "high_share",
+    unit: Unit::Ratio,
+    value: 0.05,
+    reason: "what is lost could hide as much as makes another finding high",
 };
 
 /// So many times are named.
@@ -44,18 +46,18 @@ const SPANS: usize = 8;
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let (mut losses, mut events, mut counted, mut lossy) = (0_u64, 0_i64, true, 0_i64);
     let (mut spans, mut shown) = (Vec::new(), Shown::default());
-    given.each("loss", |row| {
-        let span = Span::new(Ns(row.sum("start_ns")), Ns(row.sum("end_ns")));
+    given.each(loss::Table, |row| {
+        let span = Span::new(Ns(row.get(loss::START_NS)), Ns(row.get(loss::END_NS)));
         // A loss may have no length: two events of one instant with others lost between.
         let at = if span.is_empty() { Span::new(span.start, span.start + Ns(1)) } else { span };
         let Some(within) = at.overlap(given.span()) else { return };
         losses += 1;
-        match row.int("events") {
+        match row.get(loss::EVENTS) {
             Some(n) => events = events.saturating_add(n),
             None => counted = false,
         }
         lossy = lossy.saturating_add(within.len().0);
-        shown.push(within.len().0, row, &["end_ns", "events"]);
+        shown.push(within.len().0, row, &[&loss::END_NS, &loss::EVENTS]);
         if spans.len() < SPANS {
             spans.push(within);
         }
@@ -70,8 +72,8 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::At(Vec::new()));
     }
     let (mut unknown, mut all) = (0_i64, 0_i64);
-    given.each("concurrency", |row| {
-        let [cpus, ns] = row.sums(["unknown", "duration_ns"]);
+    given.each(concurrency::Table, |row| {
+        let [cpus, ns] = row.all([concurrency::UNKNOWN, concurrency::DURATION_NS]);
         unknown = unknown.saturating_add(cpus.saturating_mul(ns));
         all = all.saturating_add(ns);
     })?;
@@ -79,8 +81,8 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let length = given.span().len().0;
     let share = (lossy.min(length) as f64 / length.max(1) as f64).max(unknown as f64 / all.max(1) as f64);
     let severity = match share {
-        share if share >= given.threshold("high_share") => Severity::High,
-        share if share >= given.threshold("medium_share") => Severity::Medium,
+        share if share >= given.threshold(&HIGH_SHARE) => Severity::High,
+        share if share >= given.threshold(&MEDIUM_SHARE) => Severity::Medium,
         _ => Severity::Low,
     };
     let many = if counted { format!("{} events", grouped(events)) } else { "Events".to_owned() };

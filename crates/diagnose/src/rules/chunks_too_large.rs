@@ -6,6 +6,7 @@ use crate::regions::{LEAST_OF_REGIONS, NONE_MARKED, by_name, pieces, workers};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
+use model::tables::{self, parallel_regions};
 use model::words::{grouped, ms, percent, plain, plural, short};
 
 pub(super) const RULE: Rule = Rule {
@@ -21,18 +22,17 @@ pub(super) const RULE: Rule = Rule {
         mend: "Cut the work into more pieces, about eight or more for each thread.",
         example: "Three pieces of 2 ms for two threads: one thread does two of them, the other waits for 2 ms.",
     },
-    tables: &["parallel_regions", "marks", "ready_wait"],
-    thresholds: &[
-        Threshold {
-            name: "most_pieces",
-            unit: Unit::Ratio,
-            value: 7.0,
-            reason: "for each thread: with eight or more, as is advised, what the last piece leaves is about what handing out finer ones costs",
-        },
-        LEAST_OF_REGIONS,
-    ],
+    tables: &[&tables::PARALLEL_REGIONS, &tables::MARKS, &tables::READY_WAIT],
+    thresholds: &[&MOST_PIECES, &LEAST_OF_REGIONS],
     explains: &[],
     look,
+};
+
+const MOST_PIECES: Threshold = Threshold {
+    name: "most_pieces",
+    unit: Unit::Ratio,
+    value: 7.0,
+    reason: "for each thread: with eight or more, as is advised, what the last piece leaves is about what handing out finer ones costs",
 };
 
 /// All regions of a name with few pieces.
@@ -52,10 +52,15 @@ const FINER: i64 = 4;
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let regions = by_name(given, |of: &mut Regions, row| {
-        let [threads, pieces, worked, from, to] =
-            row.sums(["threads", "stretches", "worked_ns", "recoverable_from_ns", "recoverable_to_ns"]);
+        let [threads, pieces, worked, from, to] = row.all([
+            parallel_regions::THREADS,
+            parallel_regions::STRETCHES,
+            parallel_regions::WORKED_NS,
+            parallel_regions::RECOVERABLE_FROM_NS,
+            parallel_regions::RECOVERABLE_TO_NS,
+        ]);
         // One each: static-partition-barrier-tail looks.
-        if threads < 1 || pieces <= threads || pieces as f64 > given.threshold("most_pieces") * threads as f64 {
+        if threads < 1 || pieces <= threads || pieces as f64 > given.threshold(&MOST_PIECES) * threads as f64 {
             return;
         }
         of.count += 1;
@@ -69,11 +74,18 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         of.shown.push(
             from,
             row,
-            &["threads", "stretches", "tail_ns", "waiting_ns", "recoverable_from_ns", "recoverable_to_ns"],
+            &[
+                &parallel_regions::THREADS,
+                &parallel_regions::STRETCHES,
+                &parallel_regions::TAIL_NS,
+                &parallel_regions::WAITING_NS,
+                &parallel_regions::RECOVERABLE_FROM_NS,
+                &parallel_regions::RECOVERABLE_TO_NS,
+            ],
         );
     })?;
     let Some(regions) = regions else { return Ok(Looked::Lacks(NONE_MARKED.to_owned())) };
-    let least = given.share("least_share").max(1);
+    let least = given.share(&LEAST_OF_REGIONS).max(1);
     let mut found = Vec::new();
     for ((pid, name), of) in regions.into_iter().filter(|(_, of)| of.best >= least) {
         found.push(finding(given, pid, &name, of)?);

@@ -7,6 +7,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use crate::slower::{SLOWER_SPEED, Saving};
 use crate::speeds::Speeds;
 use engine::EngineError;
+use model::tables::{self, critical_by_thread, placement};
 use model::words::{ms, percent};
 use model::{Change, CoreType};
 use std::collections::BTreeMap;
@@ -26,21 +27,18 @@ pub(super) const RULE: Rule = Rule {
         mend: "Say that the thread is urgent: a utilisation clamp, a better nice value, or no EcoQoS; no mask that leaves the faster cores out.",
         example: "A runs alone for 4 ms on an efficient core while a performance core is idle.",
     },
-    tables: &["placement", "critical_by_thread", "cpu_bursts", "cpus"],
-    thresholds: &[
-        LEAST_PATH_SHARE,
-        Threshold {
-            name: "least_slower_share",
-            unit: Unit::Ratio,
-            value: 0.1,
-            reason: "of its own part of the path: who wakes while the faster cores are busy begins on a slower one, and is moved when \
-                     the scheduler next balances, some ms after one fell idle; no setting mends what little that leaves",
-        },
-        SLOWER_SPEED,
-        LEAST_SHARE,
-    ],
+    tables: &[&tables::PLACEMENT, &tables::CRITICAL_BY_THREAD, &tables::CPU_BURSTS, &tables::CPUS],
+    thresholds: &[&LEAST_PATH_SHARE, &LEAST_SLOWER_SHARE, &SLOWER_SPEED, &LEAST_SHARE],
     explains: &[],
     look,
+};
+
+const LEAST_SLOWER_SHARE: Threshold = Threshold {
+    name: "least_slower_share",
+    unit: Unit::Ratio,
+    value: 0.1,
+    reason: "of its own part of the path: who wakes while the faster cores are busy begins on a slower one, and is moved when \
+             the scheduler next balances, some ms after one fell idle; no setting mends what little that leaves",
 };
 
 /// How long a thread was slower than need be.
@@ -57,12 +55,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if !given.summary().ready_known {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows who waited for whom".to_owned()));
     }
-    let least = given.share("least_share").max(1);
+    let least = given.share(&LEAST_SHARE).max(1);
     let (mut slow, mut shown) = (BTreeMap::new(), Shown::default());
-    given.each("placement", |row| {
-        let [thread, certain, perhaps] = row.sums(["thread", "slower_core_lower_ns", "slower_core_upper_ns"]);
+    given.each(placement::Table, |row| {
+        let [thread, certain, perhaps] =
+            row.all([placement::THREAD, placement::SLOWER_CORE_LOWER_NS, placement::SLOWER_CORE_UPPER_NS]);
         if perhaps >= least {
-            slow.insert(thread, Slow { certain, perhaps, cost: row.int("cost_lower_ns") });
+            slow.insert(thread, Slow { certain, perhaps, cost: row.get(placement::COST_LOWER_NS) });
         }
     })?;
     // The path of a file is a pass of its own.
@@ -72,22 +71,36 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let (mut claims, mut best_of, mut whole) = (Vec::new(), None::<(i64, Saving, i64, i64)>, given.span().len().0);
     whole = whole.max(1);
     let speeds = Speeds::new(given)?;
-    given.each("critical_by_thread", |row| {
-        let [thread, tid, path] = row.sums(["thread", "tid", "path_ns"]);
+    given.each(critical_by_thread::Table, |row| {
+        let [thread, tid, path] =
+            row.all([critical_by_thread::THREAD, critical_by_thread::TID.or_zero(), critical_by_thread::PATH_NS]);
         let Some(Slow { certain, perhaps, cost }) = slow.get(&thread) else { return };
         let there: i64 = row
-            .sums(["running_middle_ns", "running_efficient_ns", "running_low_power_ns"])
+            .all([
+                critical_by_thread::RUNNING_MIDDLE_NS,
+                critical_by_thread::RUNNING_EFFICIENT_NS,
+                critical_by_thread::RUNNING_LOW_POWER_NS,
+            ])
             .iter()
             .fold(0, |sum: i64, ns| sum.saturating_add(*ns));
         let (on_path, perhaps) = (there.min(*certain), there.min(*perhaps));
         let saving = Saving::of(given, &speeds, thread, [on_path, perhaps], cost.map(|cost| (cost, *certain)));
-        let is_least = |ns: i64, name: &str, of: i64| ns as f64 >= given.threshold(name) * of as f64;
-        let decides = is_least(path, "least_path_share", whole) && is_least(perhaps, "least_slower_share", path);
+        let is_least = |ns: i64, least: &Threshold, of: i64| ns as f64 >= given.threshold(least) * of as f64;
+        let decides = is_least(path, &LEAST_PATH_SHARE, whole) && is_least(perhaps, &LEAST_SLOWER_SHARE, path);
         if !decides || saving.range[1] < least {
             return;
         }
         claims.push(given.claim(thread, tid, saving.best));
-        shown.push(perhaps, row, &["path_ns", "running_middle_ns", "running_efficient_ns", "running_low_power_ns"]);
+        shown.push(
+            perhaps,
+            row,
+            &[
+                &critical_by_thread::PATH_NS,
+                &critical_by_thread::RUNNING_MIDDLE_NS,
+                &critical_by_thread::RUNNING_EFFICIENT_NS,
+                &critical_by_thread::RUNNING_LOW_POWER_NS,
+            ],
+        );
         if best_of.as_ref().is_none_or(|(_, of, ..)| (of.best, of.range[1]) < (saving.best, saving.range[1])) {
             best_of = Some((thread, saving, path, if on_path > 0 { on_path } else { perhaps }));
         }

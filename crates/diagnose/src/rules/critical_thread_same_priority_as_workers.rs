@@ -9,6 +9,10 @@ use crate::slower::Saving;
 use crate::speeds::Speeds;
 use engine::EngineError;
 use model::Change;
+use model::tables::{
+    self, critical_by_thread, marks, parallel_regions, priority_residency, ready_by_thief, ready_wait, slower_cores,
+    waits,
+};
 use model::words::{ms, percent, plural};
 use std::collections::BTreeMap;
 
@@ -28,39 +32,40 @@ pub(super) const RULE: Rule = Rule {
         example: "M prepares the next frame and waits for 2 ms behind W1 and W2 of its own priority.",
     },
     tables: &[
-        "critical_by_thread",
-        "ready_by_thief",
-        "priority_residency",
-        "ready_wait",
-        "marks",
-        "slower_cores",
-        "cpu_bursts",
-        "parallel_regions",
-        "waits",
+        &tables::CRITICAL_BY_THREAD,
+        &tables::READY_BY_THIEF,
+        &tables::PRIORITY_RESIDENCY,
+        &tables::READY_WAIT,
+        &tables::MARKS,
+        &tables::SLOWER_CORES,
+        &tables::CPU_BURSTS,
+        &tables::PARALLEL_REGIONS,
+        &tables::WAITS,
     ],
-    thresholds: &[
-        Threshold {
-            name: "least_path",
-            unit: Unit::Ratio,
-            value: 0.5,
-            reason: "of the critical path, or of the time in marked frames, that is the thread's own: with less there is no one thread to prefer",
-        },
-        Threshold {
-            name: "least_frames",
-            unit: Unit::Count,
-            value: 10.0,
-            reason: "stretches of the one name: fewer are phases of a program",
-        },
-        Threshold {
-            name: "least_workers",
-            unit: Unit::Count,
-            value: 2.0,
-            reason: "threads of the name of those behind which it waited, be it one of them: one alone may be what the next step needs",
-        },
-        LEAST_SHARE,
-    ],
+    thresholds: &[&LEAST_PATH, &LEAST_FRAMES, &LEAST_WORKERS, &LEAST_SHARE],
     explains: &[],
     look,
+};
+
+const LEAST_PATH: Threshold = Threshold {
+    name: "least_path",
+    unit: Unit::Ratio,
+    value: 0.5,
+    reason: "of the critical path, or of the time in marked frames, that is the thread's own: with less there is no one thread to prefer",
+};
+
+const LEAST_FRAMES: Threshold = Threshold {
+    name: "least_frames",
+    unit: Unit::Count,
+    value: 10.0,
+    reason: "stretches of the one name: fewer are phases of a program",
+};
+
+const LEAST_WORKERS: Threshold = Threshold {
+    name: "least_workers",
+    unit: Unit::Count,
+    value: 2.0,
+    reason: "threads of the name of those behind which it waited, be it one of them: one alone may be what the next step needs",
 };
 
 /// How much nicer workers should be, and what that leaves them of the other's weight: 110 to 1024 (sched_prio_to_weight in the
@@ -83,13 +88,14 @@ struct Critical {
 /// The thread whose frames fill the most of the time.
 fn frames(given: &Given<'_>, shown: &mut Shown) -> Result<Option<Critical>, EngineError> {
     let mut by_name = BTreeMap::<(i64, String), Vec<(i64, i64, i64)>>::new();
-    given.each("marks", |row| {
-        let [thread, pid, count, ns] = row.sums(["thread", "pid", "count", "duration_ns"]);
-        by_name.entry((pid, row.text("name").to_owned())).or_default().push((ns, thread, count));
+    given.each(marks::Table, |row| {
+        let [thread, pid, count, ns] =
+            row.all([marks::THREAD.or_zero(), marks::PID.or_zero(), marks::COUNT, marks::DURATION_NS]);
+        by_name.entry((pid, row.get(marks::NAME.or_empty()).to_owned())).or_default().push((ns, thread, count));
     })?;
     let fills = |ns: i64, count: i64| {
-        ns as f64 >= given.threshold("least_path") * given.span().len().0 as f64
-            && count as f64 >= given.threshold("least_frames")
+        ns as f64 >= given.threshold(&LEAST_PATH) * given.span().len().0 as f64
+            && count as f64 >= given.threshold(&LEAST_FRAMES)
     };
     let alone = by_name.into_iter().filter_map(|((_, name), by)| match by[..] {
         [(ns, thread, count)] if fills(ns, count) => Some((ns, thread, count, name)),
@@ -97,16 +103,16 @@ fn frames(given: &Given<'_>, shown: &mut Shown) -> Result<Option<Critical>, Engi
     });
     let Some((ns, thread, count, name)) = alone.max() else { return Ok(None) };
     let frames = Some(format!("{count} stretches that it marked {name}"));
-    given.each("marks", |row| {
-        if (row.sum("thread"), row.text("name")) == (thread, &*name) {
-            shown.push(ns, row, &["count", "duration_ns"]);
+    given.each(marks::Table, |row| {
+        if (row.get(marks::THREAD.or_zero()), row.get(marks::NAME.or_empty())) == (thread, &*name) {
+            shown.push(ns, row, &[&marks::COUNT, &marks::DURATION_NS]);
         }
     })?;
     let mut critical = None;
-    given.each("ready_wait", |row| {
-        if row.sum("thread") == thread {
-            let [tid, ready] = row.sums(["tid", "ready_ns"]);
-            shown.push(ready, row, &["ready_ns"]);
+    given.each(ready_wait::Table, |row| {
+        if row.get(ready_wait::THREAD) == thread {
+            let [tid, ready] = row.all([ready_wait::TID, ready_wait::READY_NS.or_zero()]);
+            shown.push(ready, row, &[&ready_wait::READY_NS]);
             critical = Some(Critical { thread, tid, ns, ready, frames: frames.clone() });
         }
     })?;
@@ -120,12 +126,14 @@ fn on_critical_path(
     shown: &mut Shown,
 ) -> Result<Option<Critical>, EngineError> {
     let mut critical = None;
-    given.each("critical_by_thread", |row| {
-        let [thread, ns, ready] = row.sums(["thread", "path_ns", "ready_ns"]);
+    given.each(critical_by_thread::Table, |row| {
+        let [thread, ns, ready] =
+            row.all([critical_by_thread::THREAD, critical_by_thread::PATH_NS, critical_by_thread::READY_NS]);
         add(on_path, thread, ns);
-        if ns as f64 >= given.threshold("least_path") * given.span().len().0 as f64 {
-            critical = Some(Critical { thread, tid: row.sum("tid"), ns, ready, frames: None });
-            shown.push(ready, row, &["path_ns", "ready_ns"]);
+        if ns as f64 >= given.threshold(&LEAST_PATH) * given.span().len().0 as f64 {
+            critical =
+                Some(Critical { thread, tid: row.get(critical_by_thread::TID.or_zero()), ns, ready, frames: None });
+            shown.push(ready, row, &[&critical_by_thread::PATH_NS, &critical_by_thread::READY_NS]);
         }
     })?;
     Ok(critical)
@@ -137,10 +145,10 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     }
     // The priority at which each thread was ready for longest.
     let mut prio = BTreeMap::<i64, (i64, i64)>::new();
-    given.each("priority_residency", |row| {
-        if let Some(at) = row.int("prio") {
-            let longest = prio.entry(row.sum("thread")).or_insert((i64::MIN, at));
-            *longest = (row.sum("ready_ns"), at).max(*longest);
+    given.each(priority_residency::Table, |row| {
+        if let Some(at) = row.get(priority_residency::PRIO) {
+            let longest = prio.entry(row.get(priority_residency::THREAD)).or_insert((i64::MIN, at));
+            *longest = (row.get(priority_residency::READY_NS.or_zero()), at).max(*longest);
         }
     })?;
     if prio.is_empty() {
@@ -156,22 +164,23 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let processes = Processes::new(given)?;
     let (mut pools, mut members) = (BTreeMap::<Pool, BTreeMap<(i64, i64), i64>>::new(), BTreeMap::new());
     let mut ready_in_all = 0;
-    given.each("ready_wait", |row| {
-        add(&mut members, processes.pool(given, row.sum("thread")), 1);
-        if row.sum("thread") == thread {
-            ready_in_all = row.sum("ready_ns");
+    given.each(ready_wait::Table, |row| {
+        add(&mut members, processes.pool(given, row.get(ready_wait::THREAD)), 1);
+        if row.get(ready_wait::THREAD) == thread {
+            ready_in_all = row.get(ready_wait::READY_NS.or_zero());
         }
     })?;
-    given.each("ready_by_thief", |row| {
-        let [of, ns] = row.sums(["thread", "ready_ns"]);
-        let Some(thief) = row.int("thief").filter(|thief| *thief > 0 && *thief != thread && of == thread) else {
+    given.each(ready_by_thief::Table, |row| {
+        let [of, ns] = row.all([ready_by_thief::THREAD, ready_by_thief::READY_NS]);
+        let Some(thief) = row.get(ready_by_thief::THIEF).filter(|thief| *thief > 0 && *thief != thread && of == thread)
+        else {
             return;
         };
-        let equal = prio.get(&thread).is_some_and(|(_, own)| row.int("thief_prio") == Some(*own));
+        let equal = prio.get(&thread).is_some_and(|(_, own)| row.get(ready_by_thief::THIEF_PRIO) == Some(*own));
         let pool = processes.pool(given, thief);
         if equal && processes.are_one(thread, thief) && pool.1 != base(&given.name(thread)) {
-            add(pools.entry(pool).or_default(), (thief, row.sum("thief_tid")), ns);
-            shown.push(ns, row, &["ready_ns"]);
+            add(pools.entry(pool).or_default(), (thief, row.get(ready_by_thief::THIEF_TID.or_zero())), ns);
+            shown.push(ns, row, &[&ready_by_thief::READY_NS]);
         }
     })?;
     let waited = match frames {
@@ -184,21 +193,22 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         let theirs: i64 = of.keys().filter_map(|(thief, _)| on_path.get(thief)).sum();
         let members = members.get(pool).copied().unwrap_or(0);
         let waited = waited.get(pool).copied().unwrap_or(0);
-        members as f64 >= given.threshold("least_workers") && 2 * theirs <= path && waited <= of.values().sum()
+        members as f64 >= given.threshold(&LEAST_WORKERS) && 2 * theirs <= path && waited <= of.values().sum()
     });
     let behind = pools.values().flat_map(BTreeMap::values).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
     // What it waited for the same threads while it went before them is no matter of equal priority.
     let at_equal = behind.min(prio.get(&thread).map_or(0, |(ready, _)| *ready));
     let behind = at_equal.min(ready);
     let most = pools.iter().max_by_key(|(_, of)| of.values().sum::<i64>());
-    let (Some(((_, name), workers)), true) = (most, behind >= given.share("least_share").max(1)) else {
+    let (Some(((_, name), workers)), true) = (most, behind >= given.share(&LEAST_SHARE).max(1)) else {
         return Ok(Looked::At(Vec::new()));
     };
     // What it was ready beside the path, those that it waits for were not done with either: as much of this as of all its waiting.
     let mut decides = behind;
-    given.each("critical_by_thread", |row| {
-        let [of, on_path, ready] = row.sums(["thread", "path_ns", "ready_ns"]);
-        if of == thread && on_path as f64 >= given.threshold("least_path") * given.span().len().0 as f64 {
+    given.each(critical_by_thread::Table, |row| {
+        let [of, on_path, ready] =
+            row.all([critical_by_thread::THREAD, critical_by_thread::PATH_NS, critical_by_thread::READY_NS]);
+        if of == thread && on_path as f64 >= given.threshold(&LEAST_PATH) * given.span().len().0 as f64 {
             let on_path = ready as f64 / ready_in_all.max(1) as f64;
             decides = behind.min((at_equal as f64 * on_path.min(1.0)).round() as i64);
         }
@@ -245,9 +255,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
 /// For how long a thread was blocked until threads of each pool woke it.
 fn waited_for(given: &Given<'_>, processes: &Processes, thread: i64) -> Result<BTreeMap<Pool, i64>, EngineError> {
     let mut waited = BTreeMap::new();
-    given.each("waits", |row| {
-        if let Some(waker) = row.int("waker").filter(|waker| *waker > 0 && row.sum("thread") == thread) {
-            add(&mut waited, processes.pool(given, waker), row.sum("blocked_ns"));
+    given.each(waits::Table, |row| {
+        if let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0 && row.get(waits::THREAD) == thread) {
+            add(&mut waited, processes.pool(given, waker), row.get(waits::BLOCKED_NS));
         }
     })?;
     Ok(waited)
@@ -257,15 +267,15 @@ fn waited_for(given: &Given<'_>, processes: &Processes, thread: i64) -> Result<B
 /// they now get less while they share it with who waits there.
 fn besides(given: &Given<'_>, processes: &Processes, thread: i64) -> Result<i64, EngineError> {
     let (speeds, mut most) = (Speeds::new(given)?, 0_i64);
-    given.each("slower_cores", |row| {
-        if row.sum("thread") == thread {
-            most = Saving::of(given, &speeds, thread, [0, row.sum("none_ns")], None).range[1];
+    given.each(slower_cores::Table, |row| {
+        if row.get(slower_cores::THREAD) == thread {
+            most = Saving::at_most(&speeds, thread, row.get(slower_cores::NONE_NS).max(0));
         }
     })?;
     let (pid, _) = processes.pool(given, thread);
-    given.each("parallel_regions", |row| {
-        if row.int("pid") == pid {
-            most = most.saturating_add(row.sum("last_ready_ns"));
+    given.each(parallel_regions::Table, |row| {
+        if row.get(parallel_regions::PID) == pid {
+            most = most.saturating_add(row.get(parallel_regions::LAST_READY_NS.or_zero()));
         }
     })?;
     Ok(most)

@@ -6,6 +6,7 @@ use crate::given::{Given, add, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use crate::slower::{NO_MASKS, SLOWER_SPEED, slower};
 use engine::EngineError;
+use model::tables::{self, priority_residency, run_lengths, slower_cores, thread_by_core_type};
 use model::words::ms;
 use model::{Change, CoreType};
 use std::collections::BTreeMap;
@@ -24,20 +25,25 @@ pub(super) const RULE: Rule = Rule {
                or defer it.",
         example: "B (nice 19) has the performance core; A (nice 0) is woken, and runs for 4 ms on the efficient one.",
     },
-    tables: &["slower_cores", "cpu_bursts", "run_lengths", "priority_residency", "thread_by_core_type", "cpus"],
-    thresholds: &[
-        Threshold {
-            name: "woken_share",
-            unit: Unit::Ratio,
-            value: 0.5,
-            reason: "of a thread's running time on slower cores, in runs that began with a waking: with less of it the waking did not \
-                     decide where it ran",
-        },
-        SLOWER_SPEED,
-        LEAST_SHARE,
+    tables: &[
+        &tables::SLOWER_CORES,
+        &tables::CPU_BURSTS,
+        &tables::RUN_LENGTHS,
+        &tables::PRIORITY_RESIDENCY,
+        &tables::THREAD_BY_CORE_TYPE,
+        &tables::CPUS,
     ],
+    thresholds: &[&WOKEN_SHARE, &SLOWER_SPEED, &LEAST_SHARE],
     explains: &[],
     look,
+};
+
+const WOKEN_SHARE: Threshold = Threshold {
+    name: "woken_share",
+    unit: Unit::Ratio,
+    value: 0.5,
+    reason: "of a thread's running time on slower cores, in runs that began with a waking: with less of it the waking did not \
+             decide where it ran",
 };
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
@@ -52,17 +58,18 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks("the source tells no priorities".to_owned()));
     }
     let woken = woken(given)?;
-    let woken = |thread| woken.get(&thread).is_some_and(|part| *part >= given.threshold("woken_share"));
-    let Some(slower) = slower(given, ["faster_lower_ns", "lower_cost_ns"], woken)? else {
+    let woken = |thread| woken.get(&thread).is_some_and(|part| *part >= given.threshold(&WOKEN_SHARE));
+    let Some(slower) = slower(given, slower_cores::FASTER_LOWER_NS, slower_cores::LOWER_COST_NS, woken)? else {
         return Ok(Looked::Lacks(NO_MASKS.to_owned()));
     };
     let Some((first, saving, ns)) = slower.most else { return Ok(Looked::At(Vec::new())) };
     let own = worst.get(&first).map_or(i64::MAX, |(best, _)| *best);
     let mut lower = BTreeMap::new();
-    given.each("thread_by_core_type", |row| {
-        let [thread, tid, running] = row.sums(["thread", "tid", "running_ns"]);
+    given.each(thread_by_core_type::Table, |row| {
+        let [thread, tid, running] =
+            row.all([thread_by_core_type::THREAD, thread_by_core_type::TID, thread_by_core_type::RUNNING_NS]);
         let is_lower = worst.get(&thread).is_some_and(|(_, worst)| *worst > own);
-        if is_lower && ["performance", "middle"].contains(&row.text("core_type")) {
+        if is_lower && ["performance", "middle"].contains(&row.get(thread_by_core_type::CORE_TYPE)) {
             add(&mut lower, (thread, tid), running);
         }
     })?;
@@ -92,9 +99,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
 /// The best and the worst priority (the least and the greatest number) at which each thread ran, where told.
 fn best_and_worst(given: &Given<'_>) -> Result<BTreeMap<i64, (i64, i64)>, EngineError> {
     let mut prios: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
-    given.each("priority_residency", |row| {
-        if let (Some(prio), true) = (row.int("prio"), row.sum("running_ns") > 0) {
-            let of = prios.entry(row.sum("thread")).or_insert((prio, prio));
+    given.each(priority_residency::Table, |row| {
+        if let (Some(prio), true) = (row.get(priority_residency::PRIO), row.get(priority_residency::RUNNING_NS) > 0) {
+            let of = prios.entry(row.get(priority_residency::THREAD)).or_insert((prio, prio));
             *of = (of.0.min(prio), of.1.max(prio));
         }
     })?;
@@ -104,11 +111,11 @@ fn best_and_worst(given: &Given<'_>) -> Result<BTreeMap<i64, (i64, i64)>, Engine
 /// Of each thread's running time on slower cores than the fastest the part in runs that began with a waking.
 fn woken(given: &Given<'_>) -> Result<BTreeMap<i64, f64>, EngineError> {
     let (mut fastest, mut ran, mut after_wake) = (0, BTreeMap::new(), BTreeMap::new());
-    given.each("thread_by_core_type", |row| fastest = row.sum("core_class").max(fastest))?;
-    given.each("run_lengths", |row| {
-        if row.int("core_class").is_some_and(|class| class < fastest) {
-            add(&mut ran, row.sum("thread"), row.sum("running_ns"));
-            add(&mut after_wake, row.sum("thread"), row.sum("after_wake_ns"));
+    given.each(thread_by_core_type::Table, |row| fastest = row.get(thread_by_core_type::CORE_CLASS).max(fastest))?;
+    given.each(run_lengths::Table, |row| {
+        if row.get(run_lengths::CORE_CLASS).is_some_and(|class| class < fastest) {
+            add(&mut ran, row.get(run_lengths::THREAD), row.get(run_lengths::RUNNING_NS));
+            add(&mut after_wake, row.get(run_lengths::THREAD), row.get(run_lengths::AFTER_WAKE_NS.or_zero()));
         }
     })?;
     let part = |(thread, all): (i64, i64)| {

@@ -5,6 +5,7 @@ use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
+use model::tables::{self, ideal_cpu, ready_wait, thread_by_cpu};
 use model::words::ms;
 use model::{Change, CpuId};
 use std::collections::BTreeMap;
@@ -21,26 +22,25 @@ pub(super) const RULE: Rule = Rule {
         mend: "Set an ideal CPU within the mask for each thread, whenever the mask is set.",
         example: "A may run on CPUs 0 and 1, its ideal CPU is 2: it waits 2 ms behind B on CPU 0, while CPU 1 is idle.",
     },
-    tables: &["ideal_cpu", "ready_wait", "thread_by_cpu"],
-    thresholds: &[
-        Threshold {
-            name: "outside_share",
-            unit: Unit::Ratio,
-            value: 0.5,
-            reason: "a choice, of its running time: with less of it the ideal CPU is not what explains its waiting",
-        },
-        LEAST_SHARE,
-    ],
+    tables: &[&tables::IDEAL_CPU, &tables::READY_WAIT, &tables::THREAD_BY_CPU],
+    thresholds: &[&OUTSIDE_SHARE, &LEAST_SHARE],
     explains: &[],
     look,
+};
+
+const OUTSIDE_SHARE: Threshold = Threshold {
+    name: "outside_share",
+    unit: Unit::Ratio,
+    value: 0.5,
+    reason: "a choice, of its running time: with less of it the ideal CPU is not what explains its waiting",
 };
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let (mut outside, mut told) = (BTreeMap::new(), false);
     let (mut claims, mut shown) = (Vec::new(), Shown::default());
-    given.each("ideal_cpu", |row| {
+    given.each(ideal_cpu::Table, |row| {
         told = true;
-        outside.insert(row.sum("thread"), row.sum("not_allowed_ns"));
+        outside.insert(row.get(ideal_cpu::THREAD), row.get(ideal_cpu::NOT_ALLOWED_NS));
     })?;
     if !told {
         return Ok(Looked::Lacks("the source tells no ideal CPUs: recordings of Windows do".to_owned()));
@@ -48,36 +48,47 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if !given.summary().ready_known {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was ready".to_owned()));
     }
-    let least = given.share("least_share").max(1);
-    given.each("ready_wait", |row| {
-        let [thread, tid, running, same, other, untold] = row.sums([
-            "thread",
-            "tid",
-            "running_ns",
-            "free_same_type_ns",
-            "free_other_type_ns",
-            "permission_unknown_ns",
+    let least = given.share(&LEAST_SHARE).max(1);
+    given.each(ready_wait::Table, |row| {
+        let [thread, tid, running, same, other, untold] = row.all([
+            ready_wait::THREAD,
+            ready_wait::TID,
+            ready_wait::RUNNING_NS,
+            ready_wait::FREE_SAME_TYPE_NS.or_zero(),
+            ready_wait::FREE_OTHER_TYPE_NS.or_zero(),
+            ready_wait::PERMISSION_UNKNOWN_NS.or_zero(),
         ]);
         let barred = outside.get(&thread).copied().unwrap_or(0);
         let ns = same.saturating_add(other).saturating_sub(untold).max(0);
-        if barred > 0 && barred as f64 >= given.threshold("outside_share") * running as f64 && ns >= least {
+        if barred > 0 && barred as f64 >= given.threshold(&OUTSIDE_SHARE) * running as f64 && ns >= least {
             claims.push(given.claim(thread, tid, ns));
-            shown.push(ns, row, &["free_same_type_ns", "free_other_type_ns", "ready_ns", "running_ns"]);
+            shown.push(
+                ns,
+                row,
+                &[
+                    &ready_wait::FREE_SAME_TYPE_NS,
+                    &ready_wait::FREE_OTHER_TYPE_NS,
+                    &ready_wait::READY_NS,
+                    &ready_wait::RUNNING_NS,
+                ],
+            );
         }
     })?;
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
         return Ok(Looked::At(Vec::new()));
     };
-    given.each("ideal_cpu", |row| {
-        if row.sum("thread") == most.thread {
-            shown.push(i64::MAX, row, &["not_allowed_ns", "ideal_ns"]);
+    given.each(ideal_cpu::Table, |row| {
+        if row.get(ideal_cpu::THREAD) == most.thread {
+            shown.push(i64::MAX, row, &[&ideal_cpu::NOT_ALLOWED_NS, &ideal_cpu::IDEAL_NS]);
         }
     })?;
     // Where it ran it may run.
     let mut ran = BTreeMap::new();
-    given.each("thread_by_cpu", |row| {
-        if let (true, Ok(cpu)) = (row.sum("thread") == most.thread, u32::try_from(row.sum("cpu"))) {
-            add(&mut ran, cpu, row.sum("running_ns"));
+    given.each(thread_by_cpu::Table, |row| {
+        if let (true, Ok(cpu)) =
+            (row.get(thread_by_cpu::THREAD) == most.thread, u32::try_from(row.get(thread_by_cpu::CPU)))
+        {
+            add(&mut ran, cpu, row.get(thread_by_cpu::RUNNING_NS));
         }
     })?;
     let cpu = ran.into_iter().max_by_key(|(cpu, ns)| (*ns, std::cmp::Reverse(*cpu))).map_or(0, |(cpu, _)| cpu);

@@ -5,8 +5,9 @@ use crate::finding::{Claim, Confidence, Finding};
 use crate::given::{Given, Shown, add};
 use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
+use model::tables::{self, cpus, critical_by_thread, interrupts, ready_wait};
 use model::words::{ms, percent, plain, plural, short};
-use model::{Change, CpuId, Row};
+use model::{Change, Column, CpuId, Row};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -24,8 +25,8 @@ pub(super) const RULE: Rule = Rule {
         mend: "Let another CPU handle the device: its affinity, away from the CPUs of the thread; or pin the thread away from the device's CPUs.",
         example: "A network card's handler takes 30 of each 100 ms on CPU 0, where the render thread runs; CPU 1 idles.",
     },
-    tables: &["interrupts", "critical_by_thread", "ready_wait", "cpus"],
-    thresholds: &[LEAST_PATH_SHARE, LEAST_SHARE],
+    tables: &[&tables::INTERRUPTS, &tables::CRITICAL_BY_THREAD, &tables::READY_WAIT, &tables::CPUS],
+    thresholds: &[&LEAST_PATH_SHARE, &LEAST_SHARE],
     explains: &[],
     look,
 };
@@ -45,39 +46,43 @@ struct Taken {
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let (mut taken, mut told) = (BTreeMap::<(i64, i64), Taken>::new(), false);
-    given.each("interrupts", |row| {
+    given.each(interrupts::Table, |row| {
         told = true;
         if let Some(at) = movable(row).filter(|(thread, _)| !given.is_of_one_cpu(*thread)) {
-            let [number, count, time] = row.sums(["number", "count", "handler_ns"]);
+            let [number, count, time] =
+                row.all([interrupts::NUMBER.or_zero(), interrupts::COUNT, interrupts::HANDLER_NS]);
             let of = taken.entry(at).or_default();
             of.time = of.time.saturating_add(time);
             of.count = of.count.saturating_add(count);
-            if row.text("kind") == "device" {
-                add(&mut of.by, (number, row.text("interrupt").to_owned()), time);
+            if row.get(interrupts::KIND) == "device" {
+                add(&mut of.by, (number, row.get(interrupts::INTERRUPT).to_owned()), time);
             }
         }
     })?;
     if !told {
         return Ok(Looked::Lacks("no interrupt is told: `corewise record --irq` records them".to_owned()));
     }
-    let (least, mut cpus) = (given.share("least_share").max(1), Vec::new());
-    given.each("cpus", |row| cpus.extend(row.int("cpu")))?;
+    let (least, mut cpus) = (given.share(&LEAST_SHARE).max(1), Vec::new());
+    given.each(cpus::Table, |row| cpus.push(row.get(cpus::CPU)))?;
     taken.retain(|_, of| of.time >= least);
     // The path of a file is a pass of its own.
     if taken.is_empty() || cpus.len() < 2 {
         return Ok(Looked::At(Vec::new()));
     }
     let mut running = BTreeMap::new();
-    given.each("ready_wait", |row| add(&mut running, row.sum("thread"), row.sum("running_ns")))?;
-    let share = given.threshold("least_path_share") * given.span().len().0.max(1) as f64;
+    given.each(ready_wait::Table, |row| {
+        add(&mut running, row.get(ready_wait::THREAD), row.get(ready_wait::RUNNING_NS))
+    })?;
+    let share = given.threshold(&LEAST_PATH_SHARE) * given.span().len().0.max(1) as f64;
     let (mut claims, mut best) = (Vec::new(), None::<Most>);
-    given.each("critical_by_thread", |row| {
-        let [thread, tid, path] = row.sums(["thread", "tid", "path_ns"]);
+    given.each(critical_by_thread::Table, |row| {
+        let [thread, tid, path] =
+            row.all([critical_by_thread::THREAD, critical_by_thread::TID.or_zero(), critical_by_thread::PATH_NS]);
         let of_thread = taken.range((thread, i64::MIN)..=(thread, i64::MAX));
         let Some(((_, cpu), of)) = of_thread.max_by_key(|(_, of)| of.time).filter(|_| path as f64 >= share) else {
             return;
         };
-        let ran = row.sums(ON_PATH).iter().fold(0, |sum: i64, ns| sum.saturating_add(*ns));
+        let ran = row.all(ON_PATH).iter().fold(0, |sum: i64, ns| sum.saturating_add(*ns));
         let beside = running.get(&thread).copied().unwrap_or(0).saturating_sub(ran).max(0);
         let part = ran as f64 / ran.saturating_add(beside).max(1) as f64;
         let on_path = (of.time as f64 * part).round() as i64;
@@ -92,9 +97,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     })?;
     let Some(best) = best else { return Ok(Looked::At(Vec::new())) };
     let mut shown = Shown::default();
-    given.each("interrupts", |row| {
+    given.each(interrupts::Table, |row| {
         if movable(row) == Some((best.thread, best.cpu)) {
-            shown.push(row.sum("handler_ns"), row, &["count", "handler_ns", "longest_ns"]);
+            shown.push(
+                row.get(interrupts::HANDLER_NS),
+                row,
+                &[&interrupts::COUNT, &interrupts::HANDLER_NS, &interrupts::LONGEST_NS],
+            );
         }
     })?;
     let of = taken.get(&(best.thread, best.cpu)).cloned().unwrap_or_default();
@@ -112,22 +121,22 @@ struct Most {
 }
 
 /// Whose running on the path a row of `critical_by_thread` tells.
-const ON_PATH: [&str; 5] = [
-    "running_performance_ns",
-    "running_middle_ns",
-    "running_efficient_ns",
-    "running_low_power_ns",
-    "running_uniform_ns",
+const ON_PATH: [Column<critical_by_thread::Table, i64>; 5] = [
+    critical_by_thread::RUNNING_PERFORMANCE_NS,
+    critical_by_thread::RUNNING_MIDDLE_NS,
+    critical_by_thread::RUNNING_EFFICIENT_NS,
+    critical_by_thread::RUNNING_LOW_POWER_NS,
+    critical_by_thread::RUNNING_UNIFORM_NS,
 ];
 
 /// The thread and the CPU of a row whose interrupt another CPU could handle.
-fn movable(row: &Row<'_>) -> Option<(i64, i64)> {
-    let movable = match row.text("kind") {
+fn movable(row: &Row<'_, interrupts::Table>) -> Option<(i64, i64)> {
+    let movable = match row.get(interrupts::KIND) {
         "device" => true,
-        "softirq" => OF_DEVICES.contains(&row.sum("number")),
+        "softirq" => OF_DEVICES.contains(&row.get(interrupts::NUMBER.or_zero())),
         _ => false,
     };
-    movable.then(|| (row.sum("thread"), row.sum("cpu")))
+    movable.then(|| (row.get(interrupts::THREAD), row.get(interrupts::CPU)))
 }
 
 fn finding(given: &Given<'_>, claims: Vec<Claim>, best: &Most, of: &Taken, cpus: &[i64]) -> Finding {

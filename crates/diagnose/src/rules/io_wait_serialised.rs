@@ -7,6 +7,7 @@ use crate::pools::Processes;
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
+use model::tables::{self, ready_wait, waits};
 use model::words::{grouped, ms, percent, time};
 use std::collections::BTreeMap;
 
@@ -24,25 +25,24 @@ pub(super) const RULE: Rule = Rule {
         mend: "Read ahead: larger reads, posix_fadvise(2), several requests under way (io_uring(7), threads).",
         example: "A reads a file in pieces of 4 KiB in random order: 8 000 waits of 100 µs in a second.",
     },
-    tables: &["waits", "ready_wait"],
-    thresholds: &[
-        Threshold {
-            name: "least_waiting",
-            unit: Unit::Ratio,
-            value: 0.5,
-            reason: "part of the time in which the thread waits so or runs: with less, what it does itself counts as much",
-        },
-        Threshold {
-            name: "least_per_second",
-            unit: Unit::PerSecond,
-            value: 200.0,
-            reason: "waits: with fewer, a wait takes milliseconds, as a disk that is asked much by others does",
-        },
-        LEAST_SHARE,
-        SWITCH,
-    ],
+    tables: &[&tables::WAITS, &tables::READY_WAIT],
+    thresholds: &[&LEAST_WAITING, &LEAST_PER_SECOND, &LEAST_SHARE, &SWITCH],
     explains: &[],
     look,
+};
+
+const LEAST_WAITING: Threshold = Threshold {
+    name: "least_waiting",
+    unit: Unit::Ratio,
+    value: 0.5,
+    reason: "part of the time in which the thread waits so or runs: with less, what it does itself counts as much",
+};
+
+const LEAST_PER_SECOND: Threshold = Threshold {
+    name: "least_per_second",
+    unit: Unit::PerSecond,
+    value: 200.0,
+    reason: "waits: with fewer, a wait takes milliseconds, as a disk that is asked much by others does",
 };
 
 /// Requests under way at once, after the change.
@@ -65,16 +65,21 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let processes = Processes::new(given)?;
     let (mut waits, mut shown) = (BTreeMap::<i64, Waits>::new(), Shown::default());
     let [mut any, mut letters] = [false; 2];
-    given.each("waits", |row| {
+    given.each(waits::Table, |row| {
         any = true;
-        letters |= !row.text("letter").is_empty();
-        let [thread, tid, count, blocked] = row.sums(["thread", "tid", "waits", "blocked_ns"]);
+        letters |= !row.get(waits::LETTER.or_empty()).is_empty();
+        let [thread, tid, count, blocked] = row.all([waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS]);
         // Where nothing tells that it was an interrupt, it is whom that came upon: never one of its own process, if not by chance.
         let another = |waker| processes.are_told() && !processes.are_one(thread, waker);
-        let device = row.int("waker").is_some_and(|waker| waker == 0 || given.is_of_one_cpu(waker) || another(waker));
-        let reason = row.text("reason");
+        let device =
+            row.get(waits::WAKER).is_some_and(|waker| waker == 0 || given.is_of_one_cpu(waker) || another(waker));
+        let reason = row.get(waits::REASON.or_empty());
         let read = ["read", "pread64", "readv", "preadv", "preadv2"].contains(&reason);
-        if row.text("letter") != "D" || !device || !(read || reason.is_empty()) || given.is_of_one_cpu(thread) {
+        if row.get(waits::LETTER.or_empty()) != "D"
+            || !device
+            || !(read || reason.is_empty())
+            || given.is_of_one_cpu(thread)
+        {
             return;
         }
         let of = waits.entry(thread).or_default();
@@ -82,21 +87,21 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         of.count = of.count.saturating_add(count);
         of.blocked = of.blocked.saturating_add(blocked);
         of.read += if read { blocked } else { 0 };
-        shown.push(blocked, row, &["waits", "blocked_ns"]);
+        shown.push(blocked, row, &[&waits::WAITS, &waits::BLOCKED_NS]);
     })?;
     if any && !letters {
         return Ok(Looked::Lacks("the source does not tell in which state threads waited".to_owned()));
     }
     let mut ran = BTreeMap::new();
-    given.each("ready_wait", |row| add(&mut ran, row.sum("thread"), row.sum("running_ns")))?;
+    given.each(ready_wait::Table, |row| add(&mut ran, row.get(ready_wait::THREAD), row.get(ready_wait::RUNNING_NS)))?;
     let span = given.span().len().0 as f64;
-    let (part, rate) = (given.threshold("least_waiting"), given.threshold("least_per_second"));
-    let least = given.share("least_share").max(1);
+    let (part, rate) = (given.threshold(&LEAST_WAITING), given.threshold(&LEAST_PER_SECOND));
+    let least = given.share(&LEAST_SHARE).max(1);
     waits.retain(|thread, of| {
         let own = of.blocked.saturating_add(ran.get(thread).copied().unwrap_or(0)) as f64;
         of.blocked >= least && of.blocked as f64 >= part * own && of.count as f64 >= rate * span / 1e9
     });
-    let switching = |of: &Waits| (of.count as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+    let switching = |of: &Waits| (of.count as f64 * 2.0 * given.threshold(&SWITCH)) as i64;
     let spared = |ns: i64| ns - ns / AT_ONCE;
     let claims: Vec<_> = waits
         .iter()
@@ -123,7 +128,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         evidence: shown.finish(),
         assumptions: vec![
             format!("the device does {AT_ONCE} requests in the time of one; the upper end: any number"),
-            format!("each wait that is spared costs two switches of {} ns less", given.threshold("switch_ns")),
+            format!("each wait that is spared costs two switches of {} ns less", given.threshold(&SWITCH)),
             "no request depends on the answer to the one before; the lower end: each does".to_owned(),
         ],
         ..finding

@@ -7,6 +7,7 @@ use crate::pools::{Pool, Processes};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
+use model::tables::{self, ready_wait, run_lengths, waits};
 use model::words::{grouped, ms, plural};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,82 +30,104 @@ pub(super) const RULE: Rule = Rule {
                together at the end.",
         example: "A, B and C need one lock for 2 ms each: on two CPUs one runs at any time, and two wait.",
     },
-    tables: &["waits", "ready_wait", "run_lengths", "cpus"],
+    tables: &[&tables::WAITS, &tables::READY_WAIT, &tables::RUN_LENGTHS, &tables::CPUS],
     thresholds: &[
-        Threshold {
-            name: "least_threads",
-            unit: Unit::Count,
-            value: 3.0,
-            reason: "of two threads that wait for each other nobody can tell a lock from a question and its answer",
-        },
-        Threshold {
-            name: "least_per_second",
-            unit: Unit::PerSecond,
-            value: 500.0,
-            reason: "waits of all of them together, while they run one by one: with one in 2 ms or less often the lock is held for long, and what its holder does counts",
-        },
-        Threshold {
-            name: "least_queue",
-            unit: Unit::Ratio,
-            value: 0.25,
-            reason: "part of the waiting in which whoever ended it waited too: half of it with three that take turns, more with more, none at a barrier",
-        },
-        Threshold {
-            name: "most_together",
-            unit: Unit::Ratio,
-            value: 0.25,
-            reason: "part of the waits that whoever ended them ended with others: none at a lock, but for the few whose \
-                     thread has no CPU before the next is woken; all of them at a barrier, half where a condition variable's lock is queued for after it",
-        },
-        Threshold {
-            name: "least_waiting",
-            unit: Unit::Ratio,
-            value: 1.0,
-            reason: "waiting for one another for each time of running one by one: three that take turns wait for two turns and run for one",
-        },
-        Threshold {
-            name: "least_busy",
-            unit: Unit::Ratio,
-            value: 0.5,
-            reason: "running of all of them, in CPUs, over all of the time or while they queued: who is idle for longer waits for work, as threads of a server do",
-        },
-        Threshold {
-            name: "most_busy",
-            unit: Unit::Ratio,
-            value: 1.25,
-            reason: "the same: where more than one runs at most times, the lock is not what limits them",
-        },
-        Threshold {
-            name: "least_held",
-            unit: Unit::Ratio,
-            value: 0.5,
-            reason: "or, of a lock that is taken again at once: part of the waiting in which whoever ended it ran, as whoever holds it does. 0.97 in the \
-                     pathology lock_convoy; less where others take its CPU",
-        },
-        Threshold {
-            name: "least_short",
-            unit: Unit::Ratio,
-            value: 0.75,
-            reason: "and part of the runs after a waking that are short, in vain: 0.96 there",
-        },
-        Threshold {
-            name: "short_run_ns",
-            unit: Unit::Ns,
-            value: 16_000.0,
-            reason: "the length, in the powers of two of run_lengths, of such runs: to find the lock taken, spin for it and wait again took 4 to 8 µs there",
-        },
-        Threshold {
-            name: "least_by_others",
-            unit: Unit::Ratio,
-            value: 0.25,
-            reason: "and part of the waits that others ended than the one who ended most, running meanwhile: 0.45 to 0.59 there, where one keeps \
-                     the lock until it needs it no more and then the next does; nothing where one hands out work",
-        },
-        SWITCH,
-        LEAST_SHARE,
+        &LEAST_THREADS,
+        &LEAST_PER_SECOND,
+        &LEAST_QUEUE,
+        &MOST_TOGETHER,
+        &LEAST_WAITING,
+        &LEAST_BUSY,
+        &MOST_BUSY,
+        &LEAST_HELD,
+        &LEAST_SHORT,
+        &SHORT_RUN_NS,
+        &LEAST_BY_OTHERS,
+        &SWITCH,
+        &LEAST_SHARE,
     ],
     explains: &["wakeup-storm"],
     look,
+};
+
+const LEAST_THREADS: Threshold = Threshold {
+    name: "least_threads",
+    unit: Unit::Count,
+    value: 3.0,
+    reason: "of two threads that wait for each other nobody can tell a lock from a question and its answer",
+};
+
+const LEAST_PER_SECOND: Threshold = Threshold {
+    name: "least_per_second",
+    unit: Unit::PerSecond,
+    value: 500.0,
+    reason: "waits of all of them together, while they run one by one: with one in 2 ms or less often the lock is held for long, and what its holder does counts",
+};
+
+const LEAST_QUEUE: Threshold = Threshold {
+    name: "least_queue",
+    unit: Unit::Ratio,
+    value: 0.25,
+    reason: "part of the waiting in which whoever ended it waited too: half of it with three that take turns, more with more, none at a barrier",
+};
+
+const MOST_TOGETHER: Threshold = Threshold {
+    name: "most_together",
+    unit: Unit::Ratio,
+    value: 0.25,
+    reason: "part of the waits that whoever ended them ended with others: none at a lock, but for the few whose \
+             thread has no CPU before the next is woken; all of them at a barrier, half where a condition variable's lock is queued for after it",
+};
+
+const LEAST_WAITING: Threshold = Threshold {
+    name: "least_waiting",
+    unit: Unit::Ratio,
+    value: 1.0,
+    reason: "waiting for one another for each time of running one by one: three that take turns wait for two turns and run for one",
+};
+
+const LEAST_BUSY: Threshold = Threshold {
+    name: "least_busy",
+    unit: Unit::Ratio,
+    value: 0.5,
+    reason: "running of all of them, in CPUs, over all of the time or while they queued: who is idle for longer waits for work, as threads of a server do",
+};
+
+const MOST_BUSY: Threshold = Threshold {
+    name: "most_busy",
+    unit: Unit::Ratio,
+    value: 1.25,
+    reason: "the same: where more than one runs at most times, the lock is not what limits them",
+};
+
+const LEAST_HELD: Threshold = Threshold {
+    name: "least_held",
+    unit: Unit::Ratio,
+    value: 0.5,
+    reason: "or, of a lock that is taken again at once: part of the waiting in which whoever ended it ran, as whoever holds it does. 0.97 in the \
+             pathology lock_convoy; less where others take its CPU",
+};
+
+const LEAST_SHORT: Threshold = Threshold {
+    name: "least_short",
+    unit: Unit::Ratio,
+    value: 0.75,
+    reason: "and part of the runs after a waking that are short, in vain: 0.96 there",
+};
+
+const SHORT_RUN_NS: Threshold = Threshold {
+    name: "short_run_ns",
+    unit: Unit::Ns,
+    value: 16_000.0,
+    reason: "the length, in the powers of two of run_lengths, of such runs: to find the lock taken, spin for it and wait again took 4 to 8 µs there",
+};
+
+const LEAST_BY_OTHERS: Threshold = Threshold {
+    name: "least_by_others",
+    unit: Unit::Ratio,
+    value: 0.25,
+    reason: "and part of the waits that others ended than the one who ended most, running meanwhile: 0.45 to 0.59 there, where one keeps \
+             the lock until it needs it no more and then the next does; nothing where one hands out work",
 };
 
 /// All threads of a pool that waited for one another.
@@ -145,22 +168,22 @@ impl Queue {
 
     /// Whether whoever ended the waits had waited too.
     fn is_handed_on(&self, given: &Given<'_>) -> bool {
-        self.queued as f64 >= given.threshold("least_queue") * self.blocked() as f64 && self.is_one_by_one(given)
+        self.queued as f64 >= given.threshold(&LEAST_QUEUE) * self.blocked() as f64 && self.is_one_by_one(given)
     }
 
     /// Whether they were woken one at a time: steps that all of them make together are no queue, though they queue for a moment at
     /// the lock of a condition variable.
     fn is_one_by_one(&self, given: &Given<'_>) -> bool {
-        self.together as f64 <= given.threshold("most_together") * self.waits() as f64
+        self.together as f64 <= given.threshold(&MOST_TOGETHER) * self.waits() as f64
     }
 
     /// Whether whoever ended the waits ran on, and those whose waits it ended ran in vain.
     fn is_taken_again(&self, given: &Given<'_>) -> bool {
         let waits = self.waits() as f64;
-        self.ran_meanwhile as f64 >= given.threshold("least_held") * self.blocked() as f64
-            && self.short as f64 >= given.threshold("least_short") * self.runs.max(1) as f64
+        self.ran_meanwhile as f64 >= given.threshold(&LEAST_HELD) * self.blocked() as f64
+            && self.short as f64 >= given.threshold(&LEAST_SHORT) * self.runs.max(1) as f64
             && self.is_one_by_one(given)
-            && self.by_others() as f64 >= given.threshold("least_by_others") * waits
+            && self.by_others() as f64 >= given.threshold(&LEAST_BY_OTHERS) * waits
     }
 
     fn blocked(&self) -> i64 {
@@ -184,47 +207,56 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     }
     let processes = Processes::new(given)?;
     let mut queues: BTreeMap<Pool, Queue> = BTreeMap::new();
-    given.each("waits", |row| {
-        let thread = row.sum("thread");
-        let Some(waker) = row.int("waker").filter(|waker| *waker > 0) else { return };
+    given.each(waits::Table, |row| {
+        let thread = row.get(waits::THREAD);
+        let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0) else { return };
         let pool = processes.pool(given, thread);
-        let reason = Some(row.text("reason")).filter(|reason| !reason.is_empty());
+        let reason = Some(row.get(waits::REASON.or_empty())).filter(|reason| !reason.is_empty());
         if processes.pool(given, waker) != pool || given.is_of_one_cpu(thread) || reason.is_some_and(|r| r != "futex") {
             return;
         }
-        let [tid, waits, blocked, queued, ran] =
-            row.sums(["tid", "waits", "blocked_ns", "waker_blocked_ns", "waker_running_ns"]);
+        let [tid, waits, blocked, queued, ran] = row.all([
+            waits::TID,
+            waits::WAITS,
+            waits::BLOCKED_NS,
+            waits::WAKER_BLOCKED_NS.or_zero(),
+            waits::WAKER_RUNNING_NS.or_zero(),
+        ]);
         let queue = queues.entry(pool).or_default();
         let of = queue.of.entry(thread).or_insert((tid, 0, 0));
         *of = (tid, of.1.saturating_add(waits), of.2.saturating_add(blocked));
         queue.members.extend([thread, waker]);
         queue.queued = queue.queued.saturating_add(queued);
         queue.ran_meanwhile = queue.ran_meanwhile.saturating_add(ran);
-        queue.together = queue.together.saturating_add(row.sum("together"));
-        if ran as f64 >= given.threshold("least_held") * blocked as f64 {
+        queue.together = queue.together.saturating_add(row.get(waits::TOGETHER.or_zero()));
+        if ran as f64 >= given.threshold(&LEAST_HELD) * blocked as f64 {
             add(&mut queue.held_by, waker, waits);
         }
         queue.is_told |= reason.is_some();
-        queue.shown.push(blocked, row, &["waits", "together", "blocked_ns", "waker_running_ns", "waker_blocked_ns"]);
+        queue.shown.push(
+            blocked,
+            row,
+            &[&waits::WAITS, &waits::TOGETHER, &waits::BLOCKED_NS, &waits::WAKER_RUNNING_NS, &waits::WAKER_BLOCKED_NS],
+        );
     })?;
-    given.each("ready_wait", |row| {
-        let [thread, running, unknown] = row.sums(["thread", "running_ns", "unknown_ns"]);
+    given.each(ready_wait::Table, |row| {
+        let [thread, running, unknown] = row.all([ready_wait::THREAD, ready_wait::RUNNING_NS, ready_wait::UNKNOWN_NS]);
         if let Some(queue) = queues.get_mut(&processes.pool(given, thread)) {
             queue.running = queue.running.saturating_add(running);
             queue.unknown = queue.unknown.max(unknown);
         }
     })?;
-    given.each("run_lengths", |row| {
-        let [thread, runs] = row.sums(["thread", "after_wake"]);
-        if let (Some(queue), Some(to)) = (queues.get_mut(&processes.pool(given, thread)), row.int("to_ns")) {
+    given.each(run_lengths::Table, |row| {
+        let [thread, runs] = row.all([run_lengths::THREAD, run_lengths::AFTER_WAKE.or_zero()]);
+        if let (Some(queue), Some(to)) = (queues.get_mut(&processes.pool(given, thread)), row.get(run_lengths::TO_NS)) {
             queue.runs = queue.runs.saturating_add(runs);
-            queue.short += if to as f64 <= given.threshold("short_run_ns") { runs } else { 0 };
+            queue.short += if to as f64 <= given.threshold(&SHORT_RUN_NS) { runs } else { 0 };
         }
     })?;
     let cpus = given.cpus()?;
     let span = given.span().len().0.max(1) as f64;
-    let limits = ["least_threads", "least_per_second", "least_waiting", "least_busy", "most_busy"];
-    let [members, rate, waiting, least, most] = limits.map(|name| given.threshold(name));
+    let limits = [LEAST_THREADS, LEAST_PER_SECOND, LEAST_WAITING, LEAST_BUSY, MOST_BUSY];
+    let [members, rate, waiting, least, most] = limits.map(|limit| given.threshold(&limit));
     let busy = |running: f64| (least..=most).contains(&running);
     let is_convoy = |queue: &Queue, over_all: bool| {
         let (blocked, ran) = (queue.blocked() as f64, queue.one_by_one(over_all) as f64);
@@ -247,7 +279,7 @@ fn finding(given: &Given<'_>, name: &str, queue: Queue, over_all: bool, cpus: i6
     let at_once = cpus.min(queue.members.len() as i64).max(1);
     let ran = queue.one_by_one(over_all);
     let spread = ran - ran / at_once;
-    let switching = |waits: i64| (waits as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+    let switching = |waits: i64| (waits as f64 * 2.0 * given.threshold(&SWITCH)) as i64;
     let least = queue.of.values().map(|(_, waits, _)| switching(*waits)).max().unwrap_or(0);
     // What is handed on from one to the next is handed on one by one, so the switches of all of them come one after the other.
     let longest = queue.of.values().map(|(.., blocked)| *blocked).max().unwrap_or(0);
@@ -259,7 +291,7 @@ fn finding(given: &Given<'_>, name: &str, queue: Queue, over_all: bool, cpus: i6
     let change = Change::SplitLock { threads: threads(&claims) };
     let (count, waits, blocked) = (queue.members.len() as u64, queue.waits(), queue.blocked());
     let finding = given.finding(claims, change, format!("Let {name} need less of what they queue for"));
-    if finding.recoverable_ns < given.share("least_share") {
+    if finding.recoverable_ns < given.share(&LEAST_SHARE) {
         return None;
     }
     Some(Finding {
@@ -280,7 +312,7 @@ fn finding(given: &Given<'_>, name: &str, queue: Queue, over_all: bool, cpus: i6
             ),
             format!(
                 "the lower end: one by one it stays, without two switches of {} ns a wait; the upper: all that one waited or was run one by one, and the switches of all",
-                given.threshold("switch_ns")
+                given.threshold(&SWITCH)
             ),
         ],
         ..finding

@@ -5,6 +5,7 @@ use crate::finding::{Claim, Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
+use model::tables::{self, priority_residency, ready_by_thief};
 use model::words::ms;
 use model::{Change, Policy};
 use std::collections::BTreeMap;
@@ -23,8 +24,8 @@ pub(super) const RULE: Rule = Rule {
                raising what is urgent.",
         example: "A (nice 0) is ready for 3 ms while B (nice 10) runs on its CPU.",
     },
-    tables: &["ready_by_thief", "priority_residency", "ready_wait"],
-    thresholds: &[LEAST_SHARE],
+    tables: &[&tables::READY_BY_THIEF, &tables::PRIORITY_RESIDENCY, &tables::READY_WAIT],
+    thresholds: &[&LEAST_SHARE],
     explains: &[],
     look,
 };
@@ -48,25 +49,25 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let groups_decide = nice_without_effect::pairs(given)?;
     let (mut waited, mut lower, mut shown) =
         (BTreeMap::<i64, Waited>::new(), BTreeMap::<(i64, i64), i64>::new(), Shown::default());
-    given.each("ready_by_thief", |row| {
-        let [thread, tid, ns] = row.sums(["thread", "tid", "ready_ns"]);
-        let (thief, own) = (row.int("thief"), worst.get(&thread).copied().flatten());
+    given.each(ready_by_thief::Table, |row| {
+        let [thread, tid, ns] = row.all([ready_by_thief::THREAD, ready_by_thief::TID, ready_by_thief::READY_NS]);
+        let (thief, own) = (row.get(ready_by_thief::THIEF), worst.get(&thread).copied().flatten());
         let of = waited.entry(thread).or_default();
         of.tid = tid;
-        match (thief, row.int("thief_prio"), own) {
+        match (thief, row.get(ready_by_thief::THIEF_PRIO), own) {
             (Some(0), ..) => {}
-            _ if row.text("behind") == "throttled" => {}
+            _ if row.get(ready_by_thief::BEHIND) == "throttled" => {}
             (Some(thief), ..) if groups_decide.contains(&(thread, thief)) => {}
             (Some(thief), Some(prio), Some(own)) if prio > own => {
                 of.behind_lower = of.behind_lower.saturating_add(ns);
-                add(&mut lower, (thief, row.sum("thief_tid")), ns);
-                shown.push(ns, row, &["ready_ns"]);
+                add(&mut lower, (thief, row.get(ready_by_thief::THIEF_TID.or_zero())), ns);
+                shown.push(ns, row, &[&ready_by_thief::READY_NS]);
             }
             (Some(_), Some(_), Some(_)) => {}
             _ => of.perhaps = of.perhaps.saturating_add(ns),
         }
     })?;
-    let least = given.share("least_share").max(1);
+    let least = given.share(&LEAST_SHARE).max(1);
     waited.retain(|_, of| of.behind_lower >= least);
     let claims: Vec<Claim> = waited.iter().map(|(key, of)| given.claim(*key, of.tid, of.behind_lower)).collect();
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
@@ -97,10 +98,10 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
 /// The worst priority (the greatest number) at which each thread was ready or ran; `None` where some of it is not told.
 fn worst_priorities(given: &Given<'_>) -> Result<BTreeMap<i64, Option<i64>>, EngineError> {
     let mut worst: BTreeMap<i64, Option<i64>> = BTreeMap::new();
-    given.each("priority_residency", |row| {
-        if row.sum("ready_ns") > 0 {
-            let prio = row.int("prio");
-            let own = worst.entry(row.sum("thread")).or_insert(prio);
+    given.each(priority_residency::Table, |row| {
+        if row.get(priority_residency::READY_NS.or_zero()) > 0 {
+            let prio = row.get(priority_residency::PRIO);
+            let own = worst.entry(row.get(priority_residency::THREAD)).or_insert(prio);
             *own = own.zip(prio).map(|(a, b)| a.max(b));
         }
     })?;

@@ -5,6 +5,7 @@ use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
+use model::tables::{self, migrations, ready_wait, thread_by_core_type};
 use model::words::{grouped, ms};
 use model::{Change, CoreType};
 use std::collections::BTreeMap;
@@ -22,24 +23,24 @@ pub(super) const RULE: Rule = Rule {
         mend: "Say which type of core suits the thread, rather than pinning it: a utilisation clamp, a nice value, EcoQoS.",
         example: "A runs on a performance and an efficient core in turns, and moves 2 000 times in a second.",
     },
-    tables: &["migrations", "ready_wait", "thread_by_core_type", "cpus"],
-    thresholds: &[
-        Threshold {
-            name: "most_per_second",
-            unit: Unit::PerSecond,
-            value: 250.0,
-            reason: "of its running time: a tick of 4 ms, at which load is balanced, moves a thread no more often",
-        },
-        Threshold {
-            name: "move_ns",
-            unit: Unit::Ns,
-            value: 3830.0,
-            reason: "one move: a benchmark of 4 threads that moved a million times took 11.18 s, and 7.35 s without (an i7-13700KF)",
-        },
-        LEAST_SHARE,
-    ],
+    tables: &[&tables::MIGRATIONS, &tables::READY_WAIT, &tables::THREAD_BY_CORE_TYPE, &tables::CPUS],
+    thresholds: &[&MOST_PER_SECOND, &MOVE_NS, &LEAST_SHARE],
     explains: &[],
     look,
+};
+
+const MOST_PER_SECOND: Threshold = Threshold {
+    name: "most_per_second",
+    unit: Unit::PerSecond,
+    value: 250.0,
+    reason: "of its running time: a tick of 4 ms, at which load is balanced, moves a thread no more often",
+};
+
+const MOVE_NS: Threshold = Threshold {
+    name: "move_ns",
+    unit: Unit::Ns,
+    value: 3830.0,
+    reason: "one move: a benchmark of 4 threads that moved a million times took 11.18 s, and 7.35 s without (an i7-13700KF)",
 };
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
@@ -47,18 +48,21 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks(ONE_TYPE.to_owned()));
     }
     let mut running = BTreeMap::new();
-    given.each("ready_wait", |row| add(&mut running, row.sum("thread"), row.sum("running_ns")))?;
+    given.each(ready_wait::Table, |row| {
+        add(&mut running, row.get(ready_wait::THREAD), row.get(ready_wait::RUNNING_NS))
+    })?;
     let (mut claims, mut shown, mut moves) = (Vec::new(), Shown::default(), BTreeMap::new());
-    let least = given.share("least_share").max(1);
-    given.each("migrations", |row| {
-        let [thread, tid, faster, slower] = row.sums(["thread", "tid", "to_faster", "to_slower"]);
+    let least = given.share(&LEAST_SHARE).max(1);
+    given.each(migrations::Table, |row| {
+        let [thread, tid, faster, slower] =
+            row.all([migrations::THREAD, migrations::TID, migrations::TO_FASTER, migrations::TO_SLOWER]);
         let count = faster.saturating_add(slower);
         let ran = running.get(&thread).copied().unwrap_or(0);
-        let lost = (count as f64 * given.threshold("move_ns")) as i64;
-        if count as f64 > given.threshold("most_per_second") * ran as f64 / 1e9 && lost >= least {
+        let lost = (count as f64 * given.threshold(&MOVE_NS)) as i64;
+        if count as f64 > given.threshold(&MOST_PER_SECOND) * ran as f64 / 1e9 && lost >= least {
             claims.push(given.claim(thread, tid, lost));
             moves.insert(thread, (count, ran));
-            shown.push(lost, row, &["to_faster", "to_slower", "migrations"]);
+            shown.push(lost, row, &[&migrations::TO_FASTER, &migrations::TO_SLOWER, &migrations::MIGRATIONS]);
         }
     })?;
     let Some(most) = claims.iter().max_by_key(|c| (c.recoverable_ns, std::cmp::Reverse(c.thread))).cloned() else {
@@ -79,7 +83,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         confidence: Confidence::Low,
         evidence: shown.finish(),
         assumptions: vec![
-            format!("each move costs {} ns; the lower end: nothing", given.threshold("move_ns")),
+            format!("each move costs {} ns; the lower end: nothing", given.threshold(&MOVE_NS)),
             "caches of the program's own come on top".to_owned(),
         ],
         ..finding
@@ -89,10 +93,14 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
 /// Efficient, where a thread ran there for longer than on all faster ones; else performance.
 fn home(given: &Given<'_>, thread: i64) -> Result<CoreType, EngineError> {
     let (mut slow, mut fast) = (0_i64, 0_i64);
-    given.each("thread_by_core_type", |row| {
-        if row.sum("thread") == thread {
-            let to = if ["efficient", "low_power"].contains(&row.text("core_type")) { &mut slow } else { &mut fast };
-            *to = to.saturating_add(row.sum("running_ns"));
+    given.each(thread_by_core_type::Table, |row| {
+        if row.get(thread_by_core_type::THREAD) == thread {
+            let to = if ["efficient", "low_power"].contains(&row.get(thread_by_core_type::CORE_TYPE)) {
+                &mut slow
+            } else {
+                &mut fast
+            };
+            *to = to.saturating_add(row.get(thread_by_core_type::RUNNING_NS));
         }
     })?;
     Ok(if slow > fast { CoreType::Efficient } else { CoreType::Performance })

@@ -35,6 +35,8 @@ mod worker_pool_larger_than_useful;
 use crate::given::Given;
 use crate::rule::{Rule, Threshold, Unit};
 use engine::EngineError;
+use model::TableDef;
+use model::tables::{self, cpus, smt_cores};
 use std::collections::BTreeSet;
 
 /// What a switch is taken to cost.
@@ -47,7 +49,7 @@ const SWITCH: Threshold = Threshold {
 };
 
 /// What is less for every thread is not told of.
-const LEAST_SHARE: Threshold = Threshold {
+pub(crate) const LEAST_SHARE: Threshold = Threshold {
     name: "least_share",
     unit: Unit::Ratio,
     value: 0.005,
@@ -74,8 +76,8 @@ const SMT_GAIN: Threshold = Threshold {
 /// Whether the machine is known to have several types of core.
 fn has_core_types(given: &Given<'_>) -> Result<bool, EngineError> {
     let mut types = BTreeSet::new();
-    given.each("cpus", |row| {
-        types.insert(row.text("core_type").to_owned());
+    given.each(cpus::Table, |row| {
+        types.insert(row.get(cpus::CORE_TYPE).to_owned());
     })?;
     Ok(types.len() > 1)
 }
@@ -86,7 +88,7 @@ const ONE_TYPE: &str = "one type of core is all that is known of this machine: -
 /// Whether CPUs share cores; `None` where nobody told of some, and of the others none does.
 fn shares_cores(given: &Given<'_>) -> Result<Option<bool>, EngineError> {
     let (mut shared, mut untold) = (false, false);
-    given.each("smt_cores", |row| match row.int("siblings") {
+    given.each(smt_cores::Table, |row| match row.get(smt_cores::SIBLINGS) {
         Some(cpus) => shared |= cpus > 1,
         None => untold = true,
     })?;
@@ -97,8 +99,8 @@ fn shares_cores(given: &Given<'_>) -> Result<Option<bool>, EngineError> {
 const NO_SIBLINGS: &str = "nobody told which CPUs share a core: --machine FILE does";
 
 /// The tables that rules read, each as often as rules do.
-pub const TABLES: &[&str] = &{
-    let (mut all, mut rule, mut at) = ([""; READ], 0, 0);
+pub const TABLES: &[&TableDef] = &{
+    let (mut all, mut rule, mut at) = ([&tables::THREADS; READ], 0, 0);
     while rule < RULES.len() {
         let mut of = 0;
         while of < RULES[rule].tables.len() {

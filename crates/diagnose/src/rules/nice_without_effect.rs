@@ -6,6 +6,7 @@ use crate::pools::{Pool, Processes};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
+use model::tables::{self, priority_residency, ready_by_thief, ready_wait, thread_scheduling};
 use model::words::{ms, percent};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,36 +25,45 @@ pub(super) const RULE: Rule = Rule {
                into one group, or weigh the groups (cpu.weight).",
         example: "A (nice 0) and B (nice 10) take turns of a millisecond on one CPU: B should run a tenth of the time.",
     },
-    tables: &["ready_by_thief", "priority_residency", "ready_wait", "thread_scheduling", "cpus"],
-    thresholds: &[
-        Threshold {
-            name: "least_levels",
-            unit: Unit::Count,
-            value: 3.0,
-            reason: "three levels are a factor of 1.95: two to one instead of even, which turns of some milliseconds do not hide",
-        },
-        Threshold {
-            name: "least_excess",
-            unit: Unit::Ratio,
-            value: 0.15,
-            reason: "even instead of two to one is 0.17 too much",
-        },
-        Threshold {
-            name: "least_share",
-            unit: Unit::Ratio,
-            value: 0.02,
-            reason: "of less the turns are too few: of a second, 20 ms are some five turns of 4 ms",
-        },
-        Threshold {
-            name: "least_preempted",
-            unit: Unit::Ratio,
-            value: 0.8,
-            reason: "of its ready time after a switch-out while it could run: so much, and it is busy, not waking up",
-        },
+    tables: &[
+        &tables::READY_BY_THIEF,
+        &tables::PRIORITY_RESIDENCY,
+        &tables::READY_WAIT,
+        &tables::THREAD_SCHEDULING,
+        &tables::CPUS,
     ],
+    thresholds: &[&LEAST_LEVELS, &LEAST_EXCESS, &LEAST_SHARE, &LEAST_PREEMPTED],
     // Where groups share a CPU, a lower thread of another group gets as much as its group, whoever waits.
     explains: &["low-priority-ran-while-high-was-ready"],
     look,
+};
+
+const LEAST_LEVELS: Threshold = Threshold {
+    name: "least_levels",
+    unit: Unit::Count,
+    value: 3.0,
+    reason: "three levels are a factor of 1.95: two to one instead of even, which turns of some milliseconds do not hide",
+};
+
+const LEAST_EXCESS: Threshold = Threshold {
+    name: "least_excess",
+    unit: Unit::Ratio,
+    value: 0.15,
+    reason: "even instead of two to one is 0.17 too much",
+};
+
+const LEAST_SHARE: Threshold = Threshold {
+    name: "least_share",
+    unit: Unit::Ratio,
+    value: 0.02,
+    reason: "of less the turns are too few: of a second, 20 ms are some five turns of 4 ms",
+};
+
+const LEAST_PREEMPTED: Threshold = Threshold {
+    name: "least_preempted",
+    unit: Unit::Ratio,
+    value: 0.8,
+    reason: "of its ready time after a switch-out while it could run: so much, and it is busy, not waking up",
 };
 
 /// Threads that share work, those of one priority. Many live shortly, so each alone would say little.
@@ -89,7 +99,7 @@ impl Shared {
         let part = behind as f64 / both.max(1) as f64;
         let due = 1.0 / (1.0 + 1.25_f64.powi(i32::try_from(levels).unwrap_or(i32::MAX)));
         let excess = behind - (due * both as f64) as i64;
-        let against = both >= given.share("least_share").max(1) && part - due >= given.threshold("least_excess");
+        let against = both >= given.share(&LEAST_SHARE).max(1) && part - due >= given.threshold(&LEAST_EXCESS);
         against.then_some(Against { part, due, excess, behind: self.behind, is_own })
     }
 }
@@ -124,8 +134,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let (own, others): (Vec<_>, Vec<_>) = found.pairs.into_iter().partition(|against| against.is_own);
     let cpus = given.cpus()?;
     let mut set = Set { tids: found.tids, cgroups: BTreeMap::new(), cpus: cpus.max(1), processes };
-    given.each("thread_scheduling", |row| {
-        set.cgroups.insert(row.sum("thread"), row.text("cgroup").to_owned());
+    given.each(thread_scheduling::Table, |row| {
+        set.cgroups
+            .insert(row.get(thread_scheduling::THREAD), row.get(thread_scheduling::CGROUP.or_empty()).to_owned());
     })?;
     let [shown_others, shown_own] = found.shown;
     let own = finding(given, &set, &own, shown_own);
@@ -211,15 +222,20 @@ fn found(given: &Given<'_>, prios: &BTreeMap<i64, i64>) -> Result<Found, EngineE
     let (mut shared, mut shown) = (BTreeMap::<(Side, Side), Shared>::new(), <[Shown; 2]>::default());
     let mut tids = BTreeMap::new();
     let is_own = |side: &Side| side.0.0.is_some() && side.0.0 == processes.focus();
-    given.each("ready_by_thief", |row| {
-        let [thread, tid, thief_tid, ns] = row.sums(["thread", "tid", "thief_tid", "ready_ns"]);
-        let Some(thief) = row.int("thief").filter(|thief| *thief > 0) else { return };
+    given.each(ready_by_thief::Table, |row| {
+        let [thread, tid, thief_tid, ns] = row.all([
+            ready_by_thief::THREAD,
+            ready_by_thief::TID,
+            ready_by_thief::THIEF_TID.or_zero(),
+            ready_by_thief::READY_NS,
+        ]);
+        let Some(thief) = row.get(ready_by_thief::THIEF).filter(|thief| *thief > 0) else { return };
         let (Some(own), Some(other)) = (busy(thread), busy(thief)) else { return };
-        if ((own.1 - other.1).abs() as f64) < given.threshold("least_levels") {
+        if ((own.1 - other.1).abs() as f64) < given.threshold(&LEAST_LEVELS) {
             return;
         }
         let is_own = is_own(if own.1 < other.1 { &own } else { &other });
-        shown[usize::from(is_own)].push(ns, row, &["ready_ns"]);
+        shown[usize::from(is_own)].push(ns, row, &[&ready_by_thief::READY_NS]);
         if own.1 < other.1 {
             add(&mut shared.entry((own, other)).or_default().behind, (thread, thief), ns);
         } else {
@@ -239,8 +255,10 @@ const AT_OTHERS: i64 = 20;
 /// The priority of each thread that ran at one for nearly all of its time.
 fn priorities(given: &Given<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
     let mut ran: BTreeMap<i64, Vec<(i64, Option<i64>)>> = BTreeMap::new();
-    given.each("priority_residency", |row| {
-        ran.entry(row.sum("thread")).or_default().push((row.sum("running_ns"), row.int("prio")));
+    given.each(priority_residency::Table, |row| {
+        ran.entry(row.get(priority_residency::THREAD))
+            .or_default()
+            .push((row.get(priority_residency::RUNNING_NS), row.get(priority_residency::PRIO)));
     })?;
     let nearly = |at: Vec<(i64, Option<i64>)>| {
         let all = at.iter().fold(0_i64, |sum, (ns, _)| sum.saturating_add(*ns));
@@ -252,10 +270,14 @@ fn priorities(given: &Given<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
 
 /// Those that were mostly ready because they were switched out while they could run.
 fn busy(given: &Given<'_>, side: impl Fn(i64) -> Option<Side>) -> Result<BTreeSet<Side>, EngineError> {
-    let (mut waited, least) = (BTreeMap::<Side, [i64; 2]>::new(), given.threshold("least_preempted"));
-    given.each("ready_wait", |row| {
-        let [thread, ready, preempted, yielded] =
-            row.sums(["thread", "ready_ns", "ready_preempted_ns", "ready_yielded_ns"]);
+    let (mut waited, least) = (BTreeMap::<Side, [i64; 2]>::new(), given.threshold(&LEAST_PREEMPTED));
+    given.each(ready_wait::Table, |row| {
+        let [thread, ready, preempted, yielded] = row.all([
+            ready_wait::THREAD,
+            ready_wait::READY_NS.or_zero(),
+            ready_wait::READY_PREEMPTED_NS.or_zero(),
+            ready_wait::READY_YIELDED_NS.or_zero(),
+        ]);
         if let Some(of) = side(thread).map(|side| waited.entry(side).or_default()) {
             *of = [of[0].saturating_add(ready), of[1].saturating_add(preempted).saturating_add(yielded)];
         }

@@ -6,6 +6,7 @@ use crate::given::{Given, Shown, add, threads};
 use crate::pools::{Processes, base};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
+use model::tables::{self, cpus, ready_wait, waits};
 use model::words::{grouped, ms, plural};
 use model::{Change, Threads};
 use std::collections::BTreeMap;
@@ -25,19 +26,17 @@ pub(super) const RULE: Rule = Rule {
         mend: "Start as many threads as CPUs, or fewer where they share caches or memory bandwidth.",
         example: "Eight workers on two CPUs: 4 want to run on each, and are switched every 4 ms.",
     },
-    tables: &["ready_wait", "switch_causes", "waits", "cpus"],
-    thresholds: &[
-        Threshold {
-            name: "least_for_each_cpu",
-            unit: Unit::Ratio,
-            value: 2.0,
-            reason: "threads of one name that run or are ready, on average, for each CPU: with two, each waits as long as it runs",
-        },
-        LEAST_SHARE,
-        SWITCH,
-    ],
+    tables: &[&tables::READY_WAIT, &tables::SWITCH_CAUSES, &tables::WAITS, &tables::CPUS],
+    thresholds: &[&LEAST_FOR_EACH_CPU, &LEAST_SHARE, &SWITCH],
     explains: &[],
     look,
+};
+
+const LEAST_FOR_EACH_CPU: Threshold = Threshold {
+    name: "least_for_each_cpu",
+    unit: Unit::Ratio,
+    value: 2.0,
+    reason: "threads of one name that run or are ready, on average, for each CPU: with two, each waits as long as it runs",
 };
 
 /// All threads of a name.
@@ -83,7 +82,7 @@ const STEPS: i64 = 4;
 
 /// What it costs to switch to a thread and back so often.
 fn cost(given: &Given<'_>, times: i64) -> i64 {
-    (times as f64 * 2.0 * given.threshold("switch_ns")) as i64
+    (times as f64 * 2.0 * given.threshold(&SWITCH)) as i64
 }
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
@@ -92,31 +91,36 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     }
     let mut crowds: BTreeMap<String, Crowd> = BTreeMap::new();
     let called = |thread: i64| base(&given.name(thread)).to_owned();
-    given.each("ready_wait", |row| {
-        let [thread, tid, running, waited] = row.sums(["thread", "tid", "running_ns", "no_cpu_free_ns"]);
+    given.each(ready_wait::Table, |row| {
+        let [thread, tid, running, waited] = row.all([
+            ready_wait::THREAD,
+            ready_wait::TID,
+            ready_wait::RUNNING_NS,
+            ready_wait::NO_CPU_FREE_NS.or_zero(),
+        ]);
         let wanted = running.saturating_add(waited);
         let crowd = crowds.entry(called(thread)).or_default();
         crowd.wanted = crowd.wanted.saturating_add(wanted);
         if wanted > 0 {
             crowd.of.push((thread, tid));
-            crowd.shown.push(waited, row, &["running_ns", "no_cpu_free_ns"]);
+            crowd.shown.push(waited, row, &[&ready_wait::RUNNING_NS, &ready_wait::NO_CPU_FREE_NS]);
         }
     })?;
     let (mut cpus, mut idle) = (0_i64, 0_i64);
-    given.each("cpus", |row| {
+    given.each(cpus::Table, |row| {
         cpus += 1;
-        idle = idle.saturating_add(row.sum("idle_ns"));
+        idle = idle.saturating_add(row.get(cpus::IDLE_NS));
     })?;
     let whole = given.span().len().0.saturating_mul(cpus).max(1) as f64;
-    let least = given.threshold("least_for_each_cpu");
+    let least = given.threshold(&LEAST_FOR_EACH_CPU);
     crowds.retain(|_, crowd| crowd.of.len() as f64 > least.max(1.0) * cpus as f64);
     if crowds.is_empty() {
         return Ok(Looked::At(Vec::new()));
     }
     let processes = Processes::new(given)?;
-    given.each("waits", |row| {
-        let [thread, waits, together] = row.sums(["thread", "waits", "together"]);
-        let Some(waker) = row.int("waker").filter(|waker| *waker > 0 && processes.are_one(*waker, thread)) else {
+    given.each(waits::Table, |row| {
+        let [thread, waits, together] = row.all([waits::THREAD, waits::WAITS, waits::TOGETHER.or_zero()]);
+        let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0 && processes.are_one(*waker, thread)) else {
             return;
         };
         let name = called(thread);
@@ -129,7 +133,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     })?;
     let in_steps = |crowd: &Crowd| {
         crowd.together.len() as f64 > least * cpus as f64
-            && crowd.steps_ns(given, cpus) >= given.share("least_share").max(1)
+            && crowd.steps_ns(given, cpus) >= given.share(&LEAST_SHARE).max(1)
     };
     crowds.retain(|_, crowd| crowd.wanted as f64 / whole > least || in_steps(crowd));
     let preempted = given.preempted()?;
@@ -184,7 +188,7 @@ fn finding(
             format!(
                 "each preemption, and each wait that fewer threads would not have, costs two switches of {} ns; the lower end: \
                  nothing; the upper, where they make steps: no CPU would have idled either while one after the other was woken",
-                given.threshold("switch_ns")
+                given.threshold(&SWITCH)
             ),
             "fewer threads do the same work; cold caches and locks held by who waits come on top".to_owned(),
         ],

@@ -5,6 +5,7 @@ use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown};
 use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
+use model::tables::{self, parking, ready_wait};
 use model::words::{ms, plural};
 use model::{Change, CpuId};
 
@@ -19,8 +20,8 @@ pub(super) const RULE: Rule = Rule {
         mend: "Let fewer CPUs be parked, or none while the program runs.",
         example: "A and B share CPU 0 while CPU 1 is parked: each waits for 2 ms.",
     },
-    tables: &["ready_wait", "parking"],
-    thresholds: &[LEAST_SHARE],
+    tables: &[&tables::READY_WAIT, &tables::PARKING],
+    thresholds: &[&LEAST_SHARE],
     explains: &[],
     look,
 };
@@ -30,15 +31,15 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was ready".to_owned()));
     }
     let (mut claims, mut shown, mut told) = (Vec::new(), Shown::default(), false);
-    let least = given.share("least_share").max(1);
-    given.each("ready_wait", |row| {
-        let Some(ns) = row.int("free_parked_ns") else { return };
+    let least = given.share(&LEAST_SHARE).max(1);
+    given.each(ready_wait::Table, |row| {
+        let Some(ns) = row.get(ready_wait::FREE_PARKED_NS) else { return };
         told = true;
-        let [thread, tid] = row.sums(["thread", "tid"]);
+        let [thread, tid] = row.all([ready_wait::THREAD, ready_wait::TID]);
         // A kernel thread of one CPU waits for that CPU, whatever becomes of it.
         if ns >= least && !given.is_of_one_cpu(thread) {
             claims.push(given.claim(thread, tid, ns));
-            shown.push(ns, row, &["free_parked_ns", "ready_ns"]);
+            shown.push(ns, row, &[&ready_wait::FREE_PARKED_NS, &ready_wait::READY_NS]);
         }
     })?;
     if !told {
@@ -48,9 +49,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::At(Vec::new()));
     }
     let mut cpus = Vec::new();
-    given.each("parking", |row| {
-        if row.sum("parked_ns") > 0 {
-            cpus.extend(u32::try_from(row.sum("cpu")).ok().map(CpuId));
+    given.each(parking::Table, |row| {
+        if row.get(parking::PARKED_NS.or_zero()) > 0 {
+            cpus.extend(u32::try_from(row.get(parking::CPU)).ok().map(CpuId));
         }
     })?;
     let many = plural(cpus.len() as u64, "CPU");

@@ -7,6 +7,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use crate::slower::{NO_MASKS, SLOWER_SPEED, slower};
 use engine::EngineError;
 use model::Change;
+use model::tables::{self, priority_residency, slower_cores};
 use model::words::ms;
 use std::collections::BTreeSet;
 
@@ -24,19 +25,17 @@ pub(super) const RULE: Rule = Rule {
         mend: "Remove the mask. To spare energy, say that the work is not urgent (EcoQoS, a utilisation clamp) and let the scheduler place it.",
         example: "A may run on the efficient cores only, and does for 4 ms while a performance core is idle.",
     },
-    tables: &["slower_cores", "cpu_bursts", "priority_residency", "cpus"],
-    thresholds: &[
-        Threshold {
-            name: "worst_prio",
-            unit: Unit::Count,
-            value: 120.0,
-            reason: "the dynamic priority of nice 0: what somebody set below that may be meant to run slowly",
-        },
-        SLOWER_SPEED,
-        LEAST_SHARE,
-    ],
+    tables: &[&tables::SLOWER_CORES, &tables::CPU_BURSTS, &tables::PRIORITY_RESIDENCY, &tables::CPUS],
+    thresholds: &[&WORST_PRIO, &SLOWER_SPEED, &LEAST_SHARE],
     explains: &[],
     look,
+};
+
+const WORST_PRIO: Threshold = Threshold {
+    name: "worst_prio",
+    unit: Unit::Count,
+    value: 120.0,
+    reason: "the dynamic priority of nice 0: what somebody set below that may be meant to run slowly",
 };
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
@@ -44,14 +43,15 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks(ONE_TYPE.to_owned()));
     }
     let mut background = BTreeSet::new();
-    given.each("priority_residency", |row| {
-        let prio = row.int("prio").filter(|_| row.sum("running_ns") > 0);
-        if prio.is_some_and(|prio| prio as f64 > given.threshold("worst_prio")) {
-            background.insert(row.sum("thread"));
+    given.each(priority_residency::Table, |row| {
+        let prio = row.get(priority_residency::PRIO).filter(|_| row.get(priority_residency::RUNNING_NS) > 0);
+        if prio.is_some_and(|prio| prio as f64 > given.threshold(&WORST_PRIO)) {
+            background.insert(row.get(priority_residency::THREAD));
         }
     })?;
     let counts = |thread| !background.contains(&thread) && !given.is_of_one_cpu(thread);
-    let Some(slower) = slower(given, ["faster_not_allowed_ns", "not_allowed_cost_ns"], counts)? else {
+    let Some(slower) = slower(given, slower_cores::FASTER_NOT_ALLOWED_NS, slower_cores::NOT_ALLOWED_COST_NS, counts)?
+    else {
         return Ok(Looked::Lacks(NO_MASKS.to_owned()));
     };
     let Some((_, saving, ns)) = slower.most else { return Ok(Looked::At(Vec::new())) };

@@ -7,6 +7,7 @@ use crate::rule::{Looked, Page, Rule};
 use crate::slower::{NO_MASKS, SLOWER_SPEED, Saving};
 use crate::speeds::Speeds;
 use engine::EngineError;
+use model::tables::{self, ready_wait, slower_cores, thread_by_cpu};
 use model::words::ms;
 use model::{Change, CpuId};
 use std::collections::BTreeMap;
@@ -24,8 +25,8 @@ pub(super) const RULE: Rule = Rule {
         mend: "Remove the mask, or widen it to a set of CPUs that share a cache.",
         example: "A and B are pinned on CPU 0, and CPU 1 is idle: each waits while the other runs.",
     },
-    tables: &["ready_wait", "thread_by_cpu", "slower_cores", "cpu_bursts"],
-    thresholds: &[SLOWER_SPEED, SWITCH, LEAST_SHARE],
+    tables: &[&tables::READY_WAIT, &tables::THREAD_BY_CPU, &tables::SLOWER_CORES, &tables::CPU_BURSTS],
+    thresholds: &[&SLOWER_SPEED, &SWITCH, &LEAST_SHARE],
     // Who may run on one CPU only takes turns there, whoever else has it.
     explains: &["serialised-on-one-cpu"],
     look,
@@ -46,30 +47,34 @@ struct Gain {
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let (mut claims, mut shown, mut told, mut gains) = (Vec::new(), Shown::default(), false, Vec::new());
     let mut waited = BTreeMap::new();
-    let least = given.share("least_share").max(1);
+    let least = given.share(&LEAST_SHARE).max(1);
     let (speeds, mut slow) = (Speeds::new(given)?, BTreeMap::new());
-    given.each("slower_cores", |row| {
-        let [thread, ns] = row.sums(["thread", "faster_not_allowed_ns"]);
-        let costed = row.int("not_allowed_cost_ns").map(|cost| (cost, ns));
+    given.each(slower_cores::Table, |row| {
+        let [thread, ns] = row.all([slower_cores::THREAD, slower_cores::FASTER_NOT_ALLOWED_NS]);
+        let costed = row.get(slower_cores::NOT_ALLOWED_COST_NS).map(|cost| (cost, ns));
         slow.insert(thread, Saving::of(given, &speeds, thread, [ns, 0], costed));
     })?;
-    given.each("ready_wait", |row| {
-        let Some(ns) = row.int("free_not_allowed_ns") else { return };
+    given.each(ready_wait::Table, |row| {
+        let Some(ns) = row.get(ready_wait::FREE_NOT_ALLOWED_NS) else { return };
         told = true;
-        let [thread, tid] = row.sums(["thread", "tid"]);
+        let [thread, tid] = row.all([ready_wait::THREAD, ready_wait::TID]);
         if ns >= least && !given.is_of_one_cpu(thread) {
             let [best, upper] = slow.get(&thread).map_or([0; 2], |saving| [saving.best, saving.range[1]]);
             waited.insert(thread, ns);
             claims.push(given.claim(thread, tid, ns.saturating_add(best)));
-            let [ready, times, running] = row.sums(["ready_ns", "ready_count", "running_ns"]);
-            let switching = (times as f64 * 2.0 * given.threshold("switch_ns")) as i64;
-            let turns: i64 = row.sums(["ready_preempted_ns", "ready_yielded_ns"]).iter().sum();
+            let [ready, times, running] =
+                row.all([ready_wait::READY_NS.or_zero(), ready_wait::READY_COUNT.or_zero(), ready_wait::RUNNING_NS]);
+            let switching = (times as f64 * 2.0 * given.threshold(&SWITCH)) as i64;
+            let turns: i64 = row
+                .all([ready_wait::READY_PREEMPTED_NS.or_zero(), ready_wait::READY_YIELDED_NS.or_zero()])
+                .iter()
+                .sum();
             gains.push(Gain {
                 waits: ready.saturating_add(upper).saturating_add(switching),
                 running,
                 never_sleeps: turns as f64 >= NEVER_SLEEPS * ready as f64,
             });
-            shown.push(ns, row, &["free_not_allowed_ns", "ready_ns", "running_ns"]);
+            shown.push(ns, row, &[&ready_wait::FREE_NOT_ALLOWED_NS, &ready_wait::READY_NS, &ready_wait::RUNNING_NS]);
         }
     })?;
     if !told {
@@ -84,8 +89,10 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::At(Vec::new()));
     }
     let mut cpus: BTreeMap<i64, Vec<CpuId>> = claims.iter().map(|c| (c.thread, Vec::new())).collect();
-    given.each("thread_by_cpu", |row| {
-        if let (Some(of), Ok(cpu)) = (cpus.get_mut(&row.sum("thread")), u32::try_from(row.sum("cpu"))) {
+    given.each(thread_by_cpu::Table, |row| {
+        if let (Some(of), Ok(cpu)) =
+            (cpus.get_mut(&row.get(thread_by_cpu::THREAD)), u32::try_from(row.get(thread_by_cpu::CPU)))
+        {
             of.push(CpuId(cpu));
         }
     })?;

@@ -5,6 +5,7 @@ use crate::finding::{Claim, Confidence, Finding};
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
+use model::tables::{self, ready_wait, switch_causes};
 use model::words::{grouped, ms, plural};
 use model::{Change, Policy};
 use std::collections::BTreeMap;
@@ -21,44 +22,46 @@ pub(super) const RULE: Rule = Rule {
         mend: "Run batch work as such (SCHED_BATCH preempts less), or keep what preempts it on other CPUs.",
         example: "A is preempted 2 000 times in a second of running: 2 000 times two switches are lost.",
     },
-    tables: &["switch_causes", "ready_wait", "cpus"],
-    thresholds: &[
-        Threshold {
-            name: "most_per_second",
-            unit: Unit::PerSecond,
-            value: 1000.0,
-            reason: "of its running time: the kernel's shortest turn is about a millisecond (base_slice is 0.7 ms times 1 + log2 of the CPUs)",
-        },
-        SWITCH,
-        LEAST_SHARE,
-    ],
+    tables: &[&tables::SWITCH_CAUSES, &tables::READY_WAIT, &tables::CPUS],
+    thresholds: &[&MOST_PER_SECOND, &SWITCH, &LEAST_SHARE],
     explains: &[],
     look,
 };
 
+const MOST_PER_SECOND: Threshold = Threshold {
+    name: "most_per_second",
+    unit: Unit::PerSecond,
+    value: 1000.0,
+    reason: "of its running time: the kernel's shortest turn is about a millisecond (base_slice is 0.7 ms times 1 + log2 of the CPUs)",
+};
+
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let mut told = false;
-    given.each("switch_causes", |row| told |= row.text("cause") != "unknown")?;
+    given.each(switch_causes::Table, |row| told |= row.get(switch_causes::CAUSE) != "unknown")?;
     if !told {
         return Ok(Looked::Lacks("the source does not say what a switch-out meant".to_owned()));
     }
     let preempted = given.preempted()?;
     let mut by_name = BTreeMap::<String, Preempted>::new();
-    let (most, least) = (given.threshold("most_per_second"), given.share("least_share").max(1));
-    given.each("ready_wait", |row| {
-        let [thread, tid, running] = row.sums(["thread", "tid", "running_ns"]);
+    let (most, least) = (given.threshold(&MOST_PER_SECOND), given.share(&LEAST_SHARE).max(1));
+    given.each(ready_wait::Table, |row| {
+        let [thread, tid, running] = row.all([ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS]);
         let Some(count) = preempted.get(&thread).copied() else { return };
         // As often as it would be anyway is not too often.
         if count as f64 <= most * running as f64 / 1e9 {
             return;
         }
-        let lost = (count as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+        let lost = (count as f64 * 2.0 * given.threshold(&SWITCH)) as i64;
         let of = by_name.entry(given.name(thread)).or_default();
         of.count = of.count.saturating_add(count);
         of.running = of.running.saturating_add(running);
         of.lost = of.lost.saturating_add(lost);
         of.claims.push(given.claim(thread, tid, lost));
-        of.shown.push(lost, row, &["running_count", "running_ns", "ready_preempted_ns"]);
+        of.shown.push(
+            lost,
+            row,
+            &[&ready_wait::RUNNING_COUNT, &ready_wait::RUNNING_NS, &ready_wait::READY_PREEMPTED_NS],
+        );
     })?;
     let cpus = given.cpus()?;
     let found = by_name.into_iter().map(|(name, of)| finding(given, &name, of, cpus.max(1)));
@@ -96,10 +99,7 @@ fn finding(given: &Given<'_>, name: &str, of: Preempted, cpus: i64) -> Finding {
         confidence: Confidence::Low,
         evidence: of.shown.finish(),
         assumptions: vec![
-            format!(
-                "each preemption costs two switches of {} ns; the lower end: nothing",
-                given.threshold("switch_ns")
-            ),
+            format!("each preemption costs two switches of {} ns; the lower end: nothing", given.threshold(&SWITCH)),
             "cold caches come on top".to_owned(),
         ],
         ..finding

@@ -6,8 +6,9 @@ use crate::given::{Given, Shown, add, threads};
 use crate::pools::Processes;
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
+use model::Change;
+use model::tables::{self, priority_residency, waits};
 use model::words::ms;
-use model::{Change, Value};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -25,19 +26,18 @@ pub(super) const RULE: Rule = Rule {
         mend: "Let the lock lend the priority of whoever waits to its holder, or do not share a lock between such threads.",
         example: "L holds a lock and is preempted by M for 10 ms; H, which is before both, waits for the lock and so for M.",
     },
-    tables: &["waits", "priority_residency"],
-    thresholds: &[
-        Threshold {
-            name: "least_part",
-            unit: Unit::Ratio,
-            value: 0.01,
-            reason: "of a thread's running time at a priority: what it had for less was its parent's, until it set its own",
-        },
-        LEAST_SHARE,
-    ],
+    tables: &[&tables::WAITS, &tables::PRIORITY_RESIDENCY],
+    thresholds: &[&LEAST_PART, &LEAST_SHARE],
     // Whoever waits for the lock's holder, and whoever is before it otherwise, waits for the one that took its CPU.
     explains: &["low-priority-ran-while-high-was-ready"],
     look,
+};
+
+const LEAST_PART: Threshold = Threshold {
+    name: "least_part",
+    unit: Unit::Ratio,
+    value: 0.01,
+    reason: "of a thread's running time at a priority: what it had for less was its parent's, until it set its own",
 };
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
@@ -50,26 +50,35 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let processes = Processes::new(given)?;
     // For how long whoever woke a thread lacked a CPU, by thread with its whole wait, by both with what that one ran.
     let (mut waited, mut behind, mut shown) = (BTreeMap::new(), BTreeMap::new(), Shown::default());
-    given.each("waits", |row| {
-        let [thread, tid, ns, ran, blocked] =
-            row.sums(["thread", "tid", "waker_preempted_ns", "waker_running_ns", "blocked_ns"]);
-        let Some(waker) = row.int("waker").filter(|waker| *waker > 0) else { return };
+    given.each(waits::Table, |row| {
+        let [thread, tid, ns, ran, blocked] = row.all([
+            waits::THREAD,
+            waits::TID,
+            waits::WAKER_PREEMPTED_NS.or_zero(),
+            waits::WAKER_RUNNING_NS.or_zero(),
+            waits::BLOCKED_NS,
+        ]);
+        let Some(waker) = row.get(waits::WAKER).filter(|waker| *waker > 0) else { return };
         // The kernel's own threads wait for work, and are not held up by who brings it: its workers in a state of their own, I.
         let of_kernel = given.is_of_one_cpu(thread) || given.name(thread).starts_with("irq/");
-        let idles = of_kernel || row.text("letter") == "I";
+        let idles = of_kernel || row.get(waits::LETTER.or_empty()) == "I";
         // The smaller number goes first.
         let lower = priorities.get(&waker).zip(priorities.get(&thread)).is_some_and(|(low, own)| low.0 > own.1);
         // Who waited itself meanwhile did more than to lack a CPU: whoever waits for a thread's end waits for all that it does.
-        let waited_itself = row.sum("waker_blocked_ns") > 0;
+        let waited_itself = row.get(waits::WAKER_BLOCKED_NS.or_zero()) > 0;
         if ns > 0 && lower && !idles && !waited_itself && processes.are_one(thread, waker) {
             let of = waited.entry((thread, tid)).or_insert([0_i64; 2]);
             *of = [of[0].saturating_add(ns), of[1].saturating_add(blocked)];
             let of = behind.entry((thread, waker)).or_insert([0_i64; 2]);
             *of = [of[0].saturating_add(ns), of[1].saturating_add(ran)];
-            shown.push(ns, row, &["waits", "blocked_ns", "waker_running_ns", "waker_preempted_ns"]);
+            shown.push(
+                ns,
+                row,
+                &[&waits::WAITS, &waits::BLOCKED_NS, &waits::WAKER_RUNNING_NS, &waits::WAKER_PREEMPTED_NS],
+            );
         }
     })?;
-    let least = given.share("least_share").max(1);
+    let least = given.share(&LEAST_SHARE).max(1);
     waited.retain(|_, [ns, _]| *ns >= least);
     // With the higher priority it takes turns too, if fewer.
     let mut left = BTreeMap::new();
@@ -130,11 +139,11 @@ type Priorities = BTreeMap<i64, (i64, i64)>;
 
 /// None: the source tells none at all.
 fn priorities(given: &Given<'_>) -> Result<Option<Priorities>, EngineError> {
-    let (mut of, least) = (Priorities::new(), given.threshold("least_part"));
-    given.each("priority_residency", |row| {
-        let is_moment = matches!(row.cell("share"), Some(Value::Float(share)) if *share < least);
-        if let Some(prio) = row.int("prio").filter(|_| !is_moment) {
-            let both = of.entry(row.sum("thread")).or_insert((prio, prio));
+    let (mut of, least) = (Priorities::new(), given.threshold(&LEAST_PART));
+    given.each(priority_residency::Table, |row| {
+        let is_moment = row.get(priority_residency::SHARE).is_some_and(|share| share < least);
+        if let Some(prio) = row.get(priority_residency::PRIO).filter(|_| !is_moment) {
+            let both = of.entry(row.get(priority_residency::THREAD)).or_insert((prio, prio));
             *both = (both.0.min(prio), both.1.max(prio));
         }
     })?;

@@ -5,6 +5,7 @@ use crate::finding::{Confidence, Severity};
 use crate::given::{Given, Shown, add, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
+use model::tables::{self, cpus, ready_by_thief, ready_wait, thread_by_cpu};
 use model::words::ms;
 use model::{Change, CpuId};
 use std::collections::BTreeMap;
@@ -24,26 +25,26 @@ pub(super) const RULE: Rule = Rule {
         mend: "Keep the two apart: masks that do not overlap, or a waking that does not say that the waker is about to wait.",
         example: "B is woken on CPU 0 behind A, and waits 2 ms while CPU 1 is idle.",
     },
-    tables: &["ready_wait", "ready_by_thief", "thread_by_cpu", "cpus"],
-    thresholds: &[
-        LEAST_SHARE,
-        Threshold {
-            name: "least_wait_ns",
-            unit: Unit::Ns,
-            value: 500_000.0,
-            reason: "on average, each time it is ready: for less, Linux moves no thread (sched_migration_cost_ns), and wakings cost a healthy server as \
-                     much, some microseconds each, of which an idle CPU needs some to wake up",
-        },
-        Threshold {
-            name: "once_ns",
-            unit: Unit::Ns,
-            value: 5_000_000.0,
-            reason: "a thread that waited for no longer in all, and for most of it once, met the scheduler before its tick (4 ms at 250 Hz) had \
-                     looked for an idle CPU: chance, no pattern, so it is low",
-        },
-    ],
+    tables: &[&tables::READY_WAIT, &tables::READY_BY_THIEF, &tables::THREAD_BY_CPU, &tables::CPUS],
+    thresholds: &[&LEAST_SHARE, &LEAST_WAIT_NS, &ONCE_NS],
     explains: &[],
     look,
+};
+
+const LEAST_WAIT_NS: Threshold = Threshold {
+    name: "least_wait_ns",
+    unit: Unit::Ns,
+    value: 500_000.0,
+    reason: "on average, each time it is ready: for less, Linux moves no thread (sched_migration_cost_ns), and wakings cost a healthy server as \
+             much, some microseconds each, of which an idle CPU needs some to wake up",
+};
+
+const ONCE_NS: Threshold = Threshold {
+    name: "once_ns",
+    unit: Unit::Ns,
+    value: 5_000_000.0,
+    reason: "a thread that waited for no longer in all, and for most of it once, met the scheduler before its tick (4 ms at 250 Hz) had \
+             looked for an idle CPU: chance, no pattern, so it is low",
 };
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
@@ -51,23 +52,40 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was ready".to_owned()));
     }
     let (mut claims, mut shown, mut upper, mut by_chance) = (Vec::new(), Shown::default(), 0, true);
-    let (least, least_wait) = (given.share("least_share").max(1), given.threshold("least_wait_ns"));
-    given.each("ready_wait", |row| {
-        let [thread, tid, free, untold] = row.sums(["thread", "tid", "free_same_type_ns", "permission_unknown_ns"]);
-        if free >= least && free as f64 >= least_wait * row.sum("ready_count") as f64 {
+    let (least, least_wait) = (given.share(&LEAST_SHARE).max(1), given.threshold(&LEAST_WAIT_NS));
+    given.each(ready_wait::Table, |row| {
+        let [thread, tid, free, untold] = row.all([
+            ready_wait::THREAD,
+            ready_wait::TID,
+            ready_wait::FREE_SAME_TYPE_NS.or_zero(),
+            ready_wait::PERMISSION_UNKNOWN_NS.or_zero(),
+        ]);
+        if free >= least && free as f64 >= least_wait * row.get(ready_wait::READY_COUNT.or_zero()) as f64 {
             claims.push(given.claim(thread, tid, free.saturating_sub(untold).max(0)));
             upper = free.max(upper);
-            by_chance &= free as f64 <= given.threshold("once_ns") && 2 * row.sum("max_ready_ns") >= free;
-            shown.push(free, row, &["free_same_type_ns", "permission_unknown_ns", "ready_ns", "ready_count"]);
+            by_chance &=
+                free as f64 <= given.threshold(&ONCE_NS) && 2 * row.get(ready_wait::MAX_READY_NS.or_zero()) >= free;
+            shown.push(
+                free,
+                row,
+                &[
+                    &ready_wait::FREE_SAME_TYPE_NS,
+                    &ready_wait::PERMISSION_UNKNOWN_NS,
+                    &ready_wait::READY_NS,
+                    &ready_wait::READY_COUNT,
+                ],
+            );
         }
     })?;
     let Some(most) = claims.iter().max_by_key(|c| c.recoverable_ns).cloned() else {
         return Ok(Looked::At(Vec::new()));
     };
     let mut behind = BTreeMap::new();
-    given.each("ready_by_thief", |row| {
-        if let (true, Some(thief)) = (row.sum("thread") == most.thread, row.int("thief").filter(|thief| *thief > 0)) {
-            add(&mut behind, thief, row.sum("ready_ns"));
+    given.each(ready_by_thief::Table, |row| {
+        if let (true, Some(thief)) =
+            (row.get(ready_by_thief::THREAD) == most.thread, row.get(ready_by_thief::THIEF).filter(|thief| *thief > 0))
+        {
+            add(&mut behind, thief, row.get(ready_by_thief::READY_NS));
         }
     })?;
     let thief = behind.into_iter().max_by_key(|(_, ns)| *ns).map(|(thief, _)| thief);
@@ -95,14 +113,14 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
 /// All CPUs of the machine but the one where the other thread ran most; none where that is all that are known.
 fn apart(given: &Given<'_>, other: Option<i64>) -> Result<Vec<CpuId>, EngineError> {
     let (mut on, mut all) = (BTreeMap::new(), Vec::new());
-    given.each("thread_by_cpu", |row| {
-        if Some(row.sum("thread")) == other {
-            add(&mut on, row.sum("cpu"), row.sum("running_ns"));
+    given.each(thread_by_cpu::Table, |row| {
+        if Some(row.get(thread_by_cpu::THREAD)) == other {
+            add(&mut on, row.get(thread_by_cpu::CPU), row.get(thread_by_cpu::RUNNING_NS));
         }
     })?;
     let taken = on.into_iter().max_by_key(|(_, ns)| *ns).map(|(cpu, _)| cpu);
-    given.each("cpus", |row| {
-        let cpu = row.sum("cpu");
+    given.each(cpus::Table, |row| {
+        let cpu = row.get(cpus::CPU);
         all.extend(u32::try_from(cpu).ok().filter(|_| Some(cpu) != taken).map(CpuId));
     })?;
     Ok(all)

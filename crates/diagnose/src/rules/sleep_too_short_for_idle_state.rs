@@ -7,6 +7,7 @@ use crate::pools::Processes;
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use crate::timers::timed;
 use engine::EngineError;
+use model::tables::{self, idle_residency, ready_wait, waits};
 use model::words::{grouped, ms, time};
 use model::{Change, Ns};
 use std::collections::BTreeMap;
@@ -27,32 +28,40 @@ pub(super) const RULE: Rule = Rule {
         mend: "Wait for what happens instead of looking for it; where it must be a timer, sleep for longer, or let timers end together.",
         example: "A looks every 100 µs whether there is work: 10 000 times a second a CPU wakes up.",
     },
-    tables: &["waits", "wakers", "thread_by_cpu", "idle_residency", "ready_wait", "cpus"],
-    thresholds: &[
-        Threshold {
-            name: "least_per_second",
-            unit: Unit::PerSecond,
-            value: 1000.0,
-            reason: "sleeps of one thread: media programs have timers of a millisecond, which they need",
-        },
-        Threshold {
-            name: "break_even_ns",
-            unit: Unit::Ns,
-            value: 600_000.0,
-            reason: "used where the machine's description tells of no idle state but that of guests (haltpoll): what the Linux driver intel_idle has for C6 of Skylake servers and of Alder Lake",
-        },
-        Threshold {
-            name: "short_run_ns",
-            unit: Unit::Ns,
-            value: 16_000.0,
-            reason: "on average, between two sleeps: who runs no longer only looks whether there is work. 11 µs in the pathology short_sleeps, of which \
-                     its switches are the most",
-        },
-        SWITCH,
+    tables: &[
+        &tables::WAITS,
+        &tables::WAKERS,
+        &tables::THREAD_BY_CPU,
+        &tables::IDLE_RESIDENCY,
+        &tables::READY_WAIT,
+        &tables::CPUS,
     ],
+    thresholds: &[&LEAST_PER_SECOND, &BREAK_EVEN_NS, &SHORT_RUN_NS, &SWITCH],
     // Who comes back from each sleep takes a CPU from who computes there, of the same priority or not.
     explains: &["critical-thread-same-priority-as-workers", "preemption-rate"],
     look,
+};
+
+const LEAST_PER_SECOND: Threshold = Threshold {
+    name: "least_per_second",
+    unit: Unit::PerSecond,
+    value: 1000.0,
+    reason: "sleeps of one thread: media programs have timers of a millisecond, which they need",
+};
+
+const BREAK_EVEN_NS: Threshold = Threshold {
+    name: "break_even_ns",
+    unit: Unit::Ns,
+    value: 600_000.0,
+    reason: "used where the machine's description tells of no idle state but that of guests (haltpoll): what the Linux driver intel_idle has for C6 of Skylake servers and of Alder Lake",
+};
+
+const SHORT_RUN_NS: Threshold = Threshold {
+    name: "short_run_ns",
+    unit: Unit::Ns,
+    value: 16_000.0,
+    reason: "on average, between two sleeps: who runs no longer only looks whether there is work. 11 µs in the pathology short_sleeps, of which \
+             its switches are the most",
 };
 
 /// The idle state of guests (Linux, `drivers/cpuidle/cpuidle-haltpoll.c`): the host decides what follows, and its 1 µs is no hardware's.
@@ -76,24 +85,24 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows when sleeps ended".to_owned()));
     }
     let mut told = None;
-    given.each("idle_residency", |row| {
-        if !row.text("state_name").starts_with(OF_GUESTS) {
-            told = told.max(row.int("target_residency_ns"));
+    given.each(idle_residency::Table, |row| {
+        if !row.get(idle_residency::STATE_NAME.or_empty()).starts_with(OF_GUESTS) {
+            told = told.max(row.get(idle_residency::TARGET_RESIDENCY_NS));
         }
     })?;
-    let break_even = told.unwrap_or(given.threshold("break_even_ns") as i64);
+    let break_even = told.unwrap_or(given.threshold(&BREAK_EVEN_NS) as i64);
     let (mut sleeps, mut shown) = (BTreeMap::<i64, Sleeps>::new(), Shown::default());
-    let least = given.threshold("least_per_second") * given.span().len().0 as f64 / 1e9;
+    let least = given.threshold(&LEAST_PER_SECOND) * given.span().len().0 as f64 / 1e9;
     let processes = Processes::new(given)?;
     let pools = timed(given, &processes)?;
-    given.each("waits", |row| {
-        let [thread, tid, waits, blocked] = row.sums(["thread", "tid", "waits", "blocked_ns"]);
-        let reason = row.text("reason");
+    given.each(waits::Table, |row| {
+        let [thread, tid, waits, blocked] = row.all([waits::THREAD, waits::TID, waits::WAITS, waits::BLOCKED_NS]);
+        let reason = row.get(waits::REASON.or_empty());
         // Who is told to have ended a nanosleep is whom the timer came upon.
         let timed = reason.ends_with("nanosleep");
-        let untold = reason.is_empty() && row.int("waker") == Some(0);
+        let untold = reason.is_empty() && row.get(waits::WAKER) == Some(0);
         let inferred = reason.is_empty() && pools.contains(&processes.pool(given, thread));
-        if !(timed || untold || inferred) || row.text("letter") != "S" || given.is_of_one_cpu(thread) {
+        if !(timed || untold || inferred) || row.get(waits::LETTER.or_empty()) != "S" || given.is_of_one_cpu(thread) {
             return;
         }
         let of = sleeps.entry(thread).or_default();
@@ -103,18 +112,18 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         of.timed += if timed { waits } else { 0 };
         of.inferred += if inferred { waits } else { 0 };
         if waits as f64 >= least {
-            shown.push(waits, row, &["waits", "blocked_ns"]);
+            shown.push(waits, row, &[&waits::WAITS, &waits::BLOCKED_NS]);
         }
     })?;
     let short = |of: &Sleeps| of.blocked / of.count.max(1) < break_even;
     sleeps.retain(|_, of| of.count > 0 && of.count as f64 >= least && short(of));
-    given.each("ready_wait", |row| {
-        if let Some(of) = sleeps.get_mut(&row.sum("thread")) {
-            of.ran = row.sum("running_ns");
+    given.each(ready_wait::Table, |row| {
+        if let Some(of) = sleeps.get_mut(&row.get(ready_wait::THREAD)) {
+            of.ran = row.get(ready_wait::RUNNING_NS);
         }
     })?;
-    let looks = |of: &Sleeps| of.ran as f64 <= given.threshold("short_run_ns") * of.count as f64;
-    let switching = |of: &Sleeps| (of.count as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+    let looks = |of: &Sleeps| of.ran as f64 <= given.threshold(&SHORT_RUN_NS) * of.count as f64;
+    let switching = |of: &Sleeps| (of.count as f64 * 2.0 * given.threshold(&SWITCH)) as i64;
     // What it ran has its own switches in it.
     let cost = |of: &Sleeps| if looks(of) { of.ran.max(switching(of)) } else { switching(of) };
     let claims: Vec<_> = sleeps.iter().map(|(key, of)| given.claim(*key, of.tid, cost(of))).collect();
@@ -153,13 +162,10 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             match looks(of) {
                 true => format!(
                     "what it ran is looking; the lower end: nothing; the upper: each sleep also costs whom it interrupts two switches of {} ns",
-                    given.threshold("switch_ns")
+                    given.threshold(&SWITCH)
                 ),
                 false => {
-                    format!(
-                        "each sleep costs two switches of {} ns; the lower end: nothing",
-                        given.threshold("switch_ns")
-                    )
+                    format!("each sleep costs two switches of {} ns; the lower end: nothing", given.threshold(&SWITCH))
                 }
             },
             match told {

@@ -5,6 +5,7 @@ use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
+use model::tables::{self, priority_residency, smt_beside, smt_cores, thread_by_cpu};
 use model::words::ms;
 use model::{Change, CpuId};
 use std::collections::BTreeMap;
@@ -21,19 +22,17 @@ pub(super) const RULE: Rule = Rule {
         mend: "Keep background work off the siblings: a mask, a cpuset, core scheduling (prctl(2) with PR_SCHED_CORE).",
         example: "B, at nice 19, runs for 4 ms on the sibling of the CPU on which A runs.",
     },
-    tables: &["smt_beside", "smt_cores", "priority_residency", "thread_by_cpu"],
-    thresholds: &[
-        SMT_GAIN,
-        Threshold {
-            name: "least_gap",
-            unit: Unit::Count,
-            value: 5.0,
-            reason: "priorities between the two: five nice values are a third of the weight (1024 to 335), so somebody meant them to differ",
-        },
-        LEAST_SHARE,
-    ],
+    tables: &[&tables::SMT_BESIDE, &tables::SMT_CORES, &tables::PRIORITY_RESIDENCY, &tables::THREAD_BY_CPU],
+    thresholds: &[&SMT_GAIN, &LEAST_GAP, &LEAST_SHARE],
     explains: &[],
     look,
+};
+
+const LEAST_GAP: Threshold = Threshold {
+    name: "least_gap",
+    unit: Unit::Count,
+    value: 5.0,
+    reason: "priorities between the two: five nice values are a third of the weight (1024 to 335), so somebody meant them to differ",
 };
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
@@ -49,17 +48,18 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let is_lower = |other: i64, thread: i64| {
         let of = |thread| prios.get(&thread).copied().flatten();
         let gap = of(other).zip(of(thread)).map(|((best, _), (_, worst))| best.saturating_sub(worst));
-        gap.is_some_and(|gap| gap as f64 >= given.threshold("least_gap"))
+        gap.is_some_and(|gap| gap as f64 >= given.threshold(&LEAST_GAP))
     };
     let mut beside = BTreeMap::new();
-    given.each("smt_beside", |row| {
-        let [thread, tid, other, ns] = row.sums(["thread", "tid", "beside_thread", "beside_ns"]);
+    given.each(smt_beside::Table, |row| {
+        let [thread, tid, other, ns] =
+            row.all([smt_beside::THREAD, smt_beside::TID, smt_beside::BESIDE_THREAD, smt_beside::BESIDE_NS]);
         if is_lower(other, thread) {
             add(&mut beside, (thread, tid), ns);
         }
     })?;
-    let part = (1.0 - given.threshold("smt_gain") / 2.0).clamp(0.0, 0.5);
-    let least = given.share("least_share").max(1);
+    let part = (1.0 - given.threshold(&SMT_GAIN) / 2.0).clamp(0.0, 0.5);
+    let least = given.share(&LEAST_SHARE).max(1);
     beside.retain(|_, ns| *ns as f64 * part >= least as f64);
     let claims: Vec<_> =
         beside.iter().map(|((thread, tid), ns)| given.claim(*thread, *tid, (*ns as f64 * part) as i64)).collect();
@@ -72,12 +72,17 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::At(Vec::new()));
     }
     let (mut by, mut shown) = (BTreeMap::new(), Shown::default());
-    given.each("smt_beside", |row| {
-        let [thread, tid, other, other_tid, ns] =
-            row.sums(["thread", "tid", "beside_thread", "beside_tid", "beside_ns"]);
+    given.each(smt_beside::Table, |row| {
+        let [thread, tid, other, other_tid, ns] = row.all([
+            smt_beside::THREAD,
+            smt_beside::TID,
+            smt_beside::BESIDE_THREAD,
+            smt_beside::BESIDE_TID,
+            smt_beside::BESIDE_NS,
+        ]);
         if is_lower(other, thread) && beside.contains_key(&(thread, tid)) {
             add(&mut by, (other, other_tid), ns);
-            shown.push(ns, row, &["beside_ns"]);
+            shown.push(ns, row, &[&smt_beside::BESIDE_NS]);
         }
     })?;
     let noisy: Vec<_> = by.iter().map(|((thread, tid), ns)| given.claim(*thread, *tid, *ns)).collect();
@@ -95,7 +100,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         assumptions: vec![
             format!(
                 "two busy siblings do {} of what one does alone (the lower end: twice as much; the upper: no more than one)",
-                given.threshold("smt_gain")
+                given.threshold(&SMT_GAIN)
             ),
             "nobody else comes to the sibling instead".to_owned(),
         ],
@@ -107,10 +112,10 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
 /// told.
 fn priorities(given: &Given<'_>) -> Result<BTreeMap<i64, Option<(i64, i64)>>, EngineError> {
     let mut prios: BTreeMap<i64, Option<(i64, i64)>> = BTreeMap::new();
-    given.each("priority_residency", |row| {
-        if row.sum("running_ns") > 0 {
-            let prio = row.int("prio");
-            let of = prios.entry(row.sum("thread")).or_insert(prio.map(|p| (p, p)));
+    given.each(priority_residency::Table, |row| {
+        if row.get(priority_residency::RUNNING_NS) > 0 {
+            let prio = row.get(priority_residency::PRIO);
+            let of = prios.entry(row.get(priority_residency::THREAD)).or_insert(prio.map(|p| (p, p)));
             *of = of.zip(prio).map(|((best, worst), p)| (best.min(p), worst.max(p)));
         }
     })?;
@@ -120,17 +125,18 @@ fn priorities(given: &Given<'_>) -> Result<BTreeMap<i64, Option<(i64, i64)>>, En
 /// The CPUs of all cores but that on which a thread ran most.
 fn of_other_cores(given: &Given<'_>, thread: i64) -> Result<Vec<CpuId>, EngineError> {
     let (mut core_of, mut core) = (BTreeMap::new(), None);
-    given.each("smt_cores", |row| {
-        core = row.int("first_cpu");
-        for cpu in cpus(row.text("cpus")) {
+    given.each(smt_cores::Table, |row| {
+        core = Some(row.get(smt_cores::FIRST_CPU));
+        for cpu in cpus(row.get(smt_cores::CPUS)) {
             core_of.insert(cpu, core);
         }
     })?;
     let mut ran = BTreeMap::new();
-    given.each("thread_by_cpu", |row| {
-        if row.sum("thread") == thread {
-            let core = u32::try_from(row.sum("cpu")).ok().and_then(|cpu| core_of.get(&cpu).copied().flatten());
-            add(&mut ran, core, row.sum("running_ns"));
+    given.each(thread_by_cpu::Table, |row| {
+        if row.get(thread_by_cpu::THREAD) == thread {
+            let core =
+                u32::try_from(row.get(thread_by_cpu::CPU)).ok().and_then(|cpu| core_of.get(&cpu).copied().flatten());
+            add(&mut ran, core, row.get(thread_by_cpu::RUNNING_NS));
         }
     })?;
     let own = ran.into_iter().max_by_key(|(_, ns)| *ns).and_then(|(core, _)| core);

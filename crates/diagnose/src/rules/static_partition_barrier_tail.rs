@@ -5,6 +5,7 @@ use crate::given::{Given, Shown};
 use crate::regions::{LEAST_OF_REGIONS, NONE_MARKED, PIECES, by_name, pieces, workers};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
+use model::tables::{self, parallel_regions};
 use model::words::{ms, percent, plain, plural, short};
 use model::{Change, Ns, Span};
 
@@ -22,18 +23,17 @@ pub(super) const RULE: Rule = Rule {
         mend: "Cut the work into some pieces for each thread, and hand them out one by one to whoever is free.",
         example: "A works for 2 ms and B for 4 ms, each on its half: had the work been handed out, both would have been done after 3 ms.",
     },
-    tables: &["parallel_regions", "marks", "ready_wait"],
-    thresholds: &[
-        LEAST_OF_REGIONS,
-        Threshold {
-            name: "most_pieces",
-            unit: Unit::Ratio,
-            value: 1.0,
-            reason: "pieces for each thread: with more than one the work was handed out in some way, and chunks-too-large looks",
-        },
-    ],
+    tables: &[&tables::PARALLEL_REGIONS, &tables::MARKS, &tables::READY_WAIT],
+    thresholds: &[&LEAST_OF_REGIONS, &MOST_PIECES],
     explains: &[],
     look,
+};
+
+const MOST_PIECES: Threshold = Threshold {
+    name: "most_pieces",
+    unit: Unit::Ratio,
+    value: 1.0,
+    reason: "pieces for each thread: with more than one the work was handed out in some way, and chunks-too-large looks",
 };
 
 /// All regions of a name.
@@ -53,16 +53,16 @@ const SPANS: usize = 8;
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let regions = by_name(given, |of: &mut Regions, row| {
-        let [threads, stretches, worked, from, to, ran, ready] = row.sums([
-            "threads",
-            "stretches",
-            "worked_ns",
-            "recoverable_from_ns",
-            "recoverable_to_ns",
-            "waiting_running_ns",
-            "last_ready_ns",
+        let [threads, stretches, worked, from, to, ran, ready] = row.all([
+            parallel_regions::THREADS,
+            parallel_regions::STRETCHES,
+            parallel_regions::WORKED_NS,
+            parallel_regions::RECOVERABLE_FROM_NS,
+            parallel_regions::RECOVERABLE_TO_NS,
+            parallel_regions::WAITING_RUNNING_NS.or_zero(),
+            parallel_regions::LAST_READY_NS.or_zero(),
         ]);
-        if stretches as f64 > given.threshold("most_pieces") * threads as f64 {
+        if stretches as f64 > given.threshold(&MOST_PIECES) * threads as f64 {
             return;
         }
         // The largest piece is about twice the mean. Who is done first waits for one, who is done last for none, the others for
@@ -77,15 +77,23 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         of.shown.push(
             from,
             row,
-            &["threads", "stretches", "tail_ns", "waiting_ns", "recoverable_from_ns", "recoverable_to_ns"],
+            &[
+                &parallel_regions::THREADS,
+                &parallel_regions::STRETCHES,
+                &parallel_regions::TAIL_NS,
+                &parallel_regions::WAITING_NS,
+                &parallel_regions::RECOVERABLE_FROM_NS,
+                &parallel_regions::RECOVERABLE_TO_NS,
+            ],
         );
-        of.spans.push((from, Span::new(Ns(row.sum("start_ns")), Ns(row.sum("end_ns")))));
+        of.spans
+            .push((from, Span::new(Ns(row.get(parallel_regions::START_NS)), Ns(row.get(parallel_regions::END_NS)))));
         if of.spans.len() > 2 * SPANS {
             cut(&mut of.spans);
         }
     })?;
     let Some(regions) = regions else { return Ok(Looked::Lacks(NONE_MARKED.to_owned())) };
-    let least = given.share("least_share").max(1);
+    let least = given.share(&LEAST_OF_REGIONS).max(1);
     let mut found = Vec::new();
     for ((pid, name), of) in regions.into_iter().filter(|(_, of)| of.best >= least) {
         found.push(finding(given, pid, &name, of)?);

@@ -5,6 +5,7 @@ use crate::given::{Given, Shown};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
+use model::tables::{self, threads};
 use model::words::{ms, percent};
 use std::collections::BTreeMap;
 
@@ -22,15 +23,17 @@ pub(super) const RULE: Rule = Rule {
         mend: "Use CPUs of one's own, or measure at another time.",
         example: "Of 1000 ms, 80 ms were stolen on CPU 0, and a thread that ran there all the time was charged for 910 ms.",
     },
-    tables: &["threads"],
-    thresholds: &[Threshold {
-        name: "least_share",
-        unit: Unit::Ratio,
-        value: 0.005,
-        reason: "of a CPU's time: half of what makes a finding medium",
-    }],
+    tables: &[&tables::THREADS],
+    thresholds: &[&LEAST_SHARE],
     explains: &[],
     look,
+};
+
+const LEAST_SHARE: Threshold = Threshold {
+    name: "least_share",
+    unit: Unit::Ratio,
+    value: 0.005,
+    reason: "of a CPU's time: half of what makes a finding medium",
 };
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
@@ -44,17 +47,19 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     };
     let (cpu, most) = stolen.iter().max_by_key(|(_, ns)| **ns).map_or((0, 0), |(cpu, ns)| (*cpu, *ns));
     let all: i64 = stolen.values().fold(0, |sum, ns| sum.saturating_add(*ns));
-    if most < given.share("least_share").max(1) {
+    if most < given.share(&LEAST_SHARE).max(1) {
         return Ok(Looked::At(Vec::new()));
     }
     let (mut claims, mut shown) = (Vec::new(), Shown::default());
-    given.each("threads", |row| {
-        let uncharged =
-            row.int("exec_of_ns").zip(row.int("exec_ns")).map_or(0, |(of, charged)| of.saturating_sub(charged));
+    given.each(threads::Table, |row| {
+        let uncharged = row
+            .get(threads::EXEC_OF_NS)
+            .zip(row.get(threads::EXEC_NS))
+            .map_or(0, |(of, charged)| of.saturating_sub(charged));
         if uncharged > 0 {
-            let [thread, tid] = row.sums(["thread", "tid"]);
+            let [thread, tid] = row.all([threads::THREAD, threads::TID]);
             claims.push(given.claim(thread, tid, uncharged.min(all)));
-            shown.push(uncharged, row, &["exec_of_ns", "exec_ns"]);
+            shown.push(uncharged, row, &[&threads::EXEC_OF_NS, &threads::EXEC_NS]);
         }
     })?;
     let change = Change::HostCpus { cpus: u32::try_from(stolen.len()).unwrap_or(u32::MAX) };

@@ -6,6 +6,7 @@ use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
 use model::Change;
+use model::tables::{self, critical_by_thread, ready_wait};
 use model::words::{ms, plural};
 
 pub(super) const RULE: Rule = Rule {
@@ -23,8 +24,8 @@ pub(super) const RULE: Rule = Rule {
                quota in a quarter of it.",
         example: "A's group has used its quota at 2 ms and is held until 5 ms, with its CPU idle: 3 ms could be recovered.",
     },
-    tables: &["ready_wait", "critical_by_thread"],
-    thresholds: &[LEAST_SHARE],
+    tables: &[&tables::READY_WAIT, &tables::CRITICAL_BY_THREAD],
+    thresholds: &[&LEAST_SHARE],
     explains: &[],
     look,
 };
@@ -32,13 +33,13 @@ pub(super) const RULE: Rule = Rule {
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let (mut claims, mut shown) = (Vec::new(), Shown::default());
     let (mut told, mut ran, mut held) = (false, 0_i64, 0_i64);
-    given.each("ready_wait", |row| {
-        let throttled = row.int("throttled_ns");
+    given.each(ready_wait::Table, |row| {
+        let throttled = row.get(ready_wait::THROTTLED_NS);
         told |= throttled.is_some();
-        let [thread, tid, running] = row.sums(["thread", "tid", "running_ns"]);
+        let [thread, tid, running] = row.all([ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS]);
         if let Some(ns) = throttled.filter(|ns| *ns > 0) {
             claims.push(given.claim(thread, tid, ns));
-            shown.push(ns, row, &["throttled_ns", "ready_ns", "running_ns"]);
+            shown.push(ns, row, &[&ready_wait::THROTTLED_NS, &ready_wait::READY_NS, &ready_wait::RUNNING_NS]);
             (ran, held) = (ran.saturating_add(running), held.saturating_add(ns));
         }
     })?;
@@ -48,13 +49,15 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         ));
     }
     let most = claims.iter().map(|c| c.recoverable_ns).max().unwrap_or(0);
-    if most < given.share("least_share").max(1) {
+    if most < given.share(&LEAST_SHARE).max(1) {
         return Ok(Looked::At(Vec::new()));
     }
     // Who waits for a thread that is held is held up too, without being held itself: as long as the path was.
     let mut on_path = 0_i64;
     if given.summary().ready_known {
-        given.each("critical_by_thread", |row| on_path = on_path.saturating_add(row.sum("throttled_ns")))?;
+        given.each(critical_by_thread::Table, |row| {
+            on_path = on_path.saturating_add(row.get(critical_by_thread::THROTTLED_NS))
+        })?;
     }
     let recoverable = on_path.max(most);
     // So that what was held could have run too; a group that hardly ran needs a figure of its own.

@@ -6,6 +6,7 @@ use crate::given::{Given, Shown};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
+use model::tables::{self, smt_utilisation};
 
 pub(super) const RULE: Rule = Rule {
     id: "utilisation-misread",
@@ -19,23 +20,24 @@ pub(super) const RULE: Rule = Rule {
         mend: "Plan by the capacity used (the table smt_utilisation), not by the utilisation of CPUs.",
         example: "One sibling of each core is busy all the time: CPUs are busy for 50 %, of the capacity 77 % is used.",
     },
-    tables: &["smt_utilisation", "smt_cores"],
-    thresholds: &[
-        Threshold {
-            name: "least_difference",
-            unit: Unit::Ratio,
-            value: 0.2,
-            reason: "a choice: of the greatest difference that there can be (0.27, at half of the CPUs busy) the most of it",
-        },
-        Threshold {
-            name: "least_known",
-            unit: Unit::Ratio,
-            value: 0.9,
-            reason: "a choice: of core time it must be known for so much what all siblings did",
-        },
-    ],
+    tables: &[&tables::SMT_UTILISATION, &tables::SMT_CORES],
+    thresholds: &[&LEAST_DIFFERENCE, &LEAST_KNOWN],
     explains: &[],
     look,
+};
+
+const LEAST_DIFFERENCE: Threshold = Threshold {
+    name: "least_difference",
+    unit: Unit::Ratio,
+    value: 0.2,
+    reason: "a choice: of the greatest difference that there can be (0.27, at half of the CPUs busy) the most of it",
+};
+
+const LEAST_KNOWN: Threshold = Threshold {
+    name: "least_known",
+    unit: Unit::Ratio,
+    value: 0.9,
+    reason: "a choice: of core time it must be known for so much what all siblings did",
 };
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
@@ -45,17 +47,17 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         Some(true) => {}
     }
     let mut found = Vec::new();
-    given.each("smt_utilisation", |row| {
-        let (Some(busy), Some(used)) = (row.ratio("busy_share"), row.ratio("used_share")) else { return };
-        let [known, unknown] = row.sums(["known_ns", "unknown_ns"]).map(|ns| ns as f64);
-        if used - busy < given.threshold("least_difference")
-            || known < given.threshold("least_known") * (known + unknown)
+    given.each(smt_utilisation::Table, |row| {
+        let (Some(busy), Some(used)) = (row.get(smt_utilisation::BUSY_SHARE), row.get(smt_utilisation::USED_SHARE)) else { return };
+        let [known, unknown] = row.all([smt_utilisation::KNOWN_NS, smt_utilisation::UNKNOWN_NS]).map(|ns| ns as f64);
+        if used - busy < given.threshold(&LEAST_DIFFERENCE)
+            || known < given.threshold(&LEAST_KNOWN) * (known + unknown)
         {
             return;
         }
         let mut shown = Shown::default();
-        shown.push(0, row, &["busy_share", "used_share", "headroom_share", "gain"]);
-        let gain = row.ratio("gain").unwrap_or(1.0);
+        shown.push(0, row, &[&smt_utilisation::BUSY_SHARE, &smt_utilisation::USED_SHARE, &smt_utilisation::HEADROOM_SHARE, &smt_utilisation::GAIN]);
+        let gain = row.get(smt_utilisation::GAIN);
         // So much more than now, at most.
         let more = |share: f64| ((1.0 / share.max(f64::EPSILON) - 1.0) * 100.0).round() as u32;
         let change = Change::Headroom { more_percent: more(used) };
@@ -64,7 +66,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             title: format!(
                 "CPUs ({}) were busy for {:.1} % of their time, which is {:.1} % of what their cores can do: there is room for {} % more, \
                  not {} %",
-                row.text("core_type"),
+                row.get(smt_utilisation::CORE_TYPE),
                 busy * 100.0,
                 used * 100.0,
                 more(used),

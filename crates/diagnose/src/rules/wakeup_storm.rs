@@ -8,6 +8,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use crate::timers::timed;
 use engine::EngineError;
 use model::Change;
+use model::tables::{self, critical_by_thread, run_lengths, wakers};
 use model::words::{grouped, ms, time};
 use std::collections::BTreeMap;
 
@@ -28,31 +29,37 @@ pub(super) const RULE: Rule = Rule {
         mend: "Hand over several pieces with one waking; wake one thread (notify_one) where all find the work of one.",
         example: "A wakes B for each line of text: 20 000 times a second B runs for 5 µs.",
     },
-    tables: &["wakers", "run_lengths", "thread_by_cpu", "cpus", "critical_by_thread"],
-    thresholds: &[
-        Threshold {
-            name: "least_per_second",
-            unit: Unit::PerSecond,
-            value: 5000.0,
-            reason: "of all threads of the name: at the assumed cost 4 % of a CPU; servers that answer some thousand requests a second are well",
-        },
-        Threshold {
-            name: "short_run_ns",
-            unit: Unit::Ns,
-            value: 16_000.0,
-            reason: "the length, in the powers of two of run_lengths, below which switching takes about as long as running",
-        },
-        Threshold {
-            name: "least_short",
-            unit: Unit::Ratio,
-            value: 0.75,
-            reason: "part of the runs after a waking that are as short: with fewer, the wakings bring work",
-        },
-        SWITCH,
-        LEAST_PATH_SHARE,
+    tables: &[
+        &tables::WAKERS,
+        &tables::RUN_LENGTHS,
+        &tables::THREAD_BY_CPU,
+        &tables::CPUS,
+        &tables::CRITICAL_BY_THREAD,
     ],
+    thresholds: &[&LEAST_PER_SECOND, &SHORT_RUN_NS, &LEAST_SHORT, &SWITCH, &LEAST_PATH_SHARE],
     explains: &[],
     look,
+};
+
+const LEAST_PER_SECOND: Threshold = Threshold {
+    name: "least_per_second",
+    unit: Unit::PerSecond,
+    value: 5000.0,
+    reason: "of all threads of the name: at the assumed cost 4 % of a CPU; servers that answer some thousand requests a second are well",
+};
+
+const SHORT_RUN_NS: Threshold = Threshold {
+    name: "short_run_ns",
+    unit: Unit::Ns,
+    value: 16_000.0,
+    reason: "the length, in the powers of two of run_lengths, below which switching takes about as long as running",
+};
+
+const LEAST_SHORT: Threshold = Threshold {
+    name: "least_short",
+    unit: Unit::Ratio,
+    value: 0.75,
+    reason: "part of the runs after a waking that are as short: with fewer, the wakings bring work",
 };
 
 /// Pieces that one waking should bring.
@@ -92,9 +99,9 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     }
     let processes = Processes::new(given)?;
     let mut storms: BTreeMap<Pool, Storm> = BTreeMap::new();
-    given.each("wakers", |row| {
-        let [thread, tid, wakings] = row.sums(["thread", "tid", "wakings"]);
-        let waker = row.int("waker").filter(|waker| *waker > 0 && processes.are_one(*waker, thread));
+    given.each(wakers::Table, |row| {
+        let [thread, tid, wakings] = row.all([wakers::THREAD, wakers::TID, wakers::WAKINGS]);
+        let waker = row.get(wakers::WAKER).filter(|waker| *waker > 0 && processes.are_one(*waker, thread));
         if waker.is_none_or(|waker| given.is_of_one_cpu(waker)) || given.is_of_one_cpu(thread) {
             return;
         }
@@ -105,11 +112,11 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         if let Some(other) = waker.map(|waker| processes.pool(given, waker)).filter(|other| *other != pool) {
             add(&mut storm.by, other, wakings);
         }
-        storm.shown.push(wakings, row, &["wakings", "ready_ns"]);
+        storm.shown.push(wakings, row, &[&wakers::WAKINGS, &wakers::READY_NS]);
     })?;
     let answered: Vec<i64> = storms.iter().map(|(pool, storm)| answered(&storms, pool, storm)).collect();
     storms.values_mut().zip(answered).for_each(|(storm, answered)| storm.answered = answered);
-    let least = given.threshold("least_per_second") * given.span().len().0 as f64 / 1e9;
+    let least = given.threshold(&LEAST_PER_SECOND) * given.span().len().0 as f64 / 1e9;
     storms.retain(|_, storm| storm.unanswered(storm.wakings()) as f64 >= least.max(1.0));
     if storms.is_empty() {
         return Ok(Looked::At(Vec::new()));
@@ -117,11 +124,11 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let timed = timed(given, &processes)?;
     storms.retain(|pool, _| !timed.contains(pool));
     let (mut runs, mut short) = (BTreeMap::new(), BTreeMap::new());
-    given.each("run_lengths", |row| {
-        let [thread, count] = row.sums(["thread", "after_wake"]);
-        let Some(to) = row.int("to_ns") else { return };
+    given.each(run_lengths::Table, |row| {
+        let [thread, count] = row.all([run_lengths::THREAD, run_lengths::AFTER_WAKE.or_zero()]);
+        let Some(to) = row.get(run_lengths::TO_NS) else { return };
         add(&mut runs, thread, count);
-        if to as f64 <= given.threshold("short_run_ns") {
+        if to as f64 <= given.threshold(&SHORT_RUN_NS) {
             add(&mut short, thread, count);
         }
     })?;
@@ -130,7 +137,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         (storm.runs, storm.short) = (sum(&runs), sum(&short));
         storm.of_process = processes.are_told();
     }
-    storms.retain(|_, storm| storm.short as f64 >= given.threshold("least_short") * storm.runs.max(1) as f64);
+    storms.retain(|_, storm| storm.short as f64 >= given.threshold(&LEAST_SHORT) * storm.runs.max(1) as f64);
     let cpus = given.cpus()?;
     let mut found = Vec::new();
     for (pool, storm) in storms {
@@ -150,18 +157,19 @@ fn answered(storms: &BTreeMap<Pool, Storm>, pool: &Pool, storm: &Storm) -> i64 {
 /// where the path is not theirs.
 fn waited_on_path(given: &Given<'_>, processes: &Processes, pool: &Pool) -> Result<Option<i64>, EngineError> {
     let (mut on_path, mut waited) = (0_i64, 0_i64);
-    given.each("critical_by_thread", |row| {
-        let [thread, path, ready] = row.sums(["thread", "path_ns", "ready_ns"]);
+    given.each(critical_by_thread::Table, |row| {
+        let [thread, path, ready] =
+            row.all([critical_by_thread::THREAD, critical_by_thread::PATH_NS, critical_by_thread::READY_NS]);
         if pool.0.is_some() && processes.pool(given, thread).0 == pool.0 {
             on_path = on_path.saturating_add(path);
             waited = waited.saturating_add(ready);
         }
     })?;
-    Ok((on_path >= given.share("least_path_share").max(1)).then_some(waited))
+    Ok((on_path >= given.share(&LEAST_PATH_SHARE).max(1)).then_some(waited))
 }
 
 fn finding(given: &Given<'_>, name: &str, storm: Storm, cpus: i64, waited: Option<i64>) -> Finding {
-    let cost = |wakings: i64| (storm.unanswered(wakings) as f64 * 2.0 * given.threshold("switch_ns")) as i64;
+    let cost = |wakings: i64| (storm.unanswered(wakings) as f64 * 2.0 * given.threshold(&SWITCH)) as i64;
     let saved = |wakings: i64| cost(wakings) - cost(wakings) / i64::from(PIECES);
     let sooner = |ns: i64| ns.min(waited.unwrap_or(ns));
     let claim = |(thread, (tid, wakings)): (&i64, &(i64, i64))| given.claim(*thread, *tid, sooner(saved(*wakings)));
@@ -180,7 +188,7 @@ fn finding(given: &Given<'_>, name: &str, storm: Storm, cpus: i64, waited: Optio
              switching",
             grouped(storm.wakings()),
             if storm.of_process { "threads of its process" } else { "other threads" },
-            time(given.threshold("short_run_ns") as i64),
+            time(given.threshold(&SHORT_RUN_NS) as i64),
             grouped(storm.short),
             grouped(storm.runs),
             ms(switching)
@@ -194,7 +202,7 @@ fn finding(given: &Given<'_>, name: &str, storm: Storm, cpus: i64, waited: Optio
         assumptions: vec![
             format!(
                 "each waking costs two switches of {} ns; one with {PIECES} pieces costs as much as one with one",
-                given.threshold("switch_ns")
+                given.threshold(&SWITCH)
             ),
             match waited {
                 Some(waited) => format!(

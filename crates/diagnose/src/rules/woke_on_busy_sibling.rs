@@ -6,6 +6,7 @@ use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule};
 use crate::speeds::{Speed, Speeds};
 use engine::EngineError;
+use model::tables::{self, placement, smt_cores};
 use model::words::ms;
 use model::{Change, CpuId};
 use std::collections::BTreeMap;
@@ -29,8 +30,8 @@ pub(super) const RULE: Rule = Rule {
                idle core (select_idle_core needs a shared cache that it knows of), this is one to tell its developers.",
         example: "B is woken on the sibling of A's CPU, and both run there for 3 ms while the core beside is idle.",
     },
-    tables: &["placement", "cpu_bursts", "smt_cores"],
-    thresholds: &[SMT_GAIN, LEAST_SHARE],
+    tables: &[&tables::PLACEMENT, &tables::CPU_BURSTS, &tables::SMT_CORES],
+    thresholds: &[&SMT_GAIN, &LEAST_SHARE],
     explains: &[],
     look,
 };
@@ -51,7 +52,7 @@ impl Loses {
         match speeds.beside(thread) {
             Some(own) => Self { best: 1.0 - own.best, most: (1.0 - own.range[0]).max(MOST), own: Some(own) },
             None => {
-                let best = (1.0 - given.threshold("smt_gain") / 2.0).clamp(0.0, MOST);
+                let best = (1.0 - given.threshold(&SMT_GAIN) / 2.0).clamp(0.0, MOST);
                 Self { best, most: MOST, own: None }
             }
         }
@@ -67,7 +68,7 @@ impl Loses {
             ),
             None => format!(
                 "two busy siblings do {} of what one does alone (the lower end: twice as much; the upper: no more than one)",
-                given.threshold("smt_gain")
+                given.threshold(&SMT_GAIN)
             ),
         }
     }
@@ -83,11 +84,15 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows who was woken".to_owned()));
     }
     let (mut claims, mut shown, mut woken_for, mut most) = (Vec::new(), Shown::default(), BTreeMap::new(), 0);
-    let least = given.share("least_share").max(1);
+    let least = given.share(&LEAST_SHARE).max(1);
     let speeds = Speeds::new(given)?;
-    given.each("placement", |row| {
-        let [thread, tid, certain, perhaps] =
-            row.sums(["thread", "tid", "woken_sibling_lower_ns", "woken_sibling_upper_ns"]);
+    given.each(placement::Table, |row| {
+        let [thread, tid, certain, perhaps] = row.all([
+            placement::THREAD,
+            placement::TID,
+            placement::WOKEN_SIBLING_LOWER_NS,
+            placement::WOKEN_SIBLING_UPPER_NS,
+        ]);
         if perhaps < least {
             return;
         }
@@ -95,7 +100,8 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         if perhaps as f64 * loses.best >= least as f64 {
             // What puts it there leaves it there too, when a whole core falls idle after a waking that found none. What a move would
             // have given back of that is between nothing and all of it: nobody knows when it would have come.
-            let [beside, perhaps_beside] = row.sums(["busy_sibling_lower_ns", "busy_sibling_upper_ns"]);
+            let [beside, perhaps_beside] =
+                row.all([placement::BUSY_SIBLING_LOWER_NS, placement::BUSY_SIBLING_UPPER_NS]);
             let later = if certain > 0 { beside.saturating_sub(certain).max(0) / 2 } else { 0 };
             claims.push(given.claim(thread, tid, (certain.saturating_add(later) as f64 * loses.best) as i64));
             most = most.max((perhaps.max(perhaps_beside) as f64 * loses.most) as i64);
@@ -103,7 +109,12 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             shown.push(
                 perhaps,
                 row,
-                &["woken_sibling_lower_ns", "woken_sibling_upper_ns", "busy_sibling_lower_ns", "running_ns"],
+                &[
+                    &placement::WOKEN_SIBLING_LOWER_NS,
+                    &placement::WOKEN_SIBLING_UPPER_NS,
+                    &placement::BUSY_SIBLING_LOWER_NS,
+                    &placement::RUNNING_NS,
+                ],
             );
         }
     })?;
@@ -111,7 +122,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let Some(woken) = claims.iter().max_by_key(longest).cloned() else { return Ok(Looked::At(Vec::new())) };
     let Some((ran, loses)) = woken_for.get(&woken.thread) else { return Ok(Looked::At(Vec::new())) };
     let mut cpus = Vec::new();
-    given.each("smt_cores", |row| cpus.extend(u32::try_from(row.sum("first_cpu")).ok().map(CpuId)))?;
+    given.each(smt_cores::Table, |row| cpus.extend(u32::try_from(row.get(smt_cores::FIRST_CPU)).ok().map(CpuId)))?;
     let change = Change::Affinity { threads: threads(std::slice::from_ref(&woken)), cpus };
     let finding = given.finding(claims, change, format!("Keep {} to one CPU of each core", woken.name));
     let certain = finding.recoverable_ns >= least;

@@ -7,6 +7,7 @@ use crate::regions::{NONE_MARKED, by_name, workers};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::Change;
+use model::tables::{self, parallel_regions};
 use model::words::{ms, plain, plural, short};
 use std::collections::BTreeMap;
 
@@ -25,24 +26,24 @@ pub(super) const RULE: Rule = Rule {
         mend: "Size the pool by what is gained, not by the number of CPUs: try several sizes and keep the fastest.",
         example: "With 2 threads a step takes 2 ms; with 4 on the same two CPUs 3 ms, and its pieces 12 ms in all where they took 4.",
     },
-    tables: &["parallel_regions", "marks", "ready_wait"],
-    thresholds: &[
-        Threshold {
-            name: "least_regions",
-            unit: Unit::Count,
-            value: 3.0,
-            reason: "with each number of threads: of fewer, an average says little",
-        },
-        Threshold {
-            name: "least_slower",
-            unit: Unit::Ratio,
-            value: 1.05,
-            reason: "average time, by that with fewer threads: a choice; a few percent are what runs differ by anyway",
-        },
-        LEAST_SHARE,
-    ],
+    tables: &[&tables::PARALLEL_REGIONS, &tables::MARKS, &tables::READY_WAIT],
+    thresholds: &[&LEAST_REGIONS, &LEAST_SLOWER, &LEAST_SHARE],
     explains: &[],
     look,
+};
+
+const LEAST_REGIONS: Threshold = Threshold {
+    name: "least_regions",
+    unit: Unit::Count,
+    value: 3.0,
+    reason: "with each number of threads: of fewer, an average says little",
+};
+
+const LEAST_SLOWER: Threshold = Threshold {
+    name: "least_slower",
+    unit: Unit::Ratio,
+    value: 1.05,
+    reason: "average time, by that with fewer threads: a choice; a few percent are what runs differ by anyway",
 };
 
 /// All regions of a name that as many threads did.
@@ -70,15 +71,29 @@ struct Regions {
 
 fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let regions = by_name(given, |of: &mut Regions, row| {
-        let [threads, stretches, start, end, worked] =
-            row.sums(["threads", "stretches", "start_ns", "end_ns", "worked_ns"]);
+        let [threads, stretches, start, end, worked] = row.all([
+            parallel_regions::THREADS,
+            parallel_regions::STRETCHES,
+            parallel_regions::START_NS,
+            parallel_regions::END_NS,
+            parallel_regions::WORKED_NS,
+        ]);
         let (time, done) = (end.saturating_sub(start), of.by.entry(threads).or_default());
         done.fastest = if done.count == 0 { time } else { done.fastest.min(time) };
         done.count += 1;
         done.time = done.time.saturating_add(time);
         done.worked = done.worked.saturating_add(worked);
         done.stretches = done.stretches.saturating_add(stretches);
-        of.shown.push(time, row, &["threads", "stretches", "end_ns", "worked_ns"]);
+        of.shown.push(
+            time,
+            row,
+            &[
+                &parallel_regions::THREADS,
+                &parallel_regions::STRETCHES,
+                &parallel_regions::END_NS,
+                &parallel_regions::WORKED_NS,
+            ],
+        );
     })?;
     let Some(regions) = regions else { return Ok(Looked::Lacks(NONE_MARKED.to_owned())) };
     if regions.values().all(|of| of.by.len() < 2) {
@@ -93,12 +108,12 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
 }
 
 fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Result<Option<Finding>, EngineError> {
-    let enough = |done: &&Done| done.count as f64 >= given.threshold("least_regions");
+    let enough = |done: &&Done| done.count as f64 >= given.threshold(&LEAST_REGIONS);
     let known: BTreeMap<i64, &Done> = of.by.iter().map(|(n, done)| (*n, done)).filter(|(_, d)| enough(d)).collect();
     let Some((size, few)) = known.iter().min_by(|a, b| a.1.average(a.1.time).total_cmp(&b.1.average(b.1.time))) else {
         return Ok(None);
     };
-    let (least, slower) = (few.average(few.time), given.threshold("least_slower"));
+    let (least, slower) = (few.average(few.time), given.threshold(&LEAST_SLOWER));
     let larger = known.range(size + 1..).filter(|(_, done)| {
         done.average(done.time) >= slower * least && done.average(done.worked) > few.average(few.worked)
     });
@@ -113,7 +128,7 @@ fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Resu
             most = Some((*threads, done, own));
         }
     }
-    let Some((many, done, _)) = most.filter(|_| lost >= given.share("least_share").max(1)) else { return Ok(None) };
+    let Some((many, done, _)) = most.filter(|_| lost >= given.share(&LEAST_SHARE).max(1)) else { return Ok(None) };
     let claims = workers(given, pid, name, lost)?;
     let region = short(&plain(name), 40);
     let pool = threads(&claims);

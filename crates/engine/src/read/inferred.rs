@@ -2,9 +2,10 @@
 
 use crate::{EngineError, LawRow, Summary};
 use account::{CpuTotals, Cutter, Filing, InferredIndex, Knife, Laws, ThreadTotals, Threads, Totals};
+use model::tables::{self, cpus, inferred_state, threads};
 use model::{
-    Basis, CpuId, CpuState, CpuStretch, InferredStretch, Ns, Pid, Span, TableDef, ThreadKey, ThreadState,
-    ThreadStretch, Tid, Value, tables,
+    Basis, CpuId, CpuState, CpuStretch, Declared, InferredStretch, Ns, Pid, Row, Span, TableDef, ThreadKey,
+    ThreadState, ThreadStretch, Tid, Value,
 };
 use std::sync::mpsc;
 use store::Folder;
@@ -20,9 +21,9 @@ impl WithInferred {
     pub(crate) fn read(folder: &Folder, ready_known: bool) -> Result<Self, EngineError> {
         let totals = Totals {
             end: Ns(folder.manifest().end_ns),
-            inferred: all(folder, &tables::INFERRED_STATE, inferred)?,
+            inferred: all(folder, inferred)?,
             threads: threads(folder)?,
-            cpus: all(folder, &tables::CPUS, cpu)?,
+            cpus: all(folder, cpu)?,
             ready_known,
             ..Totals::default()
         };
@@ -74,49 +75,12 @@ impl WithInferred {
     }
 }
 
-/// A row, by the names of its columns.
-struct Cells<'a> {
-    def: &'static TableDef,
-    row: &'a [Value],
+fn cpu_id(cpu: i64) -> CpuId {
+    CpuId(u32::try_from(cpu).unwrap_or(u32::MAX))
 }
 
-impl Cells<'_> {
-    fn of(&self, col: &str) -> Option<&Value> {
-        self.row.get(self.def.col(col)?)
-    }
-
-    fn int(&self, col: &str) -> Option<i64> {
-        if let Some(Value::Int(v)) = self.of(col) { Some(*v) } else { None }
-    }
-
-    fn text(&self, col: &str) -> Option<&str> {
-        if let Some(Value::Text(text)) = self.of(col) { Some(text) } else { None }
-    }
-
-    /// Null counts as nothing.
-    fn number(&self, col: &str) -> i64 {
-        self.int(col).unwrap_or(0)
-    }
-
-    fn ns(&self, col: &str) -> Ns {
-        Ns(self.number(col))
-    }
-
-    fn count(&self, col: &str) -> u64 {
-        self.number(col).cast_unsigned()
-    }
-
-    fn thread(&self) -> ThreadKey {
-        ThreadKey(self.number("thread"))
-    }
-
-    fn cpu(&self) -> CpuId {
-        CpuId(u32::try_from(self.number("cpu")).unwrap_or(u32::MAX))
-    }
-
-    fn tid(&self) -> Tid {
-        Tid(i32::try_from(self.number("tid")).unwrap_or(-1))
-    }
+fn tid_of(tid: i64) -> Tid {
+    Tid(i32::try_from(tid).unwrap_or(-1))
 }
 
 /// Hands on a table's rows, those that are stored together at once.
@@ -129,19 +93,20 @@ fn read(folder: &Folder, def: &'static TableDef, mut each: impl FnMut(&[Vec<Valu
 }
 
 /// All rows of a table, each as something else.
-fn all<T>(folder: &Folder, def: &'static TableDef, of: impl Fn(Cells<'_>) -> T) -> Result<Vec<T>, EngineError> {
+fn all<T: Declared, U>(folder: &Folder, of: impl Fn(Row<'_, T>) -> U) -> Result<Vec<U>, EngineError> {
     let mut all = Vec::new();
-    read(folder, def, |rows| all.extend(rows.iter().map(|row| of(Cells { def, row }))))?;
+    read(folder, T::DEF, |rows| all.extend(rows.iter().map(|row| of(Row::new(row)))))?;
     Ok(all)
 }
 
-fn inferred(row: Cells<'_>) -> InferredStretch {
+fn inferred(row: Row<'_, inferred_state::Table>) -> InferredStretch {
+    use inferred_state::{BASIS, CPU, END_NS, START_NS, THREAD, TID};
     InferredStretch {
-        span: Span::new(row.ns("start_ns"), row.ns("end_ns")),
-        cpu: row.cpu(),
-        thread: row.thread(),
-        tid: row.tid(),
-        basis: Basis::ALL.into_iter().find(|b| row.text("basis") == Some(b.as_str())).unwrap_or(Basis::Named),
+        span: Span::new(Ns(row.get(START_NS)), Ns(row.get(END_NS))),
+        cpu: cpu_id(row.get(CPU)),
+        thread: ThreadKey(row.get(THREAD)),
+        tid: tid_of(row.get(TID)),
+        basis: Basis::ALL.into_iter().find(|b| row.get(BASIS) == b.as_str()).unwrap_or(Basis::Named),
     }
 }
 
@@ -158,10 +123,13 @@ fn threads(folder: &Folder) -> Result<Threads, EngineError> {
     let (send, places) = mpsc::sync_channel(1);
     std::thread::scope(|scope| {
         let reading = scope.spawn(move || {
-            let def = &tables::THREAD_BY_CPU;
-            read(folder, def, |rows| {
-                let place = |row: Cells<'_>| Place { thread: row.thread(), cpu: row.cpu(), time: row.ns("running_ns") };
-                let places: Vec<Place> = rows.iter().map(|row| place(Cells { def, row })).collect();
+            use model::tables::thread_by_cpu::{CPU, RUNNING_NS, THREAD};
+            read(folder, &tables::THREAD_BY_CPU, |rows| {
+                let place = |row: &Vec<Value>| {
+                    let [thread, cpu, time] = Row::new(row).all([THREAD, CPU, RUNNING_NS]);
+                    Place { thread: ThreadKey(thread), cpu: cpu_id(cpu), time: Ns(time) }
+                };
+                let places: Vec<Place> = rows.iter().map(place).collect();
                 // Nobody wants it any more where the other table cannot be read, which is told there.
                 let _ = send.send(places);
             })
@@ -170,9 +138,10 @@ fn threads(folder: &Folder) -> Result<Threads, EngineError> {
         let mut filing = Filing::default();
         let read = read(folder, &tables::THREADS, |rows| {
             for row in rows {
-                let row = Cells { def: &tables::THREADS, row };
+                let row = Row::new(row);
+                let key = ThreadKey(row.get(threads::THREAD));
                 let mut of_thread = Vec::new();
-                while let Some(place) = places.next_if(|p| p.thread == row.thread()) {
+                while let Some(place) = places.next_if(|p| p.thread == key) {
                     of_thread.push((place.cpu, place.time));
                 }
                 filing.push(thread(&row, of_thread));
@@ -185,45 +154,52 @@ fn threads(folder: &Folder) -> Result<Threads, EngineError> {
     })
 }
 
-fn thread(row: &Cells<'_>, by_cpu: Vec<(CpuId, Ns)>) -> ThreadTotals {
-    let mut states = [Ns::ZERO; 5];
-    for state in ThreadState::ALL {
-        states[state as usize] = row.ns(&format!("{}_ns", state.as_str()));
-    }
+fn thread(row: &Row<'_, threads::Table>, by_cpu: Vec<(CpuId, Ns)>) -> ThreadTotals {
+    use threads::*;
+    let ns = |col| Ns(row.get(col));
+    let count = |col| row.get::<i64>(col).cast_unsigned();
+    let states = ThreadState::ALL.map(|state| match state {
+        ThreadState::Running => ns(RUNNING_NS),
+        // Null counts as nothing.
+        ThreadState::Ready => ns(READY_NS.or_zero()),
+        ThreadState::Blocked => ns(BLOCKED_NS),
+        ThreadState::Unknown => ns(UNKNOWN_NS),
+        ThreadState::Exited => ns(EXITED_NS),
+    });
     let placed: Ns = by_cpu.iter().map(|(_, time)| *time).sum();
     ThreadTotals {
-        thread: row.thread(),
-        tid: row.tid(),
-        life: u32::try_from(row.number("life")).unwrap_or(0),
-        pid: row.int("pid").and_then(|p| i32::try_from(p).ok()).map_or(Pid::UNKNOWN, Pid),
-        name: row.text("name").map(Into::into),
-        begin: row.ns("begin_ns"),
-        end: row.ns("begin_ns") + states.iter().copied().sum(),
+        thread: ThreadKey(row.get(THREAD)),
+        tid: tid_of(row.get(TID)),
+        life: u32::try_from(row.get(LIFE)).unwrap_or(0),
+        pid: row.get(PID).and_then(|p| i32::try_from(p).ok()).map_or(Pid::UNKNOWN, Pid),
+        name: row.get(NAME).map(Into::into),
+        begin: ns(BEGIN_NS),
+        end: ns(BEGIN_NS) + states.iter().copied().sum(),
         states,
-        exec: row.ns("exec_ns"),
-        exec_of: row.ns("exec_of_ns"),
-        lossy: row.ns("lossy_ns"),
-        involuntary: row.count("involuntary"),
-        voluntary: row.count("voluntary"),
-        max_ready: row.ns("max_ready_ns"),
-        migrations: row.count("migrations"),
-        unwoken: row.count("unwoken"),
+        exec: ns(EXEC_NS.or_zero()),
+        exec_of: ns(EXEC_OF_NS.or_zero()),
+        lossy: ns(LOSSY_NS),
+        involuntary: count(INVOLUNTARY),
+        voluntary: count(VOLUNTARY),
+        max_ready: ns(MAX_READY_NS.or_zero()),
+        migrations: count(MIGRATIONS),
+        unwoken: count(UNWOKEN),
         by_cpu,
         nowhere: states[ThreadState::Running as usize] - placed,
         inferred: Ns::ZERO,
     }
 }
 
-fn cpu(row: Cells<'_>) -> CpuTotals {
-    let states = [row.ns("busy_ns"), row.ns("idle_ns"), row.ns("unknown_ns")];
-    let switches = row.count("switches");
+fn cpu(row: Row<'_, cpus::Table>) -> CpuTotals {
+    let states = row.all([cpus::BUSY_NS, cpus::IDLE_NS, cpus::UNKNOWN_NS]).map(Ns);
+    let [switches, broken] = row.all([cpus::SWITCHES, cpus::BROKEN]).map(i64::cast_unsigned);
     CpuTotals {
-        cpu: row.cpu(),
+        cpu: cpu_id(row.get(cpus::CPU)),
         states,
-        lossy: row.ns("lossy_ns"),
+        lossy: Ns(row.get(cpus::LOSSY_NS)),
         inferred: Ns::ZERO,
         switches,
-        broken: row.count("broken"),
+        broken,
         followed: switches > 0 || states[0] + states[1] > Ns::ZERO,
     }
 }

@@ -3,7 +3,8 @@
 use crate::session::Kind;
 use crate::{EngineError, Session};
 use analysis::frames::Marked;
-use model::{Ns, Pid, Span, TableDef, ThreadKey, Value, tables};
+use model::tables::{mark_stretches, marks};
+use model::{Ns, Pid, Row, Span, TableDef, ThreadKey, Value, tables};
 
 /// So many names are told where the one that was asked for is not there.
 const MOST_TOLD: usize = 12;
@@ -17,7 +18,11 @@ pub fn is_called(name: &str, mark: &str) -> bool {
 /// Whether a row of a table of marks is of a name ([`is_called`]).
 #[must_use]
 pub fn is_named(name: &str, def: &TableDef, row: &[Value]) -> bool {
-    matches!(def.col("name").and_then(|at| row.get(at)), Some(Value::Text(of)) if is_called(name, of))
+    matches!(def.col(marks::NAME.name()).and_then(|at| row.get(at)), Some(Value::Text(of)) if is_called(name, of))
+}
+
+fn span_of(row: &Row<'_, mark_stretches::Table>) -> Span {
+    Span { start: Ns(row.get(mark_stretches::START_NS)), end: Ns(row.get(mark_stretches::END_NS)) }
 }
 
 /// Stretches of one name, and the one of them that is wanted: by its number from 1, else the first.
@@ -56,16 +61,14 @@ impl Session {
         self.rows(def.name, &mut |rows| {
             for row in rows.iter().filter(|row| is_named(name, def, row)) {
                 found = true;
-                let cell = |col: &str| def.col(col).and_then(|at| row.get(at));
-                let int = |col: &str| if let Some(Value::Int(v)) = cell(col) { Some(*v) } else { None };
-                if let (Some(start), Some(end), Some(Value::Bool(true))) =
-                    (int("start_ns"), int("end_ns"), cell("ended"))
-                {
+                let row = Row::<mark_stretches::Table>::new(row);
+                if row.get(mark_stretches::ENDED) {
+                    let pid = row.get(mark_stretches::PID).and_then(|p| i32::try_from(p).ok());
                     each(&Marked {
-                        span: Span { start: Ns(start), end: Ns(end) },
-                        thread: int("thread").map_or(ThreadKey::UNKNOWN, ThreadKey),
-                        pid: int("pid").and_then(|p| i32::try_from(p).ok()).map_or(Pid::UNKNOWN, Pid),
-                        name: if let Some(Value::Text(text)) = cell("name") { Some((&**text).into()) } else { None },
+                        span: span_of(&row),
+                        thread: row.get(mark_stretches::THREAD).map_or(ThreadKey::UNKNOWN, ThreadKey),
+                        pid: pid.map_or(Pid::UNKNOWN, Pid),
+                        name: row.get(mark_stretches::NAME).map(Into::into),
                     });
                 }
             }
@@ -83,16 +86,13 @@ impl Session {
             mark.rsplit_once('#').and_then(|(name, n)| Some((name, n.parse::<u64>().ok().filter(|n| *n > 0)?)));
         let mut whole = Nth::default();
         let mut nth = Nth { wanted: numbered.map(|(_, n)| n), ..Nth::default() };
-        let def = &tables::MARK_STRETCHES;
-        self.rows(def.name, &mut |rows| {
-            for row in rows {
-                let times = ["start_ns", "end_ns"].map(|col| def.col(col).and_then(|at| row.get(at)));
-                let [Some(Value::Int(start)), Some(Value::Int(end))] = times else { continue };
-                let span = Span { start: Ns(*start), end: Ns(*end) };
-                match def.col("name").and_then(|at| row.get(at)) {
+        self.rows(tables::MARK_STRETCHES.name, &mut |rows| {
+            for row in rows.iter().map(|row| Row::new(row)) {
+                let span = span_of(&row);
+                match row.get(mark_stretches::NAME) {
                     // A name may hold a number itself.
-                    Some(Value::Text(of)) if of == mark => whole.next(span),
-                    Some(Value::Text(of)) if numbered.is_some_and(|(name, _)| of == name) => nth.next(span),
+                    Some(of) if of == mark => whole.next(span),
+                    Some(of) if numbered.is_some_and(|(name, _)| of == name) => nth.next(span),
                     _ => {}
                 }
             }
@@ -119,7 +119,7 @@ impl Session {
     /// A sentence on which marks there are.
     fn not_marked(&self, name: &str) -> Result<EngineError, EngineError> {
         let marks = self.table(tables::MARKS.name)?;
-        let mut names: Vec<&str> = (0..marks.rows.len()).filter_map(|row| marks.text(row, "name")).collect();
+        let mut names: Vec<&str> = marks.rows_of(marks::Table).filter_map(|row| row.get(marks::NAME)).collect();
         names.sort_unstable();
         names.dedup();
         let (path, told) = (self.path().display(), names.len().min(MOST_TOLD));

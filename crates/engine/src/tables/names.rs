@@ -1,7 +1,8 @@
 //! The names of threads, found by their keys.
 
 use crate::{EngineError, Session};
-use model::{Value, tables};
+use model::Value;
+use model::tables::{self, threads};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -17,20 +18,17 @@ const IDLE: &str = "idle";
 
 impl Names {
     fn of(session: &Session) -> Result<Self, EngineError> {
-        let [thread, name] = ["thread", "name"].map(|col| tables::THREADS.col(col).unwrap_or(usize::MAX));
         let (mut lives, mut texts, mut known) = (Vec::new(), Vec::new(), HashMap::<Arc<str>, u32>::new());
         session.rows_of(tables::THREADS.name, None, &mut |rows| {
             for row in rows {
-                let (Some(Value::Int(key)), Some(Value::Text(name))) = (row.get(thread), row.get(name)) else {
-                    continue;
-                };
-                let at = known.get(name.as_str()).copied().unwrap_or_else(|| {
-                    let (text, at) = (Arc::<str>::from(name.as_str()), u32::try_from(texts.len()).unwrap_or(u32::MAX));
+                let Some(name) = threads::NAME.of(row) else { continue };
+                let at = known.get(name).copied().unwrap_or_else(|| {
+                    let (text, at) = (Arc::<str>::from(name), u32::try_from(texts.len()).unwrap_or(u32::MAX));
                     texts.push(Arc::clone(&text));
                     known.insert(text, at);
                     at
                 });
-                lives.push((*key, at));
+                lives.push((threads::THREAD.of(row), at));
             }
             Ok(())
         })?;

@@ -1,8 +1,12 @@
 //! Which rows of a table are of a process.
 
 use crate::{EngineError, Session};
+use model::tables::{frames, threads};
 use model::{Row, TableDef, Value, tables};
 use std::collections::HashSet;
+
+/// The columns of any table that tell of threads, processes, and programs of frames.
+const COLUMNS: [&str; 3] = [threads::THREAD.name(), threads::PID.name(), frames::APPLICATION.name()];
 
 /// The rows of a table that are of a process.
 pub(crate) struct OfProcess {
@@ -35,7 +39,7 @@ impl Session {
     /// # Errors
     /// The table tells nothing of single threads or processes, or the trace cannot be read.
     pub(crate) fn process(&self, asked: &str, def: &TableDef) -> Result<OfProcess, EngineError> {
-        let cols_of = |def: &TableDef| ["thread", "pid", "application"].map(|col| def.col(col));
+        let cols_of = |def: &TableDef| COLUMNS.map(|col| def.col(col));
         let cols = cols_of(def);
         if cols.iter().all(Option::is_none) {
             let has = tables::ALL.iter().filter(|def| cols_of(def).iter().any(Option::is_some));
@@ -77,11 +81,10 @@ impl Session {
     /// # Errors
     /// The trace cannot be read.
     pub(crate) fn each_thread(&self, each: &mut dyn FnMut(&Thread<'_>)) -> Result<(), EngineError> {
-        let def = &tables::THREADS;
-        self.rows_of(def.name, None, &mut |rows| {
-            for row in rows.iter().map(|row| Row::new(def, row)) {
-                let [thread, tid] = row.sums(["thread", "tid"]);
-                each(&Thread { thread, tid, pid: row.int("pid"), name: row.text("name") });
+        self.rows_of(tables::THREADS.name, None, &mut |rows| {
+            for row in rows.iter().map(|row| Row::<threads::Table>::new(row)) {
+                let [thread, tid] = row.all([threads::THREAD, threads::TID]);
+                each(&Thread { thread, tid, pid: row.get(threads::PID), name: row.get(threads::NAME.or_empty()) });
             }
             Ok(())
         })

@@ -1,12 +1,13 @@
 //! Types of core as the user tells them, in the tables of a folder that was written without that.
 
-use model::{CpuId, Rows, TableDef, Value, tables};
+use model::tables::cpus;
+use model::{CpuId, Row, Rows, TableDef, Value};
 use std::collections::BTreeMap;
 use topology::Machine;
 
 /// Sets the column `core_type` of rows that have a column `cpu`; where it is null it stays so.
 pub(crate) fn rows(def: &TableDef, rows: &mut [Vec<Value>], machine: &Machine) {
-    let (Some(cpu), Some(core_type)) = (def.col("cpu"), def.col("core_type")) else { return };
+    let (Some(cpu), Some(core_type)) = (def.col(cpus::CPU.name()), def.col(cpus::CORE_TYPE.name())) else { return };
     for row in rows {
         if let (Some(id), true) = (cpu_of(&row[cpu]), row[core_type] != Value::Null) {
             row[core_type] = machine.core_type(id).as_str().into();
@@ -14,7 +15,7 @@ pub(crate) fn rows(def: &TableDef, rows: &mut [Vec<Value>], machine: &Machine) {
     }
 }
 
-/// Makes [`tables::THREAD_BY_CORE_TYPE`] of [`tables::THREAD_BY_CPU`], whose rows of a thread stand together.
+/// Makes [`model::tables::THREAD_BY_CORE_TYPE`] of [`model::tables::THREAD_BY_CPU`], whose rows of a thread stand together.
 pub(crate) struct ByCoreType<'a> {
     machine: &'a Machine,
     out: &'a mut dyn Rows,
@@ -29,11 +30,9 @@ impl<'a> ByCoreType<'a> {
     }
 
     pub(crate) fn push(&mut self, rows: &[Vec<Value>]) {
-        let def = &tables::THREAD_BY_CPU;
-        let columns = ["thread", "tid", "life", "cpu", "running_ns"].map(|name| def.col(name).unwrap_or(usize::MAX));
+        use model::tables::thread_by_cpu::{CPU, LIFE, RUNNING_NS, THREAD, TID};
         for row in rows {
-            let [thread, tid, life, cpu, ns] =
-                columns.map(|at| if let Some(Value::Int(v)) = row.get(at) { *v } else { 0 });
+            let [thread, tid, life, cpu, ns] = Row::new(row).all([THREAD, TID, LIFE, CPU, RUNNING_NS]);
             if self.thread.is_some_and(|last| last[0] != thread) {
                 self.finish();
             }

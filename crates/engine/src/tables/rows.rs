@@ -1,11 +1,24 @@
 //! Rows on their way to who asked for them.
 
-use crate::{EachRows, EngineError};
-use model::{Rows, Value};
+use crate::{EachRows, EngineError, Session};
+use model::{Declared, Row, Rows, Value};
 use std::io::Result;
 
 /// Rows handed on at once.
 const BATCH: usize = 4096;
+
+impl Session {
+    /// The rows of a table ([`Self::rows`]), to be read by its columns.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn each<T: Declared>(&self, _: T, mut each: impl FnMut(Row<'_, T>)) -> std::result::Result<(), EngineError> {
+        self.rows(T::DEF.name, &mut |rows| {
+            rows.iter().for_each(|row| each(Row::new(row)));
+            Ok(())
+        })
+    }
+}
 
 /// Hands rows on, those that come one by one some thousands at a time.
 pub(crate) struct Batches<'a> {

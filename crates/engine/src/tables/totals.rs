@@ -6,7 +6,7 @@ use crate::tables::rows::Batches;
 use crate::tables::{is_of_sums, overlaps};
 use crate::{EngineError, Infer, PassOptions, Session};
 use account::Totals;
-use model::{CpuId, Ns, Rows, Span, Table, TableDef, Value, tables};
+use model::{CpuId, Ns, Row, Rows, Span, Table, TableDef, Value, tables};
 use topology::Machine;
 
 /// The tables that come from the sums alone, in the order in which a folder gets them.
@@ -44,7 +44,7 @@ impl Session {
         if span.is_none() {
             return self.whole_rows(def, out);
         }
-        let [from, to] = ["start_ns", "end_ns"].map(|col| def.col(col));
+        let [from, to] = [tables::loss::START_NS.name(), tables::loss::END_NS.name()].map(|col| def.col(col));
         self.rows_of(def.name, None, &mut |rows| {
             for row in rows {
                 let [from, to] = [from, to].map(|at| at.and_then(|at| row.get(at)));
@@ -117,9 +117,8 @@ pub(crate) fn rows(def: &TableDef, totals: &Totals, machine: &Machine, out: &mut
 
 /// The CPUs of which a folder tells what they ran, by its table of them.
 pub(crate) fn followed_of(cpus: &Table) -> Vec<CpuId> {
-    let number = |row, col| cpus.int(row, col).unwrap_or(0);
-    let followed =
-        |row: &usize| number(*row, "switches") > 0 || number(*row, "busy_ns") > 0 || number(*row, "idle_ns") > 0;
-    let cpu = |row| u32::try_from(number(row, "cpu")).map_or(CpuId::UNKNOWN, CpuId);
-    (0..cpus.rows.len()).filter(followed).map(cpu).collect()
+    use tables::cpus::{BUSY_NS, CPU, IDLE_NS, SWITCHES};
+    let followed = |row: &Row<'_, _>| row.all([SWITCHES, BUSY_NS, IDLE_NS]).iter().any(|n| *n > 0);
+    let cpu = |row: Row<'_, _>| u32::try_from(row.get(CPU)).map_or(CpuId::UNKNOWN, CpuId);
+    cpus.rows_of(tables::cpus::Table).filter(followed).map(cpu).collect()
 }

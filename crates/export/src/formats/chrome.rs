@@ -105,9 +105,8 @@ impl Pen<'_> {
     fn names(&mut self, session: &Session, directory: &Directory) -> Result<(), ExportError> {
         self.meta("process_name", CPUS, None, "CPUs")?;
         let cpus = session.table(tables::CPUS.name)?;
-        for row in 0..cpus.rows.len() {
-            let cpu = cpus.int(row, "cpu").unwrap_or(-1);
-            let kind = cpus.text(row, "core_type").unwrap_or("uniform");
+        for row in cpus.rows_of(tables::cpus::Table) {
+            let (cpu, kind) = (row.get(tables::cpus::CPU), row.get(tables::cpus::CORE_TYPE));
             self.meta("thread_name", CPUS, Some(cpu), &format!("cpu {cpu}, {kind}"))?;
         }
         for (pid, name) in directory.processes() {

@@ -166,9 +166,8 @@ impl Tracks {
         let machine = profile.add_process("CPUs", 0, start);
         let mut cpus = FxHashMap::default();
         let table = job.session.table(tables::CPUS.name)?;
-        for row in 0..table.rows.len() {
-            let cpu = table.int(row, "cpu").unwrap_or(-1);
-            let kind = table.text(row, "core_type").unwrap_or("uniform");
+        for row in table.rows_of(tables::cpus::Table) {
+            let (cpu, kind) = (row.get(tables::cpus::CPU), row.get(tables::cpus::CORE_TYPE));
             let thread = profile.add_thread(machine, number(cpu), start, false);
             profile.set_thread_name(thread, &format!("cpu {cpu}, {kind}"));
             cpus.insert(cpu, thread);

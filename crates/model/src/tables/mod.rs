@@ -5,220 +5,235 @@
 
 mod columns;
 mod critical;
-mod frames;
-mod marks;
+mod frame_log;
+mod marked;
 mod moves;
 mod named;
-mod parking;
+mod parked;
 mod power;
 mod priority;
 mod regions;
-mod slow_frames;
+mod slow;
 mod smt;
 mod wait;
 
-pub use critical::{CRITICAL_BY_THREAD, CRITICAL_PATH};
-pub use frames::{FRAME_SUMS, FRAMES};
-pub use marks::{MARK_STRETCHES, MARKS};
-pub use moves::{IDLE_PERIODS, IDLE_WAKEUPS, INTERRUPTS, MIGRATION_MATRIX, MIGRATIONS, RUN_LENGTHS, WAKERS};
+pub use critical::*;
+pub use frame_log::*;
+pub use marked::*;
+pub use moves::*;
 pub use named::named;
-pub use parking::{FRAMES_PARKED, PARKED_TOGETHER, PARKING};
-pub use power::{FREQUENCY_RESIDENCY, IDLE_RESIDENCY, THREAD_BY_FREQUENCY};
-pub use priority::{IDEAL_CPU, PRIORITY_CLASSES, PRIORITY_RESIDENCY, THREAD_SCHEDULING};
-pub use regions::PARALLEL_REGIONS;
-pub use slow_frames::SLOW_FRAMES;
-pub use smt::{
-    CONCURRENCY_BANDS, CPU_BURSTS, PLACEMENT, SLOWER_CORES, SMT_BESIDE, SMT_CORES, SMT_THREADS, SMT_UTILISATION,
-};
+pub use parked::*;
+pub use power::*;
+pub use priority::*;
+pub use regions::*;
+pub use slow::*;
+pub use smt::*;
+pub use wait::*;
 
-use crate::table::{Col, Kind, MadeFrom, TableDef};
-use columns::{CORE_TYPE, CPU, END, LIFE, LIVES, START, THREAD, TID, count, int, ns, text};
+use crate::Text;
+use crate::column::table;
+use crate::table::{Col, Kind, TableDef};
+use columns::{CoreType, Count, Cpu, End, Int, Life, LifeOfTid, Ns, Ratio, Start, Thread, Tid};
 
-pub use wait::{READY_BY_THIEF, READY_WAIT, SWITCH_CAUSES, WAITS};
+table! {
+    /// What each thread did, in sums.
+    THREADS: threads {
+        version: 1,
+        made_from: Totals,
+        large: false,
+        doc: "What each life of each thread did: sums over the recording, which tile it from the life's begin to the end.",
+        key: [THREAD],
+        columns: {
+            THREAD: Life,
+            TID: Tid,
+            LIFE: LifeOfTid,
+            PID: Option<Int> = "The process, where the source tells it.",
+            NAME: Option<Text> = "The last name seen.",
+            RUNNING_NS: Ns = "On a CPU.",
+            EXEC_NS: Option<Ns> = "What the kernel charged for running, summed over the stretches in which it is known.",
+            EXEC_OF_NS: Option<Ns> = "The running time of those stretches; less exec_ns it is stolen and interrupt time.",
+            READY_NS: Option<Ns> = "Could run, but did not; null where the source has no wakings.",
+            BLOCKED_NS: Ns = "Waited for something.",
+            UNKNOWN_NS: Ns = "Nobody can say what it did.",
+            EXITED_NS: Ns = "After its exit.",
+            LOSSY_NS: Ns = "The part of all these in which the source reports lost events.",
+            INVOLUNTARY: Count = "Switch-outs in a runnable state.",
+            VOLUNTARY: Count = "All other switch-outs.",
+            MAX_READY_NS: Option<Ns> = "The longest single wait for a CPU; null where the source has no wakings.",
+            MIGRATIONS: Count = "Switch-ins on a CPU other than the one it was on last.",
+            UNWOKEN: Count = "Switch-ins of a blocked thread whose waking was never seen.",
+            BEGIN_NS: Ns = "When this life began: the start of the recording, or its first waking.",
+        }
+        inferred: INFERRED_NS,
+    }
+}
 
-/// What each thread did, in sums.
-pub const THREADS: TableDef = TableDef {
-    name: "threads",
-    version: 1,
-    made_from: MadeFrom::Totals,
-    large: false,
-    doc: "What each life of each thread did: sums over the recording, which tile it from the life's begin to the end.",
-    key: &["thread"],
-    cols: &[
-        LIVES,
-        TID,
-        LIFE,
-        int("pid", "", "The process, where the source tells it.").or_null(),
-        text("name", "The last name seen.").or_null(),
-        ns("running_ns", "On a CPU."),
-        ns("exec_ns", "What the kernel charged for running, summed over the stretches in which it is known.").or_null(),
-        ns("exec_of_ns", "The running time of those stretches; less exec_ns it is stolen and interrupt time.")
-            .or_null(),
-        ns("ready_ns", "Could run, but did not; null where the source has no wakings.").or_null(),
-        ns("blocked_ns", "Waited for something."),
-        ns("unknown_ns", "Nobody can say what it did."),
-        ns("exited_ns", "After its exit."),
-        ns("lossy_ns", "The part of all these in which the source reports lost events."),
-        count("involuntary", "Switch-outs in a runnable state."),
-        count("voluntary", "All other switch-outs."),
-        ns("max_ready_ns", "The longest single wait for a CPU; null where the source has no wakings.").or_null(),
-        count("migrations", "Switch-ins on a CPU other than the one it was on last."),
-        count("unwoken", "Switch-ins of a blocked thread whose waking was never seen."),
-        ns("begin_ns", "When this life began: the start of the recording, or its first waking."),
-    ],
-};
+table! {
+    /// What each CPU did, in sums.
+    CPUS: cpus {
+        version: 1,
+        made_from: Totals,
+        large: false,
+        doc: "What each CPU did: busy, idle and unknown tile the recording.",
+        key: [CPU],
+        columns: {
+            CPU: Cpu,
+            CORE_TYPE: CoreType,
+            BUSY_NS: Ns = "Ran a thread.",
+            IDLE_NS: Ns = "Ran its idle task.",
+            UNKNOWN_NS: Ns = "Nobody can say.",
+            LOSSY_NS: Ns = "The part of these in which the source reports lost events of this CPU.",
+            SWITCHES: Count = "Context switches recorded on it.",
+            BROKEN: Count = "Switches whose previous thread is not the one that this CPU's last switch brought in.",
+        }
+        inferred: INFERRED_NS,
+    }
+}
 
-/// What each CPU did, in sums.
-pub const CPUS: TableDef = TableDef {
-    name: "cpus",
-    version: 1,
-    made_from: MadeFrom::Totals,
-    large: false,
-    doc: "What each CPU did: busy, idle and unknown tile the recording.",
-    key: &["cpu"],
-    cols: &[
-        CPU,
-        CORE_TYPE,
-        ns("busy_ns", "Ran a thread."),
-        ns("idle_ns", "Ran its idle task."),
-        ns("unknown_ns", "Nobody can say."),
-        ns("lossy_ns", "The part of these in which the source reports lost events of this CPU."),
-        count("switches", "Context switches recorded on it."),
-        count("broken", "Switches whose previous thread is not the one that this CPU's last switch brought in."),
-    ],
-};
+table! {
+    /// Where each thread ran, CPU by CPU.
+    THREAD_BY_CPU: thread_by_cpu {
+        version: 1,
+        made_from: Totals,
+        large: false,
+        doc: "How long each thread ran on each CPU.",
+        key: [THREAD, CPU],
+        columns: {
+            THREAD: Thread,
+            TID: Tid,
+            LIFE: LifeOfTid,
+            CPU: Cpu,
+            RUNNING_NS: Ns = "On this CPU.",
+        }
+    }
+}
 
-/// Where each thread ran, CPU by CPU.
-pub const THREAD_BY_CPU: TableDef = TableDef {
-    name: "thread_by_cpu",
-    version: 1,
-    made_from: MadeFrom::Totals,
-    large: false,
-    doc: "How long each thread ran on each CPU.",
-    key: &["thread", "cpu"],
-    cols: &[THREAD, TID, LIFE, CPU, ns("running_ns", "On this CPU.")],
-};
+table! {
+    /// Where each thread ran, by type of core.
+    THREAD_BY_CORE_TYPE: thread_by_core_type {
+        version: 1,
+        made_from: Totals,
+        large: false,
+        doc: "How long each thread ran on each class of cores.",
+        key: [THREAD, CORE_CLASS],
+        columns: {
+            THREAD: Thread,
+            TID: Tid,
+            LIFE: LifeOfTid,
+            CORE_CLASS: Int = "0 = slowest class of the machine.",
+            CORE_TYPE: CoreType,
+            RUNNING_NS: Ns = "On cores of this class.",
+            SHARE: Option<Ratio> = "Of the thread's running time.",
+        }
+    }
+}
 
-/// Where each thread ran, by type of core.
-pub const THREAD_BY_CORE_TYPE: TableDef = TableDef {
-    name: "thread_by_core_type",
-    version: 1,
-    made_from: MadeFrom::Totals,
-    large: false,
-    doc: "How long each thread ran on each class of cores.",
-    key: &["thread", "core_class"],
-    cols: &[
-        THREAD,
-        TID,
-        LIFE,
-        int("core_class", "", "0 = slowest class of the machine."),
-        CORE_TYPE,
-        ns("running_ns", "On cores of this class."),
-        Col::new("share", Kind::Float, "ratio", "Of the thread's running time.").or_null(),
-    ],
-};
+table! {
+    /// How many CPUs ran at once.
+    CONCURRENCY: concurrency {
+        version: 1,
+        made_from: Analysis,
+        large: false,
+        doc: "For how long how many of the CPUs that have a switch ran a thread with certainty while how many were unknown.",
+        key: [RUNNING, UNKNOWN],
+        columns: {
+            RUNNING: Count = "CPUs that ran a thread with certainty.",
+            UNKNOWN: Count = "CPUs of which nobody can say.",
+            DURATION_NS: Ns = "How long in all.",
+        }
+    }
+}
 
-/// How many CPUs ran at once.
-pub const CONCURRENCY: TableDef = TableDef {
-    name: "concurrency",
-    version: 1,
-    made_from: MadeFrom::Analysis,
-    large: false,
-    doc: "For how long how many of the CPUs that have a switch ran a thread with certainty while how many were unknown.",
-    key: &["running", "unknown"],
-    cols: &[
-        count("running", "CPUs that ran a thread with certainty."),
-        count("unknown", "CPUs of which nobody can say."),
-        ns("duration_ns", "How long in all."),
-    ],
-};
+table! {
+    /// Where the source reports lost events.
+    LOSS: loss {
+        version: 1,
+        made_from: Spans,
+        large: false,
+        doc: "Where the source reports lost events: from the last event delivered before to the first one after.",
+        key: [START_NS, CPU],
+        columns: {
+            START_NS: Start,
+            END_NS: End,
+            CPU: Option<Int> = "Whose buffer; null: any CPU's.",
+            EVENTS: Option<Count> = "How many, null where the source does not count them.",
+        }
+    }
+}
 
-/// Where the source reports lost events.
-pub const LOSS: TableDef = TableDef {
-    name: "loss",
-    version: 1,
-    made_from: MadeFrom::Spans,
-    large: false,
-    doc: "Where the source reports lost events: from the last event delivered before to the first one after.",
-    key: &["start_ns", "cpu"],
-    cols: &[
-        START,
-        END,
-        int("cpu", "", "Whose buffer; null: any CPU's.").or_null(),
-        int("events", "count", "How many, null where the source does not count them.").or_null(),
-    ],
-};
+table! {
+    /// The stretches of all threads.
+    THREAD_STATE: thread_state {
+        version: 1,
+        made_from: States,
+        large: true,
+        doc: "Every stretch of every thread, in order of start; a thread's stretches tile its life.",
+        key: [THREAD, START_NS],
+        columns: {
+            THREAD: Thread,
+            TID: Tid,
+            START_NS: Start,
+            END_NS: End,
+            STATE: Text = "running, ready, blocked, unknown or exited.",
+            CPU: Option<Int> = "Running: where. Ready: on whose run queue it began. Else: where it was last.",
+            CORE_TYPE: Option<Text> = "Running: the type of that CPU.",
+            REASON: Option<Text> = "Why: the kernel's state letter for blocked, else a word.",
+            WAKER: Option<Thread> = "Ready: the thread (key) that woke it; 0: an interrupt did.",
+            EXEC_NS: Option<Ns> = "Running: what the kernel charged.",
+            PRIO: Option<Int> = "Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair), where told.",
+        }
+    }
+}
 
-/// The stretches of all threads.
-pub const THREAD_STATE: TableDef = TableDef {
-    name: "thread_state",
-    version: 1,
-    made_from: MadeFrom::States,
-    large: true,
-    doc: "Every stretch of every thread, in order of start; a thread's stretches tile its life.",
-    key: &["thread", "start_ns"],
-    cols: &[
-        THREAD,
-        TID,
-        START,
-        END,
-        text("state", "running, ready, blocked, unknown or exited."),
-        int("cpu", "", "Running: where. Ready: on whose run queue it began. Else: where it was last.").or_null(),
-        text("core_type", "Running: the type of that CPU.").or_null(),
-        text("reason", "Why: the kernel's state letter for blocked, else a word.").or_null(),
-        int("waker", "", "Ready: the thread (key) that woke it; 0: an interrupt did.").or_null().of_thread(),
-        ns("exec_ns", "Running: what the kernel charged.").or_null(),
-        int("prio", "", "Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair), where told.").or_null(),
-    ],
-};
+table! {
+    /// The stretches of all CPUs.
+    CPU_STATE: cpu_state {
+        version: 1,
+        made_from: States,
+        large: true,
+        doc: "Every stretch of every CPU, in order of start; a CPU's stretches tile the recording.",
+        key: [CPU, START_NS],
+        columns: {
+            CPU: Cpu,
+            START_NS: Start,
+            END_NS: End,
+            STATE: Text = "busy, idle or unknown.",
+            THREAD: Option<Thread> = "Busy: the thread. Idle: 0. Null where unknown.",
+        }
+    }
+}
 
-/// The stretches of all CPUs.
-pub const CPU_STATE: TableDef = TableDef {
-    name: "cpu_state",
-    version: 1,
-    made_from: MadeFrom::States,
-    large: true,
-    doc: "Every stretch of every CPU, in order of start; a CPU's stretches tile the recording.",
-    key: &["cpu", "start_ns"],
-    cols: &[
-        CPU,
-        START,
-        END,
-        text("state", "busy, idle or unknown."),
-        int("thread", "", "Busy: the thread. Idle: 0. Null where unknown.").or_null().of_thread(),
-    ],
-};
-
-/// What can be inferred of the time that is unknown in all other tables.
-pub const INFERRED_STATE: TableDef = TableDef {
-    name: "inferred_state",
-    version: 1,
-    made_from: MadeFrom::Spans,
-    large: false,
-    doc: "Who ran in time that no chain of switches tells, as far as other events show it: unknown in all other tables, unless \
-          --inferred was asked for.",
-    key: &["cpu", "start_ns"],
-    cols: &[
-        THREAD,
-        TID,
-        CPU,
-        START,
-        END,
-        text(
-            "basis",
-            "first_switch: the CPU's first switch takes it out; named: events there name it as the current task.",
-        ),
-    ],
-};
+table! {
+    /// What can be inferred of the time that is unknown in all other tables.
+    INFERRED_STATE: inferred_state {
+        version: 1,
+        made_from: Spans,
+        large: false,
+        doc: "Who ran in time that no chain of switches tells, as far as other events show it: unknown in all other tables, unless \
+              --inferred was asked for.",
+        key: [CPU, START_NS],
+        columns: {
+            THREAD: Thread,
+            TID: Tid,
+            CPU: Cpu,
+            START_NS: Start,
+            END_NS: End,
+            BASIS: Text =
+                "first_switch: the CPU's first switch takes it out; named: events there name it as the current task.",
+        }
+    }
+}
 
 /// The last column of tables of sums that have what was inferred in them.
-const INFERRED: Col = ns("inferred_ns", "The part of the time above that was inferred.");
+const INFERRED: Col =
+    Col::new(threads::INFERRED_NS.name(), Kind::Int, "ns", "The part of the time above that was inferred.");
 
 /// [`THREADS`] with what was inferred in place of unknown time.
-pub const THREADS_FILLED: TableDef = TableDef { cols: &and_inferred::<20>(THREADS.cols), ..THREADS };
+pub const THREADS_FILLED: TableDef =
+    TableDef { cols: &and_inferred::<{ THREADS.cols.len() + 1 }>(THREADS.cols), ..THREADS };
 
 /// [`CPUS`] with what was inferred in place of unknown time.
-pub const CPUS_FILLED: TableDef = TableDef { cols: &and_inferred::<9>(CPUS.cols), ..CPUS };
+pub const CPUS_FILLED: TableDef = TableDef { cols: &and_inferred::<{ CPUS.cols.len() + 1 }>(CPUS.cols), ..CPUS };
 
 const fn and_inferred<const N: usize>(cols: &[Col]) -> [Col; N] {
     let mut all = [INFERRED; N];
@@ -293,6 +308,7 @@ pub const ALL: &[&TableDef] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MadeFrom;
 
     #[test]
     fn what_overlaps_a_part_has_a_begin_and_an_end() {

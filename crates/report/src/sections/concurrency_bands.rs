@@ -7,25 +7,27 @@ use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, add};
 use crate::words::{ms, percent, share};
 use engine::EngineError;
+use model::Column as Col;
+use model::tables::{self, concurrency_bands};
 use std::cmp::Reverse;
 
 pub const SECTION: Section = Section {
     id: "concurrency_bands",
     about: "how many cores of each type, and how many second siblings, were busy at once",
-    tables: &["concurrency_bands"],
+    tables: &[&tables::CONCURRENCY_BANDS],
     write,
 };
 
 /// More mixes than this are one row.
 const MOST: usize = 10;
-const BANDS: [(&str, &str); 7] = [
-    ("performance", "performance"),
-    ("middle", "middle"),
-    ("efficient", "efficient"),
-    ("low_power", "low power"),
-    ("uniform", "cores"),
-    ("second_siblings", "siblings"),
-    ("unknown", "unknown"),
+const BANDS: [(Col<concurrency_bands::Table, i64>, &str); 7] = [
+    (concurrency_bands::PERFORMANCE, "performance"),
+    (concurrency_bands::MIDDLE, "middle"),
+    (concurrency_bands::EFFICIENT, "efficient"),
+    (concurrency_bands::LOW_POWER, "low power"),
+    (concurrency_bands::UNIFORM, "cores"),
+    (concurrency_bands::SECOND_SIBLINGS, "siblings"),
+    (concurrency_bands::UNKNOWN, "unknown"),
 ];
 
 /// So many of each, for so long.
@@ -36,8 +38,8 @@ struct Mix {
 
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut mixes = Vec::new();
-    seen.each("concurrency_bands", |row| {
-        mixes.push(Mix { of: row.sums(BANDS.map(|(col, _)| col)), ns: row.sum("duration_ns").max(0) });
+    seen.each(concurrency_bands::Table, |row| {
+        mixes.push(Mix { of: row.all(BANDS.map(|(col, _)| col)), ns: row.get(concurrency_bands::DURATION_NS).max(0) });
     })?;
     let there: Vec<usize> = (0..BANDS.len()).filter(|at| mixes.iter().any(|m| m.of[*at] > 0)).collect();
     // Of one kind of core and no siblings, `concurrency` says the same.

@@ -7,13 +7,14 @@ use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, Top, add, of};
 use crate::words::{TIE, grouped, ms, percent, share, time};
 use engine::EngineError;
+use model::tables::{self, idle_periods, idle_wakeups};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "idle",
     about: "how long CPUs were idle at a stretch, by length, and what ended that",
-    tables: &["idle_periods", "idle_wakeups"],
+    tables: &[&tables::IDLE_PERIODS, &tables::IDLE_WAKEUPS],
     write,
 };
 
@@ -28,12 +29,12 @@ struct Lengths {
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     // By the exponent of the first power of two (in us), or none: cut.
     let mut rows: BTreeMap<Option<u32>, Lengths> = BTreeMap::new();
-    seen.each("idle_periods", |row| {
-        let lengths = rows.entry(row.int("from_ns").map(group)).or_default();
-        let [periods, ns] = row.sums(["periods", "idle_ns"]);
+    seen.each(idle_periods::Table, |row| {
+        let lengths = rows.entry(row.get(idle_periods::FROM_NS).map(group)).or_default();
+        let [periods, ns] = row.all([idle_periods::PERIODS, idle_periods::IDLE_NS]);
         add(&mut lengths.periods, periods);
         add(&mut lengths.ns, ns);
-        add(lengths.by_type.entry(row.text("core_type").to_owned()).or_default(), ns);
+        add(lengths.by_type.entry(row.get(idle_periods::CORE_TYPE).to_owned()).or_default(), ns);
     })?;
     let whole = rows.values().fold(0i64, |sum, l| sum.saturating_add(l.ns));
     if whole == 0 || !seen.is_whole() {
@@ -87,10 +88,11 @@ const NOT_SEEN: &str = "not seen";
 /// What ended them, of all CPUs; where that was never seen there is nothing to say.
 fn ends(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut by: BTreeMap<(String, String), (i64, i64)> = BTreeMap::new();
-    seen.each("idle_wakeups", |row| {
-        let interrupt = if row.text("cause") == "interrupt" { row.text("interrupt") } else { "" };
-        let who = row.int("waker").map_or_else(|| interrupt.to_owned(), |key| seen.name(Some(key)));
-        let cause = match row.text("cause") {
+    seen.each(idle_wakeups::Table, |row| {
+        let interrupt =
+            if row.get(idle_wakeups::CAUSE) == "interrupt" { row.get(idle_wakeups::INTERRUPT.or_empty()) } else { "" };
+        let who = row.get(idle_wakeups::WAKER).map_or_else(|| interrupt.to_owned(), |key| seen.name(Some(key)));
+        let cause = match row.get(idle_wakeups::CAUSE) {
             "thread" => "woken by a thread",
             "interrupt" => "woken by an interrupt",
             "untold" => "woken, not told by whom",
@@ -101,8 +103,8 @@ fn ends(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
             cause => cause,
         };
         let (periods, idle) = by.entry((cause.to_owned(), who)).or_default();
-        add(periods, row.sum("periods"));
-        add(idle, row.sum("idle_ns"));
+        add(periods, row.get(idle_wakeups::PERIODS));
+        add(idle, row.get(idle_wakeups::IDLE_NS));
     })?;
     if by.keys().all(|(cause, _)| cause == NOT_SEEN) {
         return Ok(());

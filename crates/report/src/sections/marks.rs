@@ -7,11 +7,12 @@ use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, Top, of};
 use crate::words::{grouped, ms, short};
 use engine::EngineError;
+use model::tables::{self, marks};
 
 pub const SECTION: Section = Section {
     id: "marks",
     about: "what stretches took that programs marked, and what their threads did meanwhile",
-    tables: &["marks"],
+    tables: &[&tables::MARKS],
     write,
 };
 
@@ -27,11 +28,12 @@ struct Marked {
 
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut top = Top::new(seen.top);
-    seen.each("marks", |row| {
-        let [count, duration, longest] = row.sums(["count", "duration_ns", "longest_ns"]);
-        let states = ["running_ns", "ready_ns", "blocked_ns", "unknown_ns"].map(|col| row.int(col));
-        let thread = row.int("thread").map(|key| seen.name(Some(key))).unwrap_or_default();
-        let name = if row.text("name").is_empty() { "?".to_owned() } else { short(row.text("name"), 32) };
+    seen.each(marks::Table, |row| {
+        let [count, duration, longest] = row.all([marks::COUNT, marks::DURATION_NS, marks::LONGEST_NS]);
+        let states = row.all([marks::RUNNING_NS, marks::READY_NS, marks::BLOCKED_NS, marks::UNKNOWN_NS]);
+        let thread = row.get(marks::THREAD).map(|key| seen.name(Some(key))).unwrap_or_default();
+        let name = row.get(marks::NAME.or_empty());
+        let name = if name.is_empty() { "?".to_owned() } else { short(name, 32) };
         top.push(duration, Marked { thread, name, count, duration, longest, states });
     })?;
     let count = top.count;

@@ -7,12 +7,14 @@ use crate::picture::Matrix;
 use crate::seen::{Seen, Top, add, of};
 use crate::words::grouped;
 use engine::EngineError;
+use model::Column as Col;
+use model::tables::{self, migration_matrix, migrations};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const SECTION: Section = Section {
     id: "migrations",
     about: "threads that came to run on another CPU than before, by what the two CPUs have in common",
-    tables: &["migrations", "migration_matrix"],
+    tables: &[&tables::MIGRATIONS, &tables::MIGRATION_MATRIX],
     write,
 };
 
@@ -20,15 +22,15 @@ pub const SECTION: Section = Section {
 const MOST_TABLE: usize = 8;
 /// Of more CPUs than this, it is no picture.
 const MOST_PICTURE: usize = 64;
-const EDGES: [(&str, &str); 8] = [
-    ("same_core", "same core"),
-    ("same_l2", "same L2"),
-    ("same_l3", "same L3"),
-    ("same_type", "same type"),
-    ("to_faster", "to faster"),
-    ("to_slower", "to slower"),
-    ("other_package", "package"),
-    ("unknown", "unknown"),
+const EDGES: [(Col<migrations::Table, i64>, &str); 8] = [
+    (migrations::SAME_CORE, "same core"),
+    (migrations::SAME_L2, "same L2"),
+    (migrations::SAME_L3, "same L3"),
+    (migrations::SAME_TYPE, "same type"),
+    (migrations::TO_FASTER, "to faster"),
+    (migrations::TO_SLOWER, "to slower"),
+    (migrations::OTHER_PACKAGE, "package"),
+    (migrations::UNKNOWN, "unknown"),
 ];
 
 struct Moved {
@@ -40,9 +42,9 @@ struct Moved {
 
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let (mut top, mut all, mut sums) = (Top::new(seen.top), 0, [0; 8]);
-    seen.each("migrations", |row| {
-        let [key, tid, count] = row.sums(["thread", "tid", "migrations"]);
-        let edges = row.sums(EDGES.map(|(col, _)| col));
+    seen.each(migrations::Table, |row| {
+        let [key, tid, count] = row.all([migrations::THREAD, migrations::TID, migrations::MIGRATIONS]);
+        let edges = row.all(EDGES.map(|(col, _)| col));
         add(&mut all, count);
         sums.iter_mut().zip(edges).for_each(|(sum, more)| add(sum, more));
         top.push(count, Moved { key, tid, all: count, edges });
@@ -76,8 +78,9 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
 /// From which CPU to which.
 fn matrix(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut moves: BTreeMap<(i64, i64), i64> = BTreeMap::new();
-    seen.each("migration_matrix", |row| {
-        let [from, to, count] = row.sums(["from_cpu", "to_cpu", "migrations"]);
+    seen.each(migration_matrix::Table, |row| {
+        let [from, to, count] =
+            row.all([migration_matrix::FROM_CPU, migration_matrix::TO_CPU, migration_matrix::MIGRATIONS]);
         add(moves.entry((from, to)).or_default(), count);
     })?;
     let cpus: BTreeSet<i64> = moves.keys().flat_map(|(from, to)| [*from, *to]).collect();

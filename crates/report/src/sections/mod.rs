@@ -21,6 +21,7 @@ use crate::seen::Seen;
 use diagnose::Diagnosis;
 use engine::{EngineError, Session};
 pub(crate) use findings::Findings;
+use model::TableDef;
 use std::collections::BTreeSet;
 
 /// Of more events than this, tables are not made unasked: all is read once more for them, and followed stretch by stretch.
@@ -45,7 +46,7 @@ pub struct Section {
     /// What it tells, in a line.
     pub about: &'static str,
     /// The tables that it reads.
-    tables: &'static [&'static str],
+    tables: &'static [&'static TableDef],
     /// Writes it, if there is anything to say.
     write: fn(&mut Page, &Seen<'_>) -> Result<(), EngineError>,
 }
@@ -81,12 +82,10 @@ impl Chosen {
     pub(crate) fn of(session: &Session, wanted: &Sections) -> Self {
         // Not those that happen to be made already: a report says the same however often it is asked for.
         let quick = |section: &&Section| {
-            let quick = |def| session.is_quick(def) || !session.may_have_rows(def);
-            section.tables.iter().all(|table| session.definition(table).is_ok_and(quick))
+            let quick = |def: &TableDef| session.is_quick(def) || !session.may_have_rows(def);
+            section.tables.iter().all(|def| quick(def))
         };
-        let tells = |section: &&Section| {
-            section.tables.iter().any(|table| session.definition(table).is_ok_and(|def| session.may_have_rows(def)))
-        };
+        let tells = |section: &&Section| section.tables.iter().any(|def| session.may_have_rows(def));
         let all = SECTIONS.iter().filter(tells);
         let many = all.clone().count();
         let sections: Vec<&Section> = match wanted {
@@ -100,12 +99,17 @@ impl Chosen {
 
     /// The tables that they read.
     pub(crate) fn tables(&self) -> BTreeSet<&'static str> {
-        self.sections.iter().flat_map(|s| s.tables).copied().collect()
+        self.sections.iter().flat_map(|s| s.tables).map(|def| def.name).collect()
     }
 
     /// Those of them that they show.
     pub(crate) fn shown_tables(&self) -> BTreeSet<&'static str> {
-        self.sections.iter().filter(|s| s.id != findings::SECTION.id).flat_map(|s| s.tables).copied().collect()
+        self.sections
+            .iter()
+            .filter(|s| s.id != findings::SECTION.id)
+            .flat_map(|s| s.tables)
+            .map(|def| def.name)
+            .collect()
     }
 
     /// What rules say, where that is told; their tables are made.
@@ -117,7 +121,8 @@ impl Chosen {
 
 /// The section that shows rows of a table, by its name.
 pub(crate) fn showing(table: &str) -> Option<Place> {
-    let shows = |section: &&Section| section.id != findings::SECTION.id && section.tables.contains(&table);
+    let shows =
+        |section: &&Section| section.id != findings::SECTION.id && section.tables.iter().any(|def| def.name == table);
     SECTIONS.iter().find(shows).map(|section| Place::Section(section.id))
 }
 

@@ -7,25 +7,27 @@ use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, Top, add, of};
 use crate::words::{grouped, ms, plain, share, short};
 use engine::EngineError;
+use model::Column as Col;
+use model::tables::{self, marks, parallel_regions};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "parallel_regions",
     about: "where threads mark work done in parallel: who waits for the last to arrive, and what of that could be recovered",
-    tables: &["marks", "parallel_regions"],
+    tables: &[&tables::MARKS, &tables::PARALLEL_REGIONS],
     write,
 };
 
 /// Names of more regions than this are one row: programs number what they mark.
 const MOST_NAMES: usize = 1000;
 /// Types of cores, as the table's columns and the report's words have them.
-const IDLE: [(&str, &str); 6] = [
-    ("idle_performance_ns", "performance"),
-    ("idle_middle_ns", "middle"),
-    ("idle_efficient_ns", "efficient"),
-    ("idle_low_power_ns", "low power"),
-    ("idle_uniform_ns", "cores"),
-    ("idle_unknown_ns", "unknown"),
+const IDLE: [(Col<parallel_regions::Table, i64>, &str); 6] = [
+    (parallel_regions::IDLE_PERFORMANCE_NS, "performance"),
+    (parallel_regions::IDLE_MIDDLE_NS, "middle"),
+    (parallel_regions::IDLE_EFFICIENT_NS, "efficient"),
+    (parallel_regions::IDLE_LOW_POWER_NS, "low power"),
+    (parallel_regions::IDLE_UNIFORM_NS, "cores"),
+    (parallel_regions::IDLE_UNKNOWN_NS, "unknown"),
 ];
 
 /// All regions of a name, in sums.
@@ -43,25 +45,26 @@ struct Regions {
 
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut marked = false;
-    seen.each("marks", |_| marked = true)?;
+    seen.each(marks::Table, |_| marked = true)?;
     // Regions are made of marks; to find them, all is read once more.
     if !marked || !seen.is_whole() {
         return Ok(());
     }
     let mut by_name: BTreeMap<String, Regions> = BTreeMap::new();
-    seen.each("parallel_regions", |row| {
-        let name = plain(row.text("name"));
+    seen.each(parallel_regions::Table, |row| {
+        let name = plain(row.get(parallel_regions::NAME));
         let name = if by_name.len() < MOST_NAMES || by_name.contains_key(&name) { name } else { "others".to_owned() };
         let regions = by_name.entry(name).or_default();
-        let [start, end, tail] = row.sums(["start_ns", "end_ns", "tail_ns"]);
+        let [start, end, tail] =
+            row.all([parallel_regions::START_NS, parallel_regions::END_NS, parallel_regions::TAIL_NS]);
         regions.count += 1;
-        regions.threads = regions.threads.max(row.sum("threads"));
+        regions.threads = regions.threads.max(row.get(parallel_regions::THREADS));
         add(&mut regions.time, end.saturating_sub(start));
         add(&mut regions.tail, tail);
         regions.longest_tail = regions.longest_tail.max(tail);
-        add(&mut regions.waiting, row.sum("waiting_ns"));
-        regions.idle.iter_mut().zip(IDLE).for_each(|(sum, (col, _))| add(sum, row.sum(col)));
-        let recoverable = row.sums(["recoverable_from_ns", "recoverable_to_ns"]);
+        add(&mut regions.waiting, row.get(parallel_regions::WAITING_NS));
+        regions.idle.iter_mut().zip(IDLE).for_each(|(sum, (col, _))| add(sum, row.get(col)));
+        let recoverable = row.all([parallel_regions::RECOVERABLE_FROM_NS, parallel_regions::RECOVERABLE_TO_NS]);
         regions.recoverable.iter_mut().zip(recoverable).for_each(|(sum, ns)| add(sum, ns));
     })?;
     let mut top = Top::new(seen.top);

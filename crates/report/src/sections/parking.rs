@@ -7,12 +7,13 @@ use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, Top, add, of};
 use crate::words::{TIE, grouped, ms, percent, share, short};
 use engine::{EngineError, is_called};
+use model::tables::{self, frames_parked, parked_together, parking};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "parking",
     about: "which CPUs were parked or offline, how many at once, and how long marked frames took meanwhile",
-    tables: &["parking", "parked_together", "frames_parked"],
+    tables: &[&tables::PARKING, &tables::PARKED_TOGETHER, &tables::FRAMES_PARKED],
     write,
 };
 
@@ -44,13 +45,18 @@ struct Frames {
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut top = Top::new(seen.top);
     let (mut untold, mut whole) = (0, 0);
-    seen.each("parking", |row| {
-        let [cpu, unparked, unknown] = row.sums(["cpu", "unparked_ns", "unknown_ns"]);
-        let [parked, busy, periods, longest] = row.sums(["parked_ns", "busy_ns", "periods", "longest_ns"]);
+    seen.each(parking::Table, |row| {
+        let [cpu, unparked, unknown] = row.all([parking::CPU, parking::UNPARKED_NS.or_zero(), parking::UNKNOWN_NS]);
+        let [parked, busy, periods, longest] = row.all([
+            parking::PARKED_NS.or_zero(),
+            parking::BUSY_NS.or_zero(),
+            parking::PERIODS.or_zero(),
+            parking::LONGEST_NS.or_zero(),
+        ]);
         whole = parked.saturating_add(unparked).saturating_add(unknown);
-        untold += i64::from(row.int("parked_ns").is_none());
+        untold += i64::from(row.get(parking::PARKED_NS).is_none());
         if parked > 0 {
-            let core_type = row.text("core_type").replace('_', " ");
+            let core_type = row.get(parking::CORE_TYPE).replace('_', " ");
             top.push(parked, Cpu { name: format!("cpu{cpu}"), core_type, parked, busy, periods, longest });
         }
     })?;
@@ -78,9 +84,9 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
 /// How many at once.
 fn together(page: &mut Page, seen: &Seen<'_>, whole: i64) -> Result<(), EngineError> {
     let mut counts: BTreeMap<i64, i64> = BTreeMap::new();
-    seen.each("parked_together", |row| {
-        if row.text("core_type").is_empty() {
-            add(counts.entry(row.int("parked").unwrap_or(0)).or_default(), row.sum("duration_ns"));
+    seen.each(parked_together::Table, |row| {
+        if row.get(parked_together::CORE_TYPE.or_empty()).is_empty() {
+            add(counts.entry(row.get(parked_together::PARKED)).or_default(), row.get(parked_together::DURATION_NS));
         }
     })?;
     let mut top = Top::new(MOST);
@@ -113,13 +119,19 @@ fn together(page: &mut Page, seen: &Seen<'_>, whole: i64) -> Result<(), EngineEr
 /// Of names whose frames differ in how many CPUs were parked: how long they took.
 fn frames(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut names: BTreeMap<String, (i64, Vec<Frames>)> = BTreeMap::new();
-    seen.each("frames_parked", |row| {
-        if seen.session.frames_of().is_some_and(|frame| !is_called(frame, row.text("name"))) {
+    seen.each(frames_parked::Table, |row| {
+        if seen.session.frames_of().is_some_and(|frame| !is_called(frame, row.get(frames_parked::NAME.or_empty()))) {
             return;
         }
-        let [parked, unknown, count, mean] = row.sums(["parked", "unknown", "frames", "mean_ns"]);
-        let [p95, longest, over, budget] = row.sums(["p95_ns", "longest_ns", "over_budget", "budget_ns"]);
-        let (of, frames) = names.entry(row.text("name").to_owned()).or_default();
+        let [parked, unknown, count, mean] =
+            row.all([frames_parked::PARKED, frames_parked::UNKNOWN, frames_parked::FRAMES, frames_parked::MEAN_NS]);
+        let [p95, longest, over, budget] = row.all([
+            frames_parked::P95_NS,
+            frames_parked::LONGEST_NS,
+            frames_parked::OVER_BUDGET,
+            frames_parked::BUDGET_NS,
+        ]);
+        let (of, frames) = names.entry(row.get(frames_parked::NAME.or_empty()).to_owned()).or_default();
         *of = budget;
         frames.push(Frames { parked, unknown, count, mean, p95, longest, over });
     })?;

@@ -7,20 +7,21 @@ use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, Top, add, of};
 use crate::words::{ms, percent};
 use engine::EngineError;
-use model::Row;
+use model::tables::{self, placement};
+use model::{Column as Col, Row};
 
 pub const SECTION: Section = Section {
     id: "placement",
     about: "threads on a slower core or beside a busy sibling while a better core was idle",
-    tables: &["placement"],
+    tables: &[&tables::PLACEMENT],
     write,
 };
 
 /// The ways to be placed against the order, each from at least to at most.
-const WAYS: [(&str, [&str; 2]); 3] = [
-    ("slower core ms", ["slower_core_lower_ns", "slower_core_upper_ns"]),
-    ("busy sibling ms", ["busy_sibling_lower_ns", "busy_sibling_upper_ns"]),
-    ("slower core free ms", ["skipped_slower_lower_ns", "skipped_slower_upper_ns"]),
+const WAYS: [(&str, [Col<placement::Table, i64>; 2]); 3] = [
+    ("slower core ms", [placement::SLOWER_CORE_LOWER_NS, placement::SLOWER_CORE_UPPER_NS]),
+    ("busy sibling ms", [placement::BUSY_SIBLING_LOWER_NS, placement::BUSY_SIBLING_UPPER_NS]),
+    ("slower core free ms", [placement::SKIPPED_SLOWER_LOWER_NS, placement::SKIPPED_SLOWER_UPPER_NS]),
 ];
 
 /// A thread's time, or a sum.
@@ -35,10 +36,12 @@ struct Placed {
 }
 
 impl Placed {
-    fn of(row: &Row<'_>) -> Self {
-        let [running, in_order, unknown] = row.sums(["running_ns", "in_order_ns", "unknown_ns"]);
-        let ways = WAYS.map(|(_, cols)| row.sums(cols));
-        Self { key: row.int("thread"), tid: row.int("tid"), running, in_order, ways, unknown }
+    fn of(row: &Row<'_, placement::Table>) -> Self {
+        let [running, in_order, unknown] =
+            row.all([placement::RUNNING_NS, placement::IN_ORDER_NS, placement::UNKNOWN_NS]);
+        let ways = WAYS.map(|(_, cols)| row.all(cols));
+        let [key, tid] = row.all([placement::THREAD, placement::TID]).map(Some);
+        Self { key, tid, running, in_order, ways, unknown }
     }
 
     fn add(&mut self, other: &Self) {
@@ -56,7 +59,7 @@ impl Placed {
 
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let (mut top, mut all) = (Top::new(seen.top), Placed::default());
-    seen.each("placement", |row| {
+    seen.each(placement::Table, |row| {
         let placed = Placed::of(row);
         all.add(&placed);
         top.push(placed.most(), placed);

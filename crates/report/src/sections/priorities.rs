@@ -7,13 +7,15 @@ use crate::picture::{Bar, Bars, Stack, Tone};
 use crate::seen::{Seen, Top, add, of};
 use crate::words::{ms, share};
 use engine::EngineError;
+use model::Column as Col;
 use model::tables;
+use model::tables::{priority_classes, priority_residency};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "priorities",
     about: "at which priorities threads ran, and which classes of priority had the CPUs over time",
-    tables: &["priority_residency", "priority_classes"],
+    tables: &[&tables::PRIORITY_RESIDENCY, &tables::PRIORITY_CLASSES],
     write,
 };
 
@@ -24,15 +26,15 @@ const COLOURED: usize = 5;
 const TONES: [Tone; COLOURED] = [Tone::Blue, Tone::Orange, Tone::Green, Tone::Purple, Tone::Sky];
 /// So many priorities of a thread are named in a row.
 const NAMED: usize = 4;
-const CLASSES: [(&str, &str, Tone); 8] = [
-    ("deadline_ns", "deadline", Tone::Red),
-    ("real_time_ns", "real time", Tone::Orange),
-    ("high_ns", "above normal", Tone::Purple),
-    ("normal_ns", "normal", Tone::Blue),
-    ("low_ns", "below normal", Tone::Green),
-    ("untold_ns", "priority untold", Tone::Sky),
-    ("unknown_ns", "unknown", Tone::Unknown),
-    ("idle_ns", "idle", Tone::Idle),
+const CLASSES: [(Col<priority_classes::Table, i64>, &str, Tone); 8] = [
+    (priority_classes::DEADLINE_NS, "deadline", Tone::Red),
+    (priority_classes::REAL_TIME_NS, "real time", Tone::Orange),
+    (priority_classes::HIGH_NS, "above normal", Tone::Purple),
+    (priority_classes::NORMAL_NS, "normal", Tone::Blue),
+    (priority_classes::LOW_NS, "below normal", Tone::Green),
+    (priority_classes::UNTOLD_NS, "priority untold", Tone::Sky),
+    (priority_classes::UNKNOWN_NS, "unknown", Tone::Unknown),
+    (priority_classes::IDLE_NS, "idle", Tone::Idle),
 ];
 
 /// A thread's running time by priority, the best first.
@@ -66,9 +68,9 @@ impl Part {
 /// Where all that ran was of one class, `cpus` says the same.
 fn classes(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut parts = Vec::new();
-    seen.each(tables::PRIORITY_CLASSES.name, |row| {
-        let [start, end] = row.sums(["start_ns", "end_ns"]);
-        parts.push(Part { start, end, did: row.sums(CLASSES.map(|(col, ..)| col)) });
+    seen.each(priority_classes::Table, |row| {
+        let [start, end] = row.all([priority_classes::START_NS, priority_classes::END_NS]);
+        parts.push(Part { start, end, did: row.all(CLASSES.map(|(col, ..)| col)) });
     })?;
     let there: Vec<usize> = (0..CLASSES.len()).filter(|at| parts.iter().any(|part| part.did[*at] > 0)).collect();
     if there.iter().filter(|at| **at < 6).count() < 2 {
@@ -108,19 +110,20 @@ fn levels(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     };
     // Rows of a thread stand together.
     let mut now: Option<(i64, Levels)> = None;
-    seen.each(tables::PRIORITY_RESIDENCY.name, |row| {
-        let (key, running) = (row.sum("thread"), row.sum("running_ns"));
+    seen.each(priority_residency::Table, |row| {
+        let [key, running] = row.all([priority_residency::THREAD, priority_residency::RUNNING_NS]);
         if running <= 0 {
             return;
         }
         if now.as_ref().is_none_or(|(of, _)| *of != key)
-            && let Some(thread) = now.replace((key, Levels { tid: row.sum("tid"), ..Levels::default() }))
+            && let Some(thread) =
+                now.replace((key, Levels { tid: row.get(priority_residency::TID), ..Levels::default() }))
         {
             push_thread(thread);
         }
         if let Some((_, levels)) = &mut now {
             add(&mut levels.running, running);
-            levels.at.push((row.int("prio"), running));
+            levels.at.push((row.get(priority_residency::PRIO), running));
         }
     })?;
     now.into_iter().for_each(&mut push_thread);

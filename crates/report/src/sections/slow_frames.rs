@@ -8,13 +8,14 @@ use crate::seen::{Seen, add};
 use crate::words::{TIE, ms, plural, short};
 use engine::EngineError;
 use model::Row;
+use model::tables::{self, slow_frames};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "slow_frames",
     about: "why the slowest frames took longer than typical ones, by cause along the critical path of each",
-    tables: &["slow_frames"],
+    tables: &[&tables::SLOW_FRAMES],
     write,
 };
 
@@ -49,8 +50,8 @@ struct Frame {
 }
 
 impl Frame {
-    fn add(&mut self, seen: &Seen<'_>, row: &Row<'_>) {
-        let (part, cause) = match row.text("cause") {
+    fn add(&mut self, seen: &Seen<'_>, row: &Row<'_, slow_frames::Table>) {
+        let (part, cause) = match row.get(slow_frames::CAUSE) {
             "running" => (0, "running"),
             "running_beside_busy" => (1, "beside busy sibling"),
             READY => (2, READY),
@@ -59,14 +60,14 @@ impl Frame {
             "throttled" => (6, "throttled"),
             cause => (5, cause),
         };
-        let [time, more] = row.sums(["time_ns", "more_ns"]);
+        let [time, more] = row.all([slow_frames::TIME_NS, slow_frames::MORE_NS]);
         self.parts[part] = self.parts[part].saturating_add(time);
-        let cause = match row.text("core_type") {
+        let cause = match row.get(slow_frames::CORE_TYPE.or_empty()) {
             "" | "uniform" => cause.to_owned(),
             core_type => format!("{cause} on {core_type}"),
         };
         if cause == READY {
-            add(self.behind.entry(seen.name(row.int("behind"))).or_default(), more);
+            add(self.behind.entry(seen.name(row.get(slow_frames::BEHIND))).or_default(), more);
         }
         add(self.causes.entry(cause.replace(' ', &TIE.to_string())).or_default(), more);
     }
@@ -96,10 +97,17 @@ fn longest(of: &BTreeMap<String, i64>) -> Vec<(String, i64)> {
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut frames: Vec<Frame> = Vec::new();
     let mut typical = 0i64;
-    seen.each("slow_frames", |row| {
-        let [rank, start, took, budget, over] = row.sums(["rank", "start_ns", "frame_ns", "budget_ns", "over_ns"]);
+    seen.each(slow_frames::Table, |row| {
+        let [rank, start, took, budget, over] = row.all([
+            slow_frames::RANK,
+            slow_frames::START_NS,
+            slow_frames::FRAME_NS,
+            slow_frames::BUDGET_NS,
+            slow_frames::OVER_NS,
+        ]);
         if frames.last().is_none_or(|frame| frame.rank != rank) {
-            let (name, thread) = (short(row.text("name"), 24), seen.name(row.int("thread")));
+            let (name, thread) =
+                (short(row.get(slow_frames::NAME.or_empty()), 24), seen.name(row.get(slow_frames::THREAD)));
             let frame = Frame {
                 rank,
                 start,
@@ -115,7 +123,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
             frames.push(frame);
         }
         if frames.len() == 1 {
-            typical = typical.saturating_add(row.sum("typical_ns"));
+            typical = typical.saturating_add(row.get(slow_frames::TYPICAL_NS));
         }
         frames.iter_mut().last().into_iter().for_each(|frame| frame.add(seen, row));
     })?;

@@ -7,12 +7,13 @@ use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, Top, add, of};
 use crate::words::{TIE, ms, percent, plural, share};
 use engine::EngineError;
+use model::tables::{self, smt_beside, smt_cores, smt_threads, smt_utilisation};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "smt",
     about: "siblings: cores with one busy CPU and with several, threads beside a busy sibling and beside whom",
-    tables: &["smt_cores", "smt_utilisation", "smt_threads", "smt_beside"],
+    tables: &[&tables::SMT_CORES, &tables::SMT_UTILISATION, &tables::SMT_THREADS, &tables::SMT_BESIDE],
     write,
 };
 
@@ -87,13 +88,18 @@ fn bar_of_core(row: &Cores) -> Bar {
 /// The cores that have siblings, and how many have none.
 fn cores(seen: &Seen<'_>) -> Result<(Vec<Cores>, usize), EngineError> {
     let (mut cores, mut without) = (Vec::new(), 0);
-    seen.each("smt_cores", |row| {
-        if row.int("siblings").is_some_and(|n| n > 1) {
+    seen.each(smt_cores::Table, |row| {
+        if row.get(smt_cores::SIBLINGS).is_some_and(|n| n > 1) {
             cores.push(Cores {
-                name: row.text("cpus").to_owned(),
-                core_type: row.text("core_type").to_owned(),
+                name: row.get(smt_cores::CPUS).to_owned(),
+                core_type: row.get(smt_cores::CORE_TYPE).to_owned(),
                 cores: 1,
-                times: row.sums(["idle_ns", "one_busy_ns", "many_busy_ns", "unknown_ns"]),
+                times: row.all([
+                    smt_cores::IDLE_NS,
+                    smt_cores::ONE_BUSY_NS,
+                    smt_cores::MANY_BUSY_NS,
+                    smt_cores::UNKNOWN_NS,
+                ]),
             });
         } else {
             without += 1;
@@ -134,15 +140,14 @@ fn by_core(cores: Vec<Cores>) -> (Vec<Cores>, usize) {
 /// What is left of the cores.
 fn utilisation(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut said = Vec::new();
-    seen.each("smt_utilisation", |row| {
-        if let (true, Some(used), Some(left), Some(busy), Some(gain)) = (
-            row.sum("cpus") > row.sum("cores"),
-            row.ratio("used_share"),
-            row.ratio("headroom_share"),
-            row.ratio("busy_share"),
-            row.ratio("gain"),
+    seen.each(smt_utilisation::Table, |row| {
+        if let (true, Some(used), Some(left), Some(busy)) = (
+            row.get(smt_utilisation::CPUS) > row.get(smt_utilisation::CORES),
+            row.get(smt_utilisation::USED_SHARE),
+            row.get(smt_utilisation::HEADROOM_SHARE),
+            row.get(smt_utilisation::BUSY_SHARE),
         ) {
-            let word = row.text("core_type");
+            let (word, gain) = (row.get(smt_utilisation::CORE_TYPE), row.get(smt_utilisation::GAIN));
             let percent = |share: f64| format!("{:.1}{TIE}%", share * 100.0);
             said.push(format!(
                 "{}cores: CPUs were busy {}, which is {} of what the cores can do, so {} is left, if a core with all siblings \
@@ -169,10 +174,15 @@ struct Thread {
 
 fn threads(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut top = Top::new(seen.top);
-    seen.each("smt_threads", |row| {
-        let times = row.sums(["alone_ns", "beside_busy_ns", "beside_unknown_ns", "no_sibling_ns"]);
-        let [key, tid, running] = row.sums(["thread", "tid", "running_ns"]);
-        top.push(times[1], Thread { key, tid, running, times, beside: row.ratio("beside_busy_share") });
+    seen.each(smt_threads::Table, |row| {
+        let times = row.all([
+            smt_threads::ALONE_NS,
+            smt_threads::BESIDE_BUSY_NS,
+            smt_threads::BESIDE_UNKNOWN_NS,
+            smt_threads::NO_SIBLING_NS,
+        ]);
+        let [key, tid, running] = row.all([smt_threads::THREAD, smt_threads::TID, smt_threads::RUNNING_NS]);
+        top.push(times[1], Thread { key, tid, running, times, beside: row.get(smt_threads::BESIDE_BUSY_SHARE) });
     })?;
     let count = top.count;
     let threads = top.finish();
@@ -226,9 +236,9 @@ type Beside = Vec<(Option<i64>, i64)>;
 /// Who ran beside them, and for how long.
 fn whom(seen: &Seen<'_>, threads: &[Thread]) -> Result<BTreeMap<i64, Beside>, EngineError> {
     let mut whom: BTreeMap<i64, Beside> = threads.iter().map(|t| (t.key, Vec::new())).collect();
-    seen.each("smt_beside", |row| {
-        let [key, ns] = row.sums(["thread", "beside_ns"]);
-        whom.entry(key).and_modify(|w| w.push((row.int("beside_thread"), ns)));
+    seen.each(smt_beside::Table, |row| {
+        let [key, ns] = row.all([smt_beside::THREAD, smt_beside::BESIDE_NS]);
+        whom.entry(key).and_modify(|w| w.push((Some(row.get(smt_beside::BESIDE_THREAD)), ns)));
     })?;
     Ok(whom)
 }

@@ -7,13 +7,14 @@ use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, add};
 use crate::words::{grouped, ms, percent, plural, share};
 use engine::EngineError;
+use model::tables::{self, switch_causes};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "switch_causes",
     about: "what made threads leave their CPU: preempted, yielded, blocked, exited, and how often",
-    tables: &["switch_causes"],
+    tables: &[&tables::SWITCH_CAUSES],
     write,
 };
 
@@ -28,20 +29,23 @@ struct Sum {
 
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut by_cause: BTreeMap<(String, String), Sum> = BTreeMap::new();
-    seen.each("switch_causes", |row| {
-        let cause = match (row.text("letter"), row.text("next")) {
-            _ if !row.text("reason").is_empty() => format!("{} in {}", row.text("cause"), row.text("reason")),
-            ("", "") if row.text("cause") == "blocked" => "blocked, letter not told".to_owned(),
-            ("", "") => row.text("cause").to_owned(),
-            ("", next) => format!("{}, then {next}", row.text("cause")),
-            (letter, _) => format!("{} in {letter}", row.text("cause")),
+    seen.each(switch_causes::Table, |row| {
+        let cause = match (row.get(switch_causes::LETTER.or_empty()), row.get(switch_causes::NEXT.or_empty())) {
+            _ if !row.get(switch_causes::REASON.or_empty()).is_empty() => {
+                format!("{} in {}", row.get(switch_causes::CAUSE), row.get(switch_causes::REASON.or_empty()))
+            }
+            ("", "") if row.get(switch_causes::CAUSE) == "blocked" => "blocked, letter not told".to_owned(),
+            ("", "") => row.get(switch_causes::CAUSE).to_owned(),
+            ("", next) => format!("{}, then {next}", row.get(switch_causes::CAUSE)),
+            (letter, _) => format!("{} in {letter}", row.get(switch_causes::CAUSE)),
         };
-        let sum = by_cause.entry((row.text("cause").to_owned(), cause)).or_default();
-        let [count, blocked, unknown] = row.sums(["count", "blocked_ns", "unknown_ns"]);
+        let sum = by_cause.entry((row.get(switch_causes::CAUSE).to_owned(), cause)).or_default();
+        let [count, blocked, unknown] =
+            row.all([switch_causes::COUNT, switch_causes::BLOCKED_NS, switch_causes::UNKNOWN_NS]);
         add(&mut sum.count, count);
         add(&mut sum.blocked, blocked);
         add(&mut sum.unknown, unknown);
-        if let Some(ready) = row.int("ready_ns") {
+        if let Some(ready) = row.get(switch_causes::READY_NS) {
             add(sum.ready.get_or_insert(0), ready);
         }
     })?;

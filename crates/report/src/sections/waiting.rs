@@ -7,25 +7,27 @@ use crate::picture::{Bar, Bars, Tone};
 use crate::seen::{Seen, Top, add, of};
 use crate::words::{grouped, ms};
 use engine::EngineError;
+use model::Column as Col;
+use model::tables::{self, ready_by_thief, ready_wait};
 use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "waiting",
     about: "who was ready but did not run: for how long, what was free meanwhile, and who ran there",
-    tables: &["ready_wait", "ready_by_thief"],
+    tables: &[&tables::READY_WAIT, &tables::READY_BY_THIEF],
     write,
 };
 
 /// What was free, or that it was not for a CPU that the thread waited: column, words, a column's head and its rank.
-const FREE: [(Tone, &str, &str, &str, u8); 8] = [
-    (Tone::Red, "no_cpu_free_ns", "no CPU was free", "none free ms", 2),
-    (Tone::Orange, "free_same_type_ns", "one of the same type was free", "same type ms", 3),
-    (Tone::Purple, "free_other_type_ns", "one of another type was free", "other type ms", 3),
-    (Tone::Green, "free_not_allowed_ns", "only where it was not allowed", "not allowed ms", 4),
-    (Tone::Idle, "free_parked_ns", "only parked ones", "parked ms", 2),
-    (Tone::Sky, "wakeup_latency_ns", "its own CPU was idle", "own idle ms", 2),
-    (Tone::Blue, "throttled_ns", "held by its cgroup's CPU quota", "throttled ms", 2),
-    (Tone::Unknown, "free_unknown_ns", "unknown", "unknown ms", 5),
+const FREE: [(Tone, Col<ready_wait::Table, Option<i64>>, &str, &str, u8); 8] = [
+    (Tone::Red, ready_wait::NO_CPU_FREE_NS, "no CPU was free", "none free ms", 2),
+    (Tone::Orange, ready_wait::FREE_SAME_TYPE_NS, "one of the same type was free", "same type ms", 3),
+    (Tone::Purple, ready_wait::FREE_OTHER_TYPE_NS, "one of another type was free", "other type ms", 3),
+    (Tone::Green, ready_wait::FREE_NOT_ALLOWED_NS, "only where it was not allowed", "not allowed ms", 4),
+    (Tone::Idle, ready_wait::FREE_PARKED_NS, "only parked ones", "parked ms", 2),
+    (Tone::Sky, ready_wait::WAKEUP_LATENCY_NS, "its own CPU was idle", "own idle ms", 2),
+    (Tone::Blue, ready_wait::THROTTLED_NS, "held by its cgroup's CPU quota", "throttled ms", 2),
+    (Tone::Unknown, ready_wait::FREE_UNKNOWN_NS, "unknown", "unknown ms", 5),
 ];
 
 struct Waited {
@@ -39,10 +41,10 @@ struct Waited {
 
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut top = Top::new(seen.top);
-    seen.each("ready_wait", |row| {
-        let [key, tid, ready] = row.sums(["thread", "tid", "ready_ns"]);
-        let [times, longest] = row.sums(["ready_count", "max_ready_ns"]);
-        top.push(ready, Waited { key, tid, ready, times, longest, free: FREE.map(|(_, col, ..)| row.int(col)) });
+    seen.each(ready_wait::Table, |row| {
+        let [key, tid, ready] = row.all([ready_wait::THREAD, ready_wait::TID, ready_wait::READY_NS.or_zero()]);
+        let [times, longest] = row.all([ready_wait::READY_COUNT.or_zero(), ready_wait::MAX_READY_NS.or_zero()]);
+        top.push(ready, Waited { key, tid, ready, times, longest, free: FREE.map(|(_, col, ..)| row.get(col)) });
     })?;
     let count = top.count;
     let rows = top.finish();
@@ -107,10 +109,12 @@ type Thieves = BTreeMap<Option<i64>, i64>;
 
 fn thieves(seen: &Seen<'_>, rows: &[Waited]) -> Result<BTreeMap<i64, Thieves>, EngineError> {
     let mut of: BTreeMap<i64, Thieves> = rows.iter().map(|r| (r.key, Thieves::new())).collect();
-    seen.each("ready_by_thief", |row| {
+    seen.each(ready_by_thief::Table, |row| {
         // Time that a quota held it stands in a column of its own.
-        if let Some(thieves) = of.get_mut(&row.sum("thread")).filter(|_| row.text("behind") != "throttled") {
-            add(thieves.entry(row.int("thief")).or_default(), row.sum("ready_ns"));
+        if let Some(thieves) =
+            of.get_mut(&row.get(ready_by_thief::THREAD)).filter(|_| row.get(ready_by_thief::BEHIND) != "throttled")
+        {
+            add(thieves.entry(row.get(ready_by_thief::THIEF)).or_default(), row.get(ready_by_thief::READY_NS));
         }
     })?;
     Ok(of)

@@ -31,16 +31,16 @@ use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The tables of all of the recording that stand in the page, and the column that orders them: those that people look at first.
-const TABLES: [(&str, Option<&str>); 9] = [
-    ("threads", Some("running_ns")),
-    ("cpus", None),
-    ("thread_by_core_type", None),
-    ("concurrency", None),
-    ("critical_by_thread", Some("path_ns")),
-    ("critical_path", None),
-    ("ready_by_thief", Some("ready_ns")),
-    ("waits", None),
-    ("migrations", None),
+const TABLES: [(&TableDef, Option<&str>); 9] = [
+    (&tables::THREADS, Some(tables::threads::RUNNING_NS.name())),
+    (&tables::CPUS, None),
+    (&tables::THREAD_BY_CORE_TYPE, None),
+    (&tables::CONCURRENCY, None),
+    (&tables::CRITICAL_BY_THREAD, Some(tables::critical_by_thread::PATH_NS.name())),
+    (&tables::CRITICAL_PATH, None),
+    (&tables::READY_BY_THIEF, Some(tables::ready_by_thief::READY_NS.name())),
+    (&tables::WAITS, None),
+    (&tables::MIGRATIONS, None),
 ];
 /// Rows of each.
 const MOST_ROWS: usize = 10_000;
@@ -89,7 +89,7 @@ fn unwritten(why: impl std::fmt::Display) -> ServeError {
 
 /// The tables of all of the recording, as far as they have rows and fit into half of what is left; hands out which.
 fn whole_tables(session: &Session, blocks: &mut Blocks) -> Result<Vec<&'static TableDef>, ServeError> {
-    let listed = TABLES.iter().filter_map(|(name, by)| Some((session.definition(name).ok()?, *by)));
+    let listed = TABLES.iter().filter_map(|(def, by)| Some((session.definition(def.name).ok()?, *by)));
     let listed: Vec<_> = listed.filter(|(def, _)| session.may_have_rows(def)).collect();
     let names: Vec<&str> = listed.iter().map(|(def, _)| def.name).collect();
     session.prepare(&names)?;

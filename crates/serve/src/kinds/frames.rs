@@ -6,7 +6,8 @@ use crate::feed::Feed;
 use crate::making::To;
 use engine::Session;
 use levels::Values;
-use model::{Row, Value, tables};
+use model::tables::frames;
+use model::{Row, Value};
 use std::collections::BTreeMap;
 
 struct Frames<'a> {
@@ -31,9 +32,10 @@ pub(crate) fn new<'a>(session: &Session, to: To<'a>, name: &'static str) -> Resu
 
 impl Kind for Frames<'_> {
     fn frame(&mut self, row: &[Value]) {
-        let row = Row::new(&tables::FRAMES, row);
-        let (Some(start), Some(took)) = (row.int("start_ns"), row.int("frame_ns")) else { return };
-        let of = (row.text("application").to_owned(), row.int("pid"), row.text("swap_chain").to_owned());
+        let row = Row::<frames::Table>::new(row);
+        let (start, Some(took)) = (row.get(frames::START_NS), row.get(frames::FRAME_NS)) else { return };
+        let [application, chain] = row.all([frames::APPLICATION, frames::SWAP_CHAIN]).map(Option::unwrap_or_default);
+        let of = (application.to_owned(), row.get(frames::PID), chain.to_owned());
         let next = self.lanes.len();
         if next >= MOST_LANES && !self.lanes.contains_key(&of) {
             self.left_out += 1;

@@ -4,8 +4,9 @@ use super::Pen;
 use super::bundles::Told::{Int, Text};
 use crate::directory::Directory;
 use crate::{ExportError, Job, Options, stretch};
+use model::tables::cpu_state;
 use model::{
-    CpuId, Event, NameId, Ns, Pid, Seen, SeenState, Span, StackId, Switch, SwitchOut, Tid, Value, What, tables,
+    CpuId, CpuState, Event, NameId, Ns, Pid, Seen, SeenState, Span, StackId, Switch, SwitchOut, Tid, What, tables,
 };
 
 impl Pen<'_> {
@@ -65,14 +66,10 @@ impl Pen<'_> {
 
     /// Which CPUs were idle.
     fn idle_at(&mut self, job: &Job<'_>, now: Ns, instant: Span) -> Result<(), ExportError> {
-        let def = &tables::CPU_STATE;
-        let (Some(cpu), Some(state)) = (def.col("cpu"), def.col("state")) else { return Ok(()) };
-        job.session.rows_within(def.name, Some(instant), &mut |rows| {
-            for row in rows.iter().filter(|r| matches!(r.get(state), Some(Value::Text(s)) if s == "idle")) {
-                if let Some(Value::Int(cpu)) = row.get(cpu) {
-                    let cpu = u32::try_from(*cpu).map_or(CpuId::UNKNOWN, CpuId);
-                    self.bundles.note(cpu, now, "corewise_current", &[("pid", Int(0))]);
-                }
+        job.session.rows_within(tables::CPU_STATE.name, Some(instant), &mut |rows| {
+            for row in rows.iter().filter(|row| cpu_state::STATE.of(row) == CpuState::Idle.as_str()) {
+                let cpu = u32::try_from(cpu_state::CPU.of(row)).map_or(CpuId::UNKNOWN, CpuId);
+                self.bundles.note(cpu, now, "corewise_current", &[("pid", Int(0))]);
             }
             Ok(())
         })?;
