@@ -31,7 +31,7 @@ pub use asked::Asked;
 pub use error::EngineError;
 pub use import::{Progress, Target, import};
 /// For who brings a source of its own.
-pub use ingest::{Condition, Facts, Fatal, Importer, Offer, Opened, OwnCost, Tells};
+pub use ingest::{Capability, Condition, Facts, Fatal, Importer, Offer, Opened, OwnCost, Tells};
 pub use machine::{is_machine, machine_file};
 pub use marked::{is_called, is_named};
 pub use names::Names;
