@@ -3,7 +3,7 @@
 use super::events;
 use super::format::{EventFormat, Field};
 use super::states::States;
-use super::table::{FieldDef, FieldValues, Meaning, NewNames, Reader, ToEvent, Tracepoint};
+use super::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
 use ftrace::ByteOrder;
 use model::{Batch, CpuId, Event, NameId, Ns, StackId, Switch, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
@@ -164,22 +164,16 @@ impl Kind {
 
 impl Other {
     #[inline]
-    fn read(
-        &self,
-        raw: &[u8],
-        order: ByteOrder,
-        current: Tid,
-        names: &mut Names,
-        out: &mut Batch,
-    ) -> Result<What, TooShort> {
-        let mut values = FieldValues::new(current);
+    fn read(&self, raw: &[u8], order: ByteOrder, out: Output<'_>) -> Result<(), TooShort> {
+        let mut values = FieldValues::new(out.event.current);
         for (at, field) in &self.numbers {
             values.set_number(*at, field.int(raw, order).ok_or(TooShort)?);
         }
         for (at, field) in &self.texts {
             values.set_text(*at, field.bytes(raw, order).ok_or(TooShort)?);
         }
-        Ok((self.what)(&values, &mut NewNames { names, out }))
+        (self.what)(&values, out);
+        Ok(())
     }
 }
 
@@ -256,7 +250,7 @@ impl Decoder {
         let int = |f: Field| f.int(raw, order).ok_or(TooShort);
         let tid = |f: Field| int(f).map(|v| Tid(v as i32));
         let cpu = |f: Field| int(f).map(|v| CpuId(v as u32));
-        let what = match kind {
+        match kind {
             Kind::Switch { prev_comm, prev, prev_prio, prev_state, next_comm, next, next_prio } => {
                 let (prev, next) = (tid(*prev)?, tid(*next)?);
                 let state = int(*prev_state)? as u64;
@@ -275,7 +269,6 @@ impl Decoder {
                     prev_exec: Ns::MIN,
                 };
                 out.events.push(Event { what: What::Switch(switch), ..event });
-                return Ok(());
             }
             Kind::Wake { kind, comm: name, tid: who, prio, target, flags } => {
                 let tid = tid(*who)?;
@@ -290,11 +283,9 @@ impl Decoder {
                     stamp: event.at,
                 };
                 out.events.push(Event { what: What::Wake(wake), ..event });
-                return Ok(());
             }
-            Kind::Other(other) => other.read(raw, order, event.current, names, out)?,
-        };
-        out.events.push(Event { what, ..event });
+            Kind::Other(other) => return other.read(raw, order, Output { names, out, event: &event }),
+        }
         Ok(())
     }
 }

@@ -35,16 +35,11 @@ const TOY: Tracepoint = Tracepoint {
     texts: &[field("rwbs").perfetto(5), field("comm").perfetto(6).optional()],
     printed: &["{major},{minor} {rwbs} {bytes} ({}) {sector} + {#} [{comm*}] {prio}"],
     perfetto: 4000,
-    meaning: Meaning::Of(|v, names| {
+    meaning: Meaning::Of(|v, mut out| {
         let device = v.recorded(0).unwrap_or(v.number(1) << 20 | v.number(2));
         let said = [v.text(0), b" ", v.text(1), b" ", v.number(4).to_string().as_bytes()].concat();
-        What::Mark(Mark {
-            tid: v.current,
-            pid: Pid(device as i32 + v.number(5) as i32),
-            track: v.number(3),
-            name: names.id(&said),
-            edge: MarkEdge::Instant,
-        })
+        let (pid, name) = (Pid(device as i32 + v.number(5) as i32), out.name(&said));
+        out.add(What::Mark(Mark { tid: v.current, pid, track: v.number(3), name, edge: MarkEdge::Instant }))
     }),
     ..Tracepoint::NEW
 };

@@ -11,11 +11,11 @@
 //! [`Meaning::Wake`] are most of a recording: each reader has a path of its own for them, to which the table gives the fields.
 
 use super::decode::Names;
-use model::{Batch, CpuId, NameId, Tid, WakeKind, What};
+use model::{Batch, CpuId, Event, NameId, Tid, WakeKind, What};
 
 /// Fields that are numbers, and texts, of one tracepoint at most.
 pub(crate) const MAX_NUMBERS: usize = 8;
-pub(crate) const MAX_TEXTS: usize = 4;
+pub(crate) const MAX_TEXTS: usize = 3;
 
 /// A tracepoint, as every format tells it.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ impl Tracepoint {
         printed: &[],
         perfetto: 0,
         not_read_from: &[],
-        meaning: Meaning::Of(|_, _| What::Sample),
+        meaning: Meaning::Of(|_, out| out.add(What::Sample)),
     };
 
     pub(crate) fn is_read_from(&self, reader: Reader) -> bool {
@@ -74,7 +74,7 @@ pub(crate) enum Meaning {
 }
 
 /// From fields to what happened.
-pub(crate) type ToEvent = fn(&FieldValues<'_>, &mut NewNames<'_>) -> What;
+pub(crate) type ToEvent = fn(&FieldValues<'_>, Output<'_>) -> Added;
 
 /// Who reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -209,15 +209,29 @@ impl<'r> FieldValues<'r> {
     }
 }
 
-/// The texts of a stream so far.
-pub(crate) struct NewNames<'a> {
+/// Where the event goes. It is made in its place: to hand a [`What`] back would read as a whole what was just written field by
+/// field, and wait for that each time.
+pub(crate) struct Output<'a> {
     pub(crate) names: &'a mut Names,
     pub(crate) out: &'a mut Batch,
+    /// With anything as its `what`.
+    pub(crate) event: &'a Event,
 }
 
-impl NewNames<'_> {
+impl Output<'_> {
     /// The number of a text.
-    pub(crate) fn id(&mut self, text: &[u8]) -> NameId {
-        self.names.id(text, self.out)
+    #[inline]
+    pub(crate) fn name(&mut self, text: &[u8]) -> NameId {
+        if text.is_empty() { NameId::NONE } else { self.names.id(text, self.out) }
+    }
+
+    /// Adds the event.
+    #[inline(always)]
+    pub(crate) fn add(self, what: What) -> Added {
+        self.out.events.push(Event { what, ..*self.event });
+        Added(())
     }
 }
+
+/// One event was added.
+pub(crate) struct Added(());

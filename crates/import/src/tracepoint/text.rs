@@ -10,9 +10,9 @@ use super::decode::{Names, Place};
 use super::events;
 use super::pattern::Pattern;
 use super::states::States;
-use super::table::{FieldValues, Meaning, NewNames, Reader, ToEvent, Tracepoint};
+use super::table::{FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
 use crate::text::scan::{find, find_last, integer};
-use model::{Batch, CpuId, Ns, Switch, SwitchOut, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, Ns, Switch, SwitchOut, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
 
 /// Reads printed arguments.
@@ -56,11 +56,15 @@ impl Kind {
 
 impl Other {
     #[inline]
-    fn read(&self, args: &[u8], current: Tid, names: &mut Names, out: &mut Batch) -> Option<What> {
+    fn read(&self, args: &[u8], place: Place, names: &mut Names, out: &mut Batch) -> Option<What> {
+        let (at, current) = (place.at, place.current);
         for pattern in &self.patterns {
             let mut values = FieldValues::new(current);
             if pattern.read(args, &mut values) && values.is_complete(self.tracepoint) {
-                return Some((self.what)(&values, &mut NewNames { names, out }));
+                let event = Event { at, offset: 0, cpu: CpuId::UNKNOWN, current, what: What::Sample };
+                (self.what)(&values, Output { names, out, event: &event });
+                // Of a line, names come before what it says.
+                return out.events.pop().map(|event| event.what);
             }
         }
         None
@@ -101,7 +105,7 @@ impl Arguments {
         let what = match self.kinds.get(event) {
             Some(Kind::Switch) => self.switch(args, place, names, out),
             Some(Kind::Wake(kind)) => woken(*kind, args, place, names, out),
-            Some(Kind::Other(other)) => other.read(args, place.current, names, out),
+            Some(Kind::Other(other)) => other.read(args, place, names, out),
             None => Some(What::Sample),
         };
         what.ok_or(Unreadable)

@@ -3,7 +3,7 @@
 use super::compile::Found;
 use super::program::{Slot, text};
 use super::ust;
-use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, NewNames, Reader, ToEvent, Tracepoint};
+use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
 use crate::tracepoint::{Names, States, events, waker};
 use model::{Batch, CpuId, Event, Mark, MarkEdge, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
 
@@ -218,7 +218,7 @@ impl Record<'_> {
     }
 
     #[inline]
-    fn other(&self, other: &Other, names: &mut Names, out: &mut Batch) -> What {
+    fn other(&self, other: &Other, out: Output<'_>) {
         let mut values = FieldValues::new(self.current);
         for (at, slot, added) in &other.numbers {
             values.set_number(*at, (self.value(*slot) as i64).saturating_add(*added));
@@ -226,7 +226,7 @@ impl Record<'_> {
         for (at, slot) in &other.texts {
             values.set_text(*at, self.text(*slot));
         }
-        (other.what)(&values, &mut NewNames { names, out })
+        (other.what)(&values, out);
     }
 
     /// Adds what happened: the event handed in with its `what`. It is made in its place, as [`crate::tracepoint::Decoder`] does it.
@@ -265,7 +265,7 @@ impl Record<'_> {
                 return out.events.push(Event { what: What::Wake(wake), ..event });
             }
             // The others are not many.
-            Kind::Other(ref other) => self.other(other, names, out),
+            Kind::Other(ref other) => return self.other(other, Output { names, out, event: &event }),
             Kind::Named { tid, pid, name } => {
                 let tid = self.tid(tid);
                 let name = name.map(|slot| self.comm(tid, slot, names, out)).unwrap_or_default();

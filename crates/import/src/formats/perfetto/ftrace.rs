@@ -7,7 +7,7 @@ use super::notes::Note;
 use super::states::Numbers;
 use super::wire::{Broken, Fields};
 use crate::tracepoint::events::{self, NEWTASK, OLD_PID, SWITCH, WAKING};
-use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, NewNames, Reader, ToEvent, Tracepoint};
+use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
 use crate::tracepoint::{Names, waker};
 use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
@@ -76,7 +76,7 @@ impl Kernel {
         self.processes.get(&tid).copied().unwrap_or(Pid::UNKNOWN)
     }
 
-    /// What the event says happened; `None` where it has no content at all.
+    /// What the event says happened; `None` where that was added to `out`, or it has no content at all.
     #[inline]
     pub(super) fn read(
         &mut self,
@@ -127,15 +127,24 @@ impl Kernel {
             Some(Some(Message::Wake(kind))) => wake(*kind, own, body, at, by, names, out)?,
             Some(Some(Message::Other(other))) => {
                 let (values, what) = (other.values(body, current)?, other.what);
-                let what = what(&values, &mut NewNames { names, out });
-                self.of_processes(kind, what, &values)
+                let event = place.event(at, self.envelope(current), What::Sample);
+                what(&values, Output { names, out: &mut *out, event: &event });
+                if let Some(Event { what, .. }) = out.events.last_mut() {
+                    self.of_processes(kind, what, &values);
+                }
+                return Ok(None);
             }
             _ if kind == PRINT => atrace::read(body, current, self.process(current), names, out)?,
             _ => What::Sample,
         };
-        // In a trace that corewise wrote, the envelope of some events is filled so that viewers show something.
-        let current = if own { Tid::UNKNOWN } else { current };
-        Ok(Some(place.event(at, current, what)))
+        Ok(Some(place.event(at, self.envelope(current), what)))
+    }
+
+    /// The task that was current: in a trace that corewise wrote, the envelope of some events is filled so that viewers show
+    /// something.
+    #[inline]
+    fn envelope(&self, current: Tid) -> Tid {
+        if self.own { Tid::UNKNOWN } else { current }
     }
 
     #[inline]
@@ -181,24 +190,22 @@ impl Kernel {
     }
 
     /// The same, with the process of a thread that is made, executed or ended, which other packets tell.
-    fn of_processes(&mut self, message: u32, what: What, values: &FieldValues<'_>) -> What {
+    fn of_processes(&mut self, message: u32, what: &mut What, values: &FieldValues<'_>) {
         match what {
-            What::Fork { parent, tid, pid, name } if message == NEWTASK.perfetto => {
-                let pid = match std::mem::replace(&mut self.told, Pid::UNKNOWN) {
+            What::Fork { parent, tid, pid, .. } if message == NEWTASK.perfetto => {
+                *pid = match std::mem::replace(&mut self.told, Pid::UNKNOWN) {
                     told if self.own => told,
-                    _ if pid == Pid::UNKNOWN => self.process(parent),
-                    _ => pid,
+                    _ if *pid == Pid::UNKNOWN => self.process(*parent),
+                    _ => *pid,
                 };
+                self.newest = *tid;
+                let (tid, pid) = (*tid, *pid);
                 self.belongs(tid, pid);
-                self.newest = tid;
-                What::Fork { parent, tid, pid, name }
             }
-            What::Fork { tid, .. } if tid == self.newest => What::Sample,
-            What::Exec { tid, file, .. } if self.own => {
-                What::Exec { tid, pid: Pid(values.number(OLD_PID) as i32), file }
-            }
-            What::Exit { tid, pid: Pid::UNKNOWN } => What::Exit { tid, pid: self.process(tid) },
-            what => what,
+            What::Fork { tid, .. } if *tid == self.newest => *what = What::Sample,
+            What::Exec { pid, .. } if self.own => *pid = Pid(values.number(OLD_PID) as i32),
+            What::Exit { tid, pid: pid @ Pid::UNKNOWN } => *pid = self.process(*tid),
+            _ => {}
         }
     }
 }

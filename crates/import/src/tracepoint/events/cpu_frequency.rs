@@ -9,6 +9,6 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[Tracepoint {
     numbers: &[field("state").perfetto(1), field("cpu_id").perfetto(2)],
     printed: &["{}state={state}{}cpu_id={cpu_id}"],
     perfetto: 11,
-    meaning: Meaning::Of(|v, _| What::Frequency { of: v.cpu(1), khz: v.number(0) as u32 }),
+    meaning: Meaning::Of(|v, out| out.add(What::Frequency { of: v.cpu(1), khz: v.number(0) as u32 })),
     ..Tracepoint::NEW
 }];

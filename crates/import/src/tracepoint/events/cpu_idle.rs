@@ -10,6 +10,6 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[Tracepoint {
     printed: &["{*}state={state}"],
     perfetto: 13,
     // The kernel's "leaving" is (u32)-1; the CPU meant is the one it is written on.
-    meaning: Meaning::Of(|v, _| What::Idle { state: v.number(0) as i32 }),
+    meaning: Meaning::Of(|v, out| out.add(What::Idle { state: v.number(0) as i32 })),
     ..Tracepoint::NEW
 }];

@@ -26,15 +26,15 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
         numbers: &[field("cpu").perfetto(1), field("target").perfetto(4), field("idx").perfetto(3)],
         printed: &["{}cpu:{cpu}{}target:{target}{}step:{idx}"],
         perfetto: 345,
-        meaning: Meaning::Of(|v, _| {
+        meaning: Meaning::Of(|v, out| {
             let (target, step) = (int(v, 1), int(v, 2));
-            if target < step {
+            out.add(if target < step {
                 parking(v, true)
             } else if target - step == 1 {
                 parking(v, false)
             } else {
                 What::Sample
-            }
+            })
         }),
         ..PARKING
     },
@@ -48,10 +48,10 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
         ],
         printed: &["{}cpu:{cpu}{}state:{state}{}step:{idx}{}ret:{ret}"],
         perfetto: 343,
-        meaning: Meaning::Of(|v, _| {
+        meaning: Meaning::Of(|v, out| {
             let (state, step, error) = (int(v, 1), int(v, 2), int(v, 3));
             let online = if error == 0 { state > step } else { state < step };
-            if online { parking(v, false) } else { What::Sample }
+            out.add(if online { parking(v, false) } else { What::Sample })
         }),
         ..PARKING
     },
@@ -63,16 +63,16 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
             "{}cpu {affected_cpu} {status=0}{}error={error}",
         ],
         perfetto: 19,
-        meaning: Meaning::Of(|v, _| if int(v, 2) == 0 { parking(v, int(v, 1) == 0) } else { What::Sample }),
+        meaning: Meaning::Of(|v, out| out.add(if int(v, 2) == 0 { parking(v, int(v, 1) == 0) } else { What::Sample })),
         ..PARKING
     },
     Tracepoint {
         name: "sched_isolate",
         numbers: &[field("requested_cpu"), field("isolated_cpus")],
         printed: &["{}cpu={requested_cpu}{}cpus={isolated_cpus}"],
-        meaning: Meaning::Of(|v, _| {
+        meaning: Meaning::Of(|v, out| {
             let (cpu, isolated) = (v.cpu(0).0, int(v, 1));
-            if cpu < 32 { parking(v, isolated >> cpu & 1 != 0) } else { What::Sample }
+            out.add(if cpu < 32 { parking(v, isolated >> cpu & 1 != 0) } else { What::Sample })
         }),
         ..PARKING
     },
@@ -91,7 +91,6 @@ fn parking(v: &FieldValues<'_>, parked: bool) -> What {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::tracepoint::table::Reader;
     use crate::tracepoint::{Arguments, Names, Place};
     use model::{Batch, CpuId, Ns, StackId, Tid};
 

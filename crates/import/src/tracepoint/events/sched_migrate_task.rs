@@ -8,6 +8,6 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[Tracepoint {
     numbers: &[field("pid").lttng("tid").perfetto(2), field("orig_cpu").perfetto(4), field("dest_cpu").perfetto(5)],
     printed: &["{} pid={pid} prio={#} orig_cpu={orig_cpu} dest_cpu={dest_cpu}"],
     perfetto: 491,
-    meaning: Meaning::Of(|v, _| What::Migrate { tid: v.tid(0), from: v.cpu(1), to: v.cpu(2) }),
+    meaning: Meaning::Of(|v, out| out.add(What::Migrate { tid: v.tid(0), from: v.cpu(1), to: v.cpu(2) })),
     ..Tracepoint::NEW
 }];

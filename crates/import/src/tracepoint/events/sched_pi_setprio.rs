@@ -8,6 +8,8 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[Tracepoint {
     numbers: &[field("pid").lttng("tid").perfetto(4), field("newprio").priority().perfetto(2)],
     printed: &["{*} pid={pid}{*} newprio={newprio}"],
     perfetto: 353,
-    meaning: Meaning::Of(|v, _| What::Priority { tid: v.tid(0), prio: v.number(1) as i16, policy: -1, nice: i8::MIN }),
+    meaning: Meaning::Of(|v, out| {
+        out.add(What::Priority { tid: v.tid(0), prio: v.number(1) as i16, policy: -1, nice: i8::MIN })
+    }),
     ..Tracepoint::NEW
 }];

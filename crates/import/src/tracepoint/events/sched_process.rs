@@ -20,10 +20,11 @@ pub(crate) const NEWTASK: Tracepoint = Tracepoint {
     texts: &[field("comm").perfetto(2)],
     perfetto: 235,
     not_read_from: ALL_BUT_PERFETTO,
-    meaning: Meaning::Of(|v, names| {
+    meaning: Meaning::Of(|v, mut out| {
         let thread = v.number(1) & CLONE_THREAD != 0;
         let pid = if thread { Pid::UNKNOWN } else { Pid(v.tid(0).0) };
-        What::Fork { parent: v.current, tid: v.tid(0), pid, name: names.id(v.text(0)) }
+        let name = out.name(v.text(0));
+        out.add(What::Fork { parent: v.current, tid: v.tid(0), pid, name })
     }),
     ..Tracepoint::NEW
 };
@@ -44,11 +45,10 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
             "{}parent_pid={parent_pid} child_comm={child_comm*} child_pid={child_pid}",
         ],
         perfetto: 239,
-        meaning: Meaning::Of(|v, names| What::Fork {
-            parent: v.tid(0),
-            tid: v.tid(1),
-            pid: v.recorded(2).map_or(Pid::UNKNOWN, |pid| Pid(pid as i32)),
-            name: names.id(v.text(0)),
+        meaning: Meaning::Of(|v, mut out| {
+            let pid = v.recorded(2).map_or(Pid::UNKNOWN, |pid| Pid(pid as i32));
+            let name = out.name(v.text(0));
+            out.add(What::Fork { parent: v.tid(0), tid: v.tid(1), pid, name })
         }),
         ..Tracepoint::NEW
     },
@@ -58,10 +58,10 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
         texts: &[field("filename").perfetto(1).optional()],
         printed: &["{}filename={filename*} pid={pid}"],
         perfetto: 237,
-        meaning: Meaning::Of(|v, names| {
-            let tid = v.tid(0);
+        meaning: Meaning::Of(|v, mut out| {
+            let (tid, file) = (v.tid(0), out.name(v.text(0)));
             // An exec leaves the process with its first thread, whose number is the process's.
-            What::Exec { tid, pid: Pid(tid.0), file: names.id(v.text(0)) }
+            out.add(What::Exec { tid, pid: Pid(tid.0), file })
         }),
         ..Tracepoint::NEW
     },
@@ -70,9 +70,9 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
         numbers: &[field("pid").lttng("tid").perfetto(2), field("tgid").perfetto(3).not_in_records()],
         printed: &["{*} pid={pid}"],
         perfetto: 238,
-        meaning: Meaning::Of(|v, _| {
+        meaning: Meaning::Of(|v, out| {
             let pid = v.recorded(1).filter(|pid| *pid > 0).map_or(Pid::UNKNOWN, |pid| Pid(pid as i32));
-            What::Exit { tid: v.tid(0), pid }
+            out.add(What::Exit { tid: v.tid(0), pid })
         }),
         ..Tracepoint::NEW
     },
@@ -83,7 +83,10 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
         texts: &[field("newcomm").perfetto(3)],
         perfetto: 236,
         not_read_from: ALL_BUT_PERFETTO,
-        meaning: Meaning::Of(|v, names| What::Name { tid: v.tid(0), pid: Pid::UNKNOWN, name: names.id(v.text(0)) }),
+        meaning: Meaning::Of(|v, mut out| {
+            let name = out.name(v.text(0));
+            out.add(What::Name { tid: v.tid(0), pid: Pid::UNKNOWN, name })
+        }),
         ..Tracepoint::NEW
     },
 ];

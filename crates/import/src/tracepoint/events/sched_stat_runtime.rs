@@ -8,6 +8,6 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[Tracepoint {
     numbers: &[field("pid").lttng("tid"), field("runtime")],
     // comm=NAME pid=7 runtime=4287 [ns] vruntime=…
     printed: &["{} pid={pid} runtime={runtime}"],
-    meaning: Meaning::Of(|v, _| What::Charge { tid: v.tid(0), ns: Ns(v.number(1)) }),
+    meaning: Meaning::Of(|v, out| out.add(What::Charge { tid: v.tid(0), ns: Ns(v.number(1)) })),
     ..Tracepoint::NEW
 }];
