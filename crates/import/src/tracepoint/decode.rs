@@ -3,7 +3,7 @@
 use super::events;
 use super::format::{EventFormat, Field};
 use super::states::States;
-use super::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
+use super::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint, recorded};
 use ftrace::ByteOrder;
 use model::{Batch, CpuId, Event, NameId, Ns, StackId, Switch, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
@@ -122,6 +122,7 @@ enum Kind {
 
 /// The fields that a record has, each with its place in the declaration.
 struct Other {
+    recorded: u8,
     numbers: Vec<(usize, Field)>,
     texts: Vec<(usize, Field)>,
     what: ToEvent,
@@ -156,7 +157,10 @@ impl Kind {
             (Meaning::Wake(kind), [(_, comm)]) => {
                 Self::Wake { kind, comm: *comm, tid: place(0)?, prio: place(1)?, target: place(2), flags: place(3) }
             }
-            (Meaning::Of(what), _) => Self::Other(Box::new(Other { numbers, texts, what })),
+            (Meaning::Of(what), _) => {
+                let recorded = recorded(numbers.iter().map(|(at, _)| *at));
+                Self::Other(Box::new(Other { recorded, numbers, texts, what }))
+            }
             _ => return None,
         })
     }
@@ -166,9 +170,8 @@ impl Other {
     #[inline]
     fn read(&self, raw: &[u8], order: ByteOrder, out: Output<'_>) -> Result<(), TooShort> {
         let mut values = FieldValues::new(out.event.current);
-        for (at, field) in &self.numbers {
-            values.set_number(*at, field.int(raw, order).ok_or(TooShort)?);
-        }
+        let number = |(at, field): &(usize, Field)| field.int(raw, order).map(|value| (*at, value)).ok_or(TooShort);
+        values.set_numbers(self.recorded, self.numbers.iter().map(number))?;
         for (at, field) in &self.texts {
             values.set_text(*at, field.bytes(raw, order).ok_or(TooShort)?);
         }

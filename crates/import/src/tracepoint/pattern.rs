@@ -30,12 +30,14 @@ enum Piece {
     Is(usize, i64),
 }
 
-/// A text, and what stands behind it, which tells where it ends; of nothing, it is all that is left.
+/// A text, and what stands behind it, which tells where it ends.
 #[derive(Debug)]
 struct Text {
     field: Option<usize>,
     /// It ends at the last place that fits, not at the first.
     longest: bool,
+    /// The word that it ends at; empty: it is all that is left.
+    word: &'static [u8],
     behind: Vec<Piece>,
 }
 
@@ -55,7 +57,7 @@ impl Pattern {
                 rest[1..].split_once('}').ok_or_else(|| format!("{printed}: a brace without end"))?;
             rest = behind;
             let (name, longest) = inside.strip_suffix('*').map_or((inside, false), |name| (name, true));
-            let text = |field| Text { field, longest, behind: Vec::new() };
+            let text = |field| Text { field, longest, word: b"", behind: Vec::new() };
             if name.is_empty() {
                 pattern.texts.push(text(None));
             } else if name == "#" {
@@ -77,17 +79,22 @@ impl Pattern {
             Some((last, before)) => (Some(last), before),
             None => (None, &[][..]),
         };
-        let endless = |text: &Text| !matches!(text.behind.first(), Some(Piece::Word(_)));
+        let endless = |text: &Text| text.word.is_empty();
         if before.iter().any(endless) || last.is_some_and(|text| !text.behind.is_empty() && endless(text)) {
             return Err(format!("{printed}: a text must end at a word"));
+        }
+        let missing = of.numbers.iter().enumerate().find(|(at, f)| !f.optional && !pattern.gives_number(*at));
+        if let Some((_, field)) = missing {
+            return Err(format!("{printed}: it lacks {}", field.name));
         }
         Ok(pattern)
     }
 
     fn add(&mut self, piece: Piece) {
-        match self.texts.last_mut() {
-            Some(text) => text.behind.push(piece),
-            None => self.head.push(piece),
+        match (self.texts.last_mut(), piece) {
+            (Some(text), Piece::Word(word)) if text.word.is_empty() && text.behind.is_empty() => text.word = word,
+            (Some(text), piece) => text.behind.push(piece),
+            (None, piece) => self.head.push(piece),
         }
     }
 
@@ -106,8 +113,7 @@ impl Pattern {
     }
 
     /// Whether a number of the tracepoint's is known where the pattern fits.
-    #[cfg(test)]
-    pub(crate) fn gives_number(&self, number: usize) -> bool {
+    fn gives_number(&self, number: usize) -> bool {
         let gives = |piece: &Piece| match piece {
             Piece::Number(at) => *at == Some(number),
             Piece::Is(at, _) => *at == number,
@@ -121,14 +127,17 @@ impl Text {
     /// The text, and what stands behind what follows it.
     #[inline]
     fn read<'t>(&self, rest: &'t [u8], values: &mut FieldValues<'t>) -> Option<(&'t [u8], &'t [u8])> {
-        let Some(Piece::Word(word)) = self.behind.first() else { return Some((rest, &[])) };
+        if self.word.is_empty() {
+            return Some((rest, &[]));
+        }
         let (mut from, mut to) = (0, rest.len());
         loop {
-            let at = if self.longest { find_last(&rest[..to], word)? } else { from + find(&rest[from..], word)? };
-            if let Some(behind) = go_past(&self.behind, &rest[at..], values) {
+            let at =
+                if self.longest { find_last(&rest[..to], self.word)? } else { from + find(&rest[from..], self.word)? };
+            if let Some(behind) = go_past(&self.behind, &rest[at + self.word.len()..], values) {
                 return Some((&rest[..at], behind));
             }
-            (from, to) = (at + 1, at + word.len() - 1);
+            (from, to) = (at + 1, at + self.word.len() - 1);
         }
     }
 }
@@ -140,7 +149,8 @@ fn go_past<'t>(pieces: &[Piece], mut rest: &'t [u8], values: &mut FieldValues<'t
         match piece {
             Piece::Word(word) => rest = rest.strip_prefix(*word)?,
             Piece::Number(field) => {
-                let (value, behind) = integer(blanks(rest))?;
+                let digits = if rest.first() == Some(&b' ') { blanks(rest) } else { rest };
+                let (value, behind) = integer(digits)?;
                 if let Some(field) = field {
                     values.set_number(*field, value);
                 }
@@ -161,7 +171,7 @@ mod tests {
 
     const POINT: Tracepoint = Tracepoint {
         name: "x",
-        numbers: &[field("a"), field("b")],
+        numbers: &[field("a").optional(), field("b").optional()],
         texts: &[field("s"), field("t")],
         ..Tracepoint::NEW
     };
@@ -194,6 +204,8 @@ mod tests {
 
     #[test]
     fn what_no_pattern_is() {
+        let needs = Tracepoint { numbers: &[field("a"), field("b").optional()], ..POINT };
+        assert!(Pattern::compile("b={b}", &needs).is_err() && Pattern::compile("a={a}", &needs).is_ok());
         for printed in ["{a", "{c}", "{s}{t}", "{s}{a}", "{s=1}", "{a=x}", "{} {s}{*}"] {
             assert!(Pattern::compile(printed, &POINT).is_err(), "{printed}");
         }

@@ -168,6 +168,23 @@ impl<'r> FieldValues<'r> {
         }
     }
 
+    /// The same for all numbers of a record, where it is known before which it has ([`recorded`]).
+    #[inline]
+    pub(crate) fn set_numbers<E>(
+        &mut self,
+        recorded: u8,
+        numbers: impl Iterator<Item = Result<(usize, i64), E>>,
+    ) -> Result<(), E> {
+        self.recorded = recorded;
+        for number in numbers {
+            let (at, value) = number?;
+            if let Some(place) = self.numbers.get_mut(at) {
+                *place = value;
+            }
+        }
+        Ok(())
+    }
+
     #[inline]
     pub(crate) fn set_text(&mut self, at: usize, text: &'r [u8]) {
         if let Some(place) = self.texts.get_mut(at) {
@@ -186,11 +203,6 @@ impl<'r> FieldValues<'r> {
         (at < MAX_NUMBERS && self.recorded & 1 << at != 0).then(|| self.number(at))
     }
 
-    /// Whether all numbers were recorded that a tracepoint needs.
-    pub(crate) fn is_complete(&self, of: &Tracepoint) -> bool {
-        of.numbers.iter().enumerate().all(|(at, field)| field.optional || self.recorded(at).is_some())
-    }
-
     /// A text; empty where it was not recorded.
     pub(crate) fn text(&self, at: usize) -> &'r [u8] {
         self.texts.get(at).copied().unwrap_or_default()
@@ -207,6 +219,11 @@ impl<'r> FieldValues<'r> {
     pub(crate) fn cpu(&self, at: usize) -> CpuId {
         CpuId(self.number(at) as u32)
     }
+}
+
+/// Which numbers a record has, a bit each, of their places in the declaration.
+pub(crate) fn recorded(numbers: impl Iterator<Item = usize>) -> u8 {
+    numbers.filter(|at| *at < MAX_NUMBERS).fold(0, |all, at| all | 1 << at)
 }
 
 /// Where the event goes. It is made in its place: to hand a [`What`] back would read as a whole what was just written field by

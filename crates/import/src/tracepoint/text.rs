@@ -35,7 +35,6 @@ enum Kind {
 
 /// By the patterns of its declaration.
 struct Other {
-    tracepoint: &'static Tracepoint,
     patterns: Vec<Pattern>,
     what: ToEvent,
 }
@@ -48,7 +47,7 @@ impl Kind {
             Meaning::Of(what) => {
                 // A test holds that all of them compile.
                 let patterns = tracepoint.printed.iter().filter_map(|p| Pattern::compile(p, tracepoint).ok()).collect();
-                Self::Other(Other { tracepoint, patterns, what })
+                Self::Other(Other { patterns, what })
             }
         }
     }
@@ -60,7 +59,7 @@ impl Other {
         let (at, current) = (place.at, place.current);
         for pattern in &self.patterns {
             let mut values = FieldValues::new(current);
-            if pattern.read(args, &mut values) && values.is_complete(self.tracepoint) {
+            if pattern.read(args, &mut values) {
                 let event = Event { at, offset: 0, cpu: CpuId::UNKNOWN, current, what: What::Sample };
                 (self.what)(&values, Output { names, out, event: &event });
                 // Of a line, names come before what it says.

@@ -3,9 +3,10 @@
 use super::compile::Found;
 use super::program::{Slot, text};
 use super::ust;
-use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
+use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint, recorded};
 use crate::tracepoint::{Names, States, events, waker};
 use model::{Batch, CpuId, Event, Mark, MarkEdge, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use std::convert::Infallible;
 
 /// What stands beside an event's own fields: LTTng's contexts, and what perf writes into each event.
 const BESIDE: &[&str] = &["tid", "pid", "procname", "vtid", "vpid"];
@@ -98,6 +99,7 @@ pub(super) enum Kind {
 /// The fields that an event has, each with its place in the declaration.
 #[derive(Clone, Debug)]
 pub(super) struct Other {
+    recorded: u8,
     /// With what is added to the number.
     numbers: Vec<(usize, Slot, i64)>,
     texts: Vec<(usize, Slot)>,
@@ -151,8 +153,9 @@ impl Kind {
             },
             (Meaning::Of(what), _) => {
                 let added = |at: usize| tracepoint.numbers.get(at).filter(|f| f.priority).map_or(0, |_| nice);
+                let recorded = recorded(numbers.iter().map(|(at, _)| *at));
                 let numbers = numbers.iter().map(|(at, slot)| (*at, *slot, added(*at))).collect();
-                Self::Other(Box::new(Other { numbers, texts, what }))
+                Self::Other(Box::new(Other { recorded, numbers, texts, what }))
             }
             _ => return None,
         })
@@ -220,9 +223,8 @@ impl Record<'_> {
     #[inline]
     fn other(&self, other: &Other, out: Output<'_>) {
         let mut values = FieldValues::new(self.current);
-        for (at, slot, added) in &other.numbers {
-            values.set_number(*at, (self.value(*slot) as i64).saturating_add(*added));
-        }
+        let number = |(at, slot, added): &(usize, Slot, i64)| (*at, (self.value(*slot) as i64).saturating_add(*added));
+        let Ok(()) = values.set_numbers(other.recorded, other.numbers.iter().map(|n| Ok::<_, Infallible>(number(n))));
         for (at, slot) in &other.texts {
             values.set_text(*at, self.text(*slot));
         }
