@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn what_no_pattern_is() {
-        let needs = Tracepoint { numbers: &[field("a"), field("b").optional()], ..POINT };
-        assert!(Pattern::compile("b={b}", &needs).is_err() && Pattern::compile("a={a}", &needs).is_ok());
+        const NEEDS: Tracepoint = Tracepoint { numbers: &[field("a"), field("b").optional()], ..POINT };
+        assert!(Pattern::compile("b={b}", &NEEDS).is_err() && Pattern::compile("a={a}", &NEEDS).is_ok());
         for printed in ["{a", "{c}", "{s}{t}", "{s}{a}", "{s=1}", "{a=x}", "{} {s}{*}"] {
             assert!(Pattern::compile(printed, &POINT).is_err(), "{printed}");
         }
