@@ -1,5 +1,6 @@
 //! A new importer, analysis, export format, section of the report, kind of printed table or rule is one code file, one line
-//! in an ordered list, one readable case: none of the three is missing.
+//! in an ordered list, one readable case: none of the three is missing. A tracepoint is the first two: a test reads one of every
+//! format.
 
 use crate::Found;
 use crate::repo::Repo;
@@ -10,7 +11,7 @@ struct Recipe {
     code: &'static str,
     /// The file with the list, and the list's name.
     list: (&'static str, &'static str),
-    /// Folders of cases: `<folder>/<name>.md` or any `<folder>/<name>/*.md` but its README.
+    /// Folders of cases: `<folder>/<name>.md` or any `<folder>/<name>/*.md` but its README; none where no case is asked for.
     cases: &'static [&'static str],
 }
 
@@ -19,6 +20,11 @@ const RECIPES: &[Recipe] = &[
         code: "crates/import/src/formats/",
         list: ("crates/import/src/lib.rs", "FORMATS"),
         cases: &["crates/import/fixtures/", "crates/import/cases/"],
+    },
+    Recipe {
+        code: "crates/import/src/tracepoint/events/",
+        list: ("crates/import/src/tracepoint/events/mod.rs", "TRACEPOINTS"),
+        cases: &[],
     },
     Recipe {
         code: "crates/analysis/src/tables/",
@@ -74,7 +80,7 @@ fn missing(recipe: &Recipe, names: &BTreeSet<String>, list: &str, files: &[Strin
         if !words.contains(name.as_str()) && !words.contains(camel(name).as_str()) {
             wrong.push(format!("{}{name} is not in {}", recipe.code, recipe.list.1));
         }
-        if !recipe.cases.iter().any(|folder| has_case(files, folder, name)) {
+        if !recipe.cases.is_empty() && !recipe.cases.iter().any(|folder| has_case(files, folder, name)) {
             wrong.push(format!("{}{name} has no case in {}", recipe.code, recipe.cases.join(" or ")));
         }
     }
@@ -142,5 +148,17 @@ mod tests {
         let found =
             missing(&RECIPES[0], &code_files(&files, RECIPES[0].code), listed(LIST, "FORMATS").unwrap(), &files);
         assert_eq!(found.len(), 2, "{found:?}");
+    }
+
+    #[test]
+    fn a_tracepoint_needs_its_line_and_no_case() {
+        let list = "pub(crate) const TRACEPOINTS: &[&[Tracepoint]] = &[cpu_idle::TRACEPOINTS];";
+        let events = RECIPES.iter().find(|r| r.list.1 == "TRACEPOINTS").unwrap();
+        let files =
+            files(&["cpu_idle.rs", "irq.rs", "mod.rs"].map(|f| format!("{}{f}", events.code)).each_ref().map(|f| &**f));
+        let names = code_files(&files, events.code);
+        let found = missing(events, &names, listed(list, "TRACEPOINTS").unwrap(), &files);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("irq is not in"), "{found:?}");
     }
 }

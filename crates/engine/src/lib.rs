@@ -16,7 +16,7 @@ pub use analysis::BandSteps;
 pub use error::EngineError;
 pub use import::{Progress, Target, import};
 /// For who brings a source of its own.
-pub use ingest::{Condition, Facts, Fatal, Importer, Offer, Opened, OwnCost, Tells};
+pub use ingest::{Capability, Condition, Facts, Fatal, Importer, Offer, Opened, OwnCost, Tells};
 pub use machine::{is_machine, machine_file};
 pub use read::{Accounted, Infer, PassOptions, account, account_with};
 pub use session::{EachEvents, Session};

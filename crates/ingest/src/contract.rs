@@ -1,6 +1,6 @@
 //! The contract between a source and the rest.
 
-use crate::{Facts, Ledger};
+use crate::{Facts, Ledger, Offer};
 use model::{Batch, Ns};
 use std::io::{Read, Seek};
 
@@ -86,60 +86,6 @@ pub struct Opened<'a> {
     pub facts: Facts,
     /// Its events.
     pub streams: Vec<Box<dyn Stream + Send + 'a>>,
-}
-
-/// Whether recordings of a format tell something.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tells {
-    /// Every one does.
-    Yes,
-    /// Those that were made so: how.
-    If(&'static str),
-    /// None does.
-    No,
-}
-
-/// What recordings of a format tell, for the page of formats.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Offer {
-    /// Which programs write it, and how it is had of them, in a line.
-    pub made_by: &'static str,
-    /// Which switch from which thread to which, and why.
-    pub switches: Tells,
-    /// `sched_waking`.
-    pub waking: Tells,
-    /// `sched_wakeup`.
-    pub wakeup: Tells,
-    /// Which process each thread belongs to.
-    pub processes: Tells,
-    /// Priorities.
-    pub priority: Tells,
-    /// How threads are set to be scheduled: policy, nice, utilisation clamps, cgroup.
-    pub settings: Tells,
-    /// Which CPU is best for a thread, as programs say.
-    pub ideal_cpu: Tells,
-    /// Idle states.
-    pub idle: Tells,
-    /// Frequencies.
-    pub frequency: Tells,
-    /// Which CPUs are parked, or taken from the scheduler, from when to when.
-    pub parking: Tells,
-    /// Interrupts.
-    pub irq: Tells,
-    /// What the kernel charged for running.
-    pub charges: Tells,
-    /// Marks and values of programs.
-    pub marks: Tells,
-    /// Frames.
-    pub frames: Tells,
-    /// Callchains.
-    pub stacks: Tells,
-    /// That events were lost.
-    pub losses: Tells,
-    /// The machine: core types, siblings, capacities.
-    pub topology: Tells,
-    /// What corewise therefore cannot say, a sentence each.
-    pub cannot: &'static [&'static str],
 }
 
 /// A format.

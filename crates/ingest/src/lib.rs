@@ -4,6 +4,7 @@
 //! events into one order, places the origin (time 0) at the begin of the recording and keeps the ledger of what was lost
 //! or odd. Nothing after this crate knows a file format.
 
+mod capability;
 mod contract;
 mod facts;
 mod fifo;
@@ -13,9 +14,8 @@ mod order;
 mod run;
 mod spill;
 
-pub use contract::{
-    BATCH, Fatal, Fault, Folder, Importer, Input, Offer, Opened, Reach, ReadSeek, Sniff, Stream, Tells,
-};
+pub use capability::{Capability, Offer, Tells};
+pub use contract::{BATCH, Fatal, Fault, Folder, Importer, Input, Opened, Reach, ReadSeek, Sniff, Stream};
 pub use facts::{Condition, Facts, OwnCost};
 pub use ledger::{Ledger, Trouble, TroubleCount, Troubles};
 pub use order::{Limits, Ordered};

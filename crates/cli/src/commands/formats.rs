@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, OK};
 use crate::output::print;
-use engine::{Offer, Tells, formats};
+use engine::{Capability, Offer, Tells, formats};
 use std::fmt::Write;
 
 const AFTER: &str = "\
@@ -25,32 +25,6 @@ enum Form {
     Md,
 }
 
-/// So many things a format tells, or does not.
-const FACETS: usize = 17;
-
-/// What an offer tells, in the order of the page.
-fn facets(offer: &Offer) -> [(&'static str, Tells); FACETS] {
-    [
-        ("switches", offer.switches),
-        ("waking", offer.waking),
-        ("wakeup", offer.wakeup),
-        ("processes", offer.processes),
-        ("priority", offer.priority),
-        ("settings", offer.settings),
-        ("ideal CPU", offer.ideal_cpu),
-        ("idle", offer.idle),
-        ("frequency", offer.frequency),
-        ("parking", offer.parking),
-        ("interrupts", offer.irq),
-        ("charges", offer.charges),
-        ("marks", offer.marks),
-        ("frames", offer.frames),
-        ("stacks", offer.stacks),
-        ("losses", offer.losses),
-        ("topology", offer.topology),
-    ]
-}
-
 /// Lists.
 ///
 /// # Errors
@@ -66,7 +40,7 @@ fn list() -> String {
         let offer = format.offer();
         let _ = writeln!(out, "{}: {}", format.id(), offer.made_by);
         let named = |wanted: fn(Tells) -> bool| {
-            let names = facets(&offer).into_iter().filter(|(_, t)| wanted(*t)).map(|(name, _)| name);
+            let names = Capability::ALL.iter().filter(|c| offer.of(**c).is_some_and(wanted)).map(|c| c.name());
             names.collect::<Vec<_>>().join(", ")
         };
         let always = named(|t| t == Tells::Yes);
@@ -100,21 +74,20 @@ fn page() -> String {
     let ids: Vec<&str> = offers.iter().map(|(id, _)| *id).collect();
     let _ = writeln!(out, "| | {} |", ids.join(" | "));
     let _ = writeln!(out, "| --- |{}", " --- |".repeat(ids.len()));
-    for at in 0..FACETS {
-        let cells = offers.iter().map(|(_, offer)| match facets(offer)[at].1 {
-            Tells::Yes => "yes",
-            Tells::If(_) => "if",
-            Tells::No => "–",
+    for capability in Capability::ALL {
+        let cells = offers.iter().map(|(_, offer)| match offer.of(*capability) {
+            Some(Tells::Yes) => "yes",
+            Some(Tells::If(_)) => "if",
+            None => "–",
         });
-        let name = offers.first().map_or("", |(_, offer)| facets(offer)[at].0);
-        let _ = writeln!(out, "| {name} | {} |", cells.collect::<Vec<_>>().join(" | "));
+        let _ = writeln!(out, "| {} | {} |", capability.name(), cells.collect::<Vec<_>>().join(" | "));
     }
     for (id, offer) in &offers {
         let _ = writeln!(out, "\n## {id}\n\n{}.", offer.made_by);
-        let ifs: Vec<_> = facets(offer)
-            .into_iter()
-            .filter_map(|(name, tells)| match tells {
-                Tells::If(how) => Some((name, how)),
+        let ifs: Vec<_> = Capability::ALL
+            .iter()
+            .filter_map(|capability| match offer.of(*capability) {
+                Some(Tells::If(how)) => Some((capability.name(), how)),
                 _ => None,
             })
             .collect();

@@ -3,7 +3,7 @@
 use crate::finding::{Confidence, Finding, Severity, Subject};
 use crate::given::{Given, Shown};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
-use engine::{EngineError, Tells};
+use engine::{Capability, EngineError, Tells};
 use model::tables::{self, concurrency, loss};
 use model::words::{grouped, percent, plural};
 use model::{Change, Ns, Span};
@@ -62,7 +62,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             spans.push(within);
         }
     })?;
-    if let (0, Some(Tells::No | Tells::If(_))) = (losses, given.offers().map(|offer| offer.losses)) {
+    if let (0, Some(None | Some(Tells::If(_)))) = (losses, given.offers().map(|offer| offer.of(Capability::Losses))) {
         let format = &given.facts().format;
         return Ok(Looked::Lacks(format!(
             "none is told, but not every recording of the format {format} tells of losses"

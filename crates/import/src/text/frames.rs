@@ -2,7 +2,7 @@
 
 use super::Lines;
 use crate::tracepoint::Names;
-use ingest::{BATCH, Fatal, Input, Offer, Tells};
+use ingest::{BATCH, Capability, Fatal, Input, Offer, Tells};
 use model::{Batch, CpuId, Event, FramePart, FrameTime, NameId, Ns, Present, Tid, What};
 
 /// Rows at the begin of a log that tell what its head does not.
@@ -12,27 +12,7 @@ const FIRST_ROWS: usize = 4096;
 const BEHIND: Ns = Ns(1_000_000_000);
 
 /// What frame logs tell: frames.
-pub(crate) const FRAMES_ALONE: Offer = Offer {
-    made_by: "",
-    switches: Tells::No,
-    waking: Tells::No,
-    wakeup: Tells::No,
-    processes: Tells::No,
-    priority: Tells::No,
-    settings: Tells::No,
-    ideal_cpu: Tells::No,
-    idle: Tells::No,
-    frequency: Tells::No,
-    parking: Tells::No,
-    irq: Tells::No,
-    charges: Tells::No,
-    marks: Tells::No,
-    frames: Tells::Yes,
-    stacks: Tells::No,
-    losses: Tells::No,
-    topology: Tells::No,
-    cannot: &[],
-};
+pub(crate) const FRAMES_ALONE: Offer = Offer { made_by: "", tells: &[(Capability::Frames, Tells::Yes)], cannot: &[] };
 
 /// A log's lines.
 pub(crate) fn lines<'a>(from: Input<'a>) -> Result<Lines<'a>, Fatal> {

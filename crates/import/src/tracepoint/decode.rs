@@ -1,10 +1,11 @@
 //! From a tracepoint's raw record to what happened.
 
+use super::events;
 use super::format::{EventFormat, Field};
-use super::parking::Point as ParkingPoint;
 use super::states::States;
+use super::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint, recorded};
 use ftrace::ByteOrder;
-use model::{Batch, CpuId, Event, IrqKind, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, NameId, Ns, StackId, Switch, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
 
 /// The kernel's thread names are 16 bytes with the closing NUL.
@@ -116,127 +117,67 @@ enum Kind {
         target: Option<Field>,
         flags: Option<Field>,
     },
-    Migrate {
-        tid: Field,
-        from: Field,
-        to: Field,
-    },
-    Charge {
-        tid: Field,
-        ns: Field,
-    },
-    Idle {
-        state: Field,
-    },
-    Frequency {
-        khz: Field,
-        cpu: Field,
-    },
-    Parking {
-        point: &'static ParkingPoint,
-        fields: [Field; 4],
-    },
-    Fork {
-        parent: Field,
-        child: Field,
-        comm: Option<Field>,
-    },
-    Exec {
-        tid: Field,
-        file: Option<Field>,
-    },
-    Exit {
-        tid: Field,
-    },
-    Priority {
-        tid: Field,
-        prio: Field,
-    },
-    Unnumbered {
-        kind: IrqKind,
-        begins: bool,
-        name: &'static [u8],
-    },
-    Irq {
-        kind: IrqKind,
-        begins: bool,
-        number: Field,
-        name: Option<Field>,
-    },
+    Other(Box<Other>),
+}
+
+/// The fields that a record has, each with its place in the declaration.
+struct Other {
+    recorded: u8,
+    numbers: Vec<(usize, Field)>,
+    texts: Vec<(usize, Field)>,
+    what: ToEvent,
 }
 
 impl Kind {
-    fn of(name: &str, field: &dyn Fn(&str) -> Option<Field>) -> Option<Self> {
-        let f = field;
-        let wake = |kind| {
-            let (comm, tid, prio) = (f("comm")?, f("pid")?, f("prio")?);
-            let target = f("target_cpu").or_else(|| f("cpu"));
-            Some(Self::Wake { kind, comm, tid, prio, target, flags: f("common_flags") })
-        };
-        match name {
-            "sched_switch" => Some(Self::Switch {
-                prev_comm: f("prev_comm")?,
-                prev: f("prev_pid")?,
-                prev_prio: f("prev_prio")?,
-                prev_state: f("prev_state")?,
-                next_comm: f("next_comm")?,
-                next: f("next_pid")?,
-                next_prio: f("next_prio")?,
-            }),
-            "sched_waking" => wake(WakeKind::Waking),
-            "sched_wakeup" => wake(WakeKind::Wakeup),
-            "sched_wakeup_new" => wake(WakeKind::New),
-            "sched_migrate_task" => Some(Self::Migrate { tid: f("pid")?, from: f("orig_cpu")?, to: f("dest_cpu")? }),
-            "sched_stat_runtime" => Some(Self::Charge { tid: f("pid")?, ns: f("runtime")? }),
-            "cpu_idle" => Some(Self::Idle { state: f("state")? }),
-            "cpu_frequency" => Some(Self::Frequency { khz: f("state")?, cpu: f("cpu_id")? }),
-            "sched_process_fork" => {
-                Some(Self::Fork { parent: f("parent_pid")?, child: f("child_pid")?, comm: f("child_comm") })
-            }
-            "sched_process_exec" => Some(Self::Exec { tid: f("pid")?, file: f("filename") }),
-            "sched_process_exit" => Some(Self::Exit { tid: f("pid")? }),
-            "sched_pi_setprio" => Some(Self::Priority { tid: f("pid")?, prio: f("newprio")? }),
-            "irq_handler_entry" => {
-                Some(Self::Irq { kind: IrqKind::Hard, begins: true, number: f("irq")?, name: f("name") })
-            }
-            "irq_handler_exit" => Some(Self::Irq { kind: IrqKind::Hard, begins: false, number: f("irq")?, name: None }),
-            "softirq_entry" => Some(Self::Irq { kind: IrqKind::Soft, begins: true, number: f("vec")?, name: None }),
-            "softirq_exit" => Some(Self::Irq { kind: IrqKind::Soft, begins: false, number: f("vec")?, name: None }),
-            name => match ParkingPoint::named(name) {
-                Some(point) => {
-                    let [cpu, first, second, third] = point.fields.map(f);
-                    Some(Self::Parking { point, fields: [cpu?, first?, second?, third?] })
+    /// `None`: the recording's own description lacks a field that the tracepoint needs.
+    fn of(tracepoint: &Tracepoint, format: &EventFormat) -> Option<Self> {
+        let places = |fields: &[FieldDef]| -> Option<Vec<(usize, Field)>> {
+            let mut places = Vec::new();
+            for (at, field) in fields.iter().enumerate() {
+                match field.in_record(|name| format.field(name)) {
+                    Some(place) => places.push((at, place)),
+                    None if field.optional => {}
+                    None => return None,
                 }
-                None => unnumbered(name).map(|(kind, begins, name)| Self::Unnumbered { kind, begins, name }),
+            }
+            Some(places)
+        };
+        let (numbers, texts) = (places(tracepoint.numbers)?, places(tracepoint.texts)?);
+        let place = |at: usize| numbers.iter().find(|(field, _)| *field == at).map(|(_, place)| *place);
+        Some(match (tracepoint.meaning, texts.as_slice()) {
+            (Meaning::Switch, [(_, prev_comm), (_, next_comm)]) => Self::Switch {
+                prev_comm: *prev_comm,
+                prev: place(0)?,
+                prev_prio: place(1)?,
+                prev_state: place(2)?,
+                next_comm: *next_comm,
+                next: place(3)?,
+                next_prio: place(4)?,
             },
-        }
+            (Meaning::Wake(kind), [(_, comm)]) => {
+                Self::Wake { kind, comm: *comm, tid: place(0)?, prio: place(1)?, target: place(2), flags: place(3) }
+            }
+            (Meaning::Of(what), _) => {
+                let recorded = recorded(numbers.iter().map(|(at, _)| *at));
+                Self::Other(Box::new(Other { recorded, numbers, texts, what }))
+            }
+            _ => return None,
+        })
     }
 }
 
-/// Whether a record of this tracepoint tells anything beyond its time.
-pub(crate) fn tells(name: &str) -> bool {
-    Kind::of(name, &|_| Some(Field::default())).is_some()
-}
-
-/// What has neither an interrupt number nor a softirq vector.
-pub(crate) const UNNUMBERED: i32 = -1;
-
-/// Interrupts without a number, by their tracepoints' names (include/trace/events/timer.h and ipi.h, and x86's irq_vectors.h): the
-/// kind, whether it begins, and what it is called. A timer is called as its function, which a record has as an address only.
-pub(crate) fn unnumbered(event: &str) -> Option<(IrqKind, bool, &'static [u8])> {
-    let (event, begins) = match event.strip_suffix("_entry") {
-        Some(event) => (event, true),
-        None => (event.strip_suffix("_exit")?, false),
-    };
-    let (kind, name): (_, &[u8]) = match event {
-        "hrtimer_expire" | "timer_expire" | "local_timer" => (IrqKind::Timer, b""),
-        "ipi" => (IrqKind::Ipi, b""),
-        "reschedule" => (IrqKind::Ipi, b"reschedule"),
-        "call_function" | "call_function_single" => (IrqKind::Ipi, b"call_function"),
-        "irq_work" => (IrqKind::Ipi, b"irq_work"),
-        _ => return None,
-    };
-    Some((kind, begins, if begins { name } else { b"" }))
+impl Other {
+    #[inline]
+    fn read(&self, raw: &[u8], order: ByteOrder, out: Output<'_>) -> Result<(), TooShort> {
+        let mut values = FieldValues::new(out.event.current);
+        let number = |(at, field): &(usize, Field)| field.int(raw, order).map(|value| (*at, value)).ok_or(TooShort);
+        values.set_numbers(self.recorded, self.numbers.iter().map(number))?;
+        for (at, field) in &self.texts {
+            values.set_text(*at, field.bytes(raw, order).ok_or(TooShort)?);
+        }
+        (self.what)(&values, out);
+        Ok(())
+    }
 }
 
 /// Who woke, by a record's `common_flags` and the task that was current: whom an interrupt came upon woke nobody.
@@ -257,6 +198,7 @@ pub(crate) struct Place {
 
 /// Reads records of the tracepoints that a recording describes.
 pub(crate) struct Decoder {
+    reader: Reader,
     order: ByteOrder,
     /// By the record's `common_type`.
     kinds: Vec<Option<Kind>>,
@@ -268,8 +210,8 @@ pub(crate) struct Decoder {
 pub(crate) struct TooShort;
 
 impl Decoder {
-    pub(crate) fn new(order: ByteOrder) -> Self {
-        Self { order, kinds: Vec::new(), states: States::from_print("") }
+    pub(crate) fn new(reader: Reader, order: ByteOrder) -> Self {
+        Self { reader, order, kinds: Vec::new(), states: States::from_print("") }
     }
 
     /// Learns a tracepoint.
@@ -278,7 +220,7 @@ impl Decoder {
             self.states = States::from_print(&format.print);
         }
         // `common_type` is 16 bits wide; a larger number can never be met.
-        let kind = Kind::of(&format.name, &|name| format.field(name));
+        let kind = events::named(self.reader, &format.name).and_then(|tracepoint| Kind::of(tracepoint, format));
         if let (Some(kind), Ok(id)) = (kind, u16::try_from(format.id)) {
             let id = usize::from(id);
             if self.kinds.len() <= id {
@@ -311,7 +253,7 @@ impl Decoder {
         let int = |f: Field| f.int(raw, order).ok_or(TooShort);
         let tid = |f: Field| int(f).map(|v| Tid(v as i32));
         let cpu = |f: Field| int(f).map(|v| CpuId(v as u32));
-        let what = match kind {
+        match kind {
             Kind::Switch { prev_comm, prev, prev_prio, prev_state, next_comm, next, next_prio } => {
                 let (prev, next) = (tid(*prev)?, tid(*next)?);
                 let state = int(*prev_state)? as u64;
@@ -330,7 +272,6 @@ impl Decoder {
                     prev_exec: Ns::MIN,
                 };
                 out.events.push(Event { what: What::Switch(switch), ..event });
-                return Ok(());
             }
             Kind::Wake { kind, comm: name, tid: who, prio, target, flags } => {
                 let tid = tid(*who)?;
@@ -345,47 +286,9 @@ impl Decoder {
                     stamp: event.at,
                 };
                 out.events.push(Event { what: What::Wake(wake), ..event });
-                return Ok(());
             }
-            Kind::Charge { tid: who, ns } => {
-                let what = What::Charge { tid: tid(*who)?, ns: Ns(int(*ns)?) };
-                out.events.push(Event { what, ..event });
-                return Ok(());
-            }
-            // The others are not many.
-            Kind::Migrate { tid: who, from, to } => What::Migrate { tid: tid(*who)?, from: cpu(*from)?, to: cpu(*to)? },
-            // The kernel's "leaving" is (u32)-1; the CPU meant is the one it is written on.
-            Kind::Idle { state } => What::Idle { state: int(*state)? as i32 },
-            Kind::Frequency { khz, cpu: of } => What::Frequency { of: cpu(*of)?, khz: int(*khz)? as u32 },
-            Kind::Parking { point, fields: [cpu, first, second, third] } => {
-                point.what([int(*cpu)?, int(*first)?, int(*second)?, int(*third)?])
-            }
-            Kind::Fork { parent, child, comm: name } => What::Fork {
-                parent: tid(*parent)?,
-                tid: tid(*child)?,
-                pid: Pid::UNKNOWN,
-                name: name.map(|f| text(f, raw, order, names, out)).transpose()?.unwrap_or_default(),
-            },
-            Kind::Exec { tid: who, file } => {
-                let file = file.map(|f| text(f, raw, order, names, out)).transpose()?.unwrap_or_default();
-                // An exec leaves the process with its first thread, whose number is the process's.
-                What::Exec { tid: tid(*who)?, pid: Pid(tid(*who)?.0), file }
-            }
-            Kind::Exit { tid: who } => What::Exit { tid: tid(*who)?, pid: Pid::UNKNOWN },
-            Kind::Priority { tid: who, prio } => {
-                What::Priority { tid: tid(*who)?, prio: int(*prio)? as i16, policy: -1, nice: i8::MIN }
-            }
-            Kind::Unnumbered { kind, begins, name } => {
-                What::Irq { kind: *kind, number: UNNUMBERED, begins: *begins, name: names.id(name, out) }
-            }
-            Kind::Irq { kind, begins, number, name } => What::Irq {
-                kind: *kind,
-                number: int(*number)? as i32,
-                begins: *begins,
-                name: name.map(|f| text(f, raw, order, names, out)).transpose()?.unwrap_or_default(),
-            },
-        };
-        out.events.push(Event { what, ..event });
+            Kind::Other(other) => return other.read(raw, order, Output { names, out, event: &event }),
+        }
         Ok(())
     }
 }
@@ -435,7 +338,7 @@ mod tests {
             format!("name: sched_waking\nID: 3\nformat:\n{common}{flags}\n{fields}\nprint fmt: \"\"\n")
         };
         let waker = |format: &str, flags: u8| {
-            let mut decoder = Decoder::new(ByteOrder::Little);
+            let mut decoder = Decoder::new(Reader::TraceDat, ByteOrder::Little);
             decoder.learn(&EventFormat::parse(format).unwrap());
             let mut raw = [0; 32];
             (raw[0], raw[2], raw[24]) = (3, flags, 9);

@@ -6,11 +6,14 @@
 //!
 //! A name may hold anything, ` pid=` too: each pattern is tried where its first word stands, until all that follows fits.
 
-use super::decode::{Names, Place, UNNUMBERED, unnumbered};
-use super::parking::Point as ParkingPoint;
+use super::decode::{Names, Place};
+use super::events;
+use super::pattern::Pattern;
 use super::states::States;
+use super::table::{FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
 use crate::text::scan::{find, find_last, integer};
-use model::{Batch, CpuId, IrqKind, NameId, Ns, Pid, Switch, SwitchOut, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, Ns, Switch, SwitchOut, Tid, Wake, WakeKind, What};
+use rustc_hash::FxHashMap;
 
 /// Reads printed arguments.
 pub(crate) struct Arguments {
@@ -19,8 +22,52 @@ pub(crate) struct Arguments {
     before_4_14: States,
     /// A number showed that the kernel is older than 4.14.
     old: bool,
-    /// What is told of parking is told to the end.
-    parking: bool,
+    /// By the events' names.
+    kinds: FxHashMap<&'static [u8], Kind>,
+}
+
+/// How an event's arguments are read.
+enum Kind {
+    Switch,
+    Wake(WakeKind),
+    Other(Other),
+}
+
+/// By the patterns of its declaration.
+struct Other {
+    patterns: Vec<Pattern>,
+    what: ToEvent,
+}
+
+impl Kind {
+    fn of(tracepoint: &'static Tracepoint) -> Self {
+        match tracepoint.meaning {
+            Meaning::Switch => Self::Switch,
+            Meaning::Wake(kind) => Self::Wake(kind),
+            Meaning::Of(what) => {
+                // A test holds that all of them compile.
+                let patterns = tracepoint.printed.iter().filter_map(|p| Pattern::compile(p, tracepoint).ok()).collect();
+                Self::Other(Other { patterns, what })
+            }
+        }
+    }
+}
+
+impl Other {
+    #[inline]
+    fn read(&self, args: &[u8], place: Place, names: &mut Names, out: &mut Batch) -> Option<What> {
+        let (at, current) = (place.at, place.current);
+        for pattern in &self.patterns {
+            let mut values = FieldValues::new(current);
+            if pattern.read(args, &mut values) {
+                let event = Event { at, offset: 0, cpu: CpuId::UNKNOWN, current, what: What::Sample };
+                (self.what)(&values, Output { names, out, event: &event });
+                // Of a line, names come before what it says.
+                return out.events.pop().map(|event| event.what);
+            }
+        }
+        None
+    }
 }
 
 /// The arguments are not those of this event.
@@ -31,13 +78,9 @@ pub(crate) struct Unreadable;
 type Side<'t> = (&'t [u8], Tid, i16);
 
 impl Arguments {
-    pub(crate) fn new() -> Self {
-        Self { modern: States::from_print(""), before_4_14: States::before_4_14(), old: false, parking: false }
-    }
-
-    /// Of a recorder that goes on with CPUs that come back: with what they tell of parking.
-    pub(crate) fn with_parking() -> Self {
-        Self { parking: true, ..Self::new() }
+    pub(crate) fn new(reader: Reader) -> Self {
+        let kinds = events::read_by(reader).map(|t| (t.name.as_bytes(), Kind::of(t))).collect();
+        Self { modern: States::from_print(""), before_4_14: States::before_4_14(), old: false, kinds }
     }
 
     /// Looks for a state's number that only kernels before 4.14 have (ACCOUNTING.md), before the first event is read.
@@ -58,28 +101,11 @@ impl Arguments {
         names: &mut Names,
         out: &mut Batch,
     ) -> Result<What, Unreadable> {
-        let wake = |kind, names: &mut Names, out: &mut Batch| woken(kind, args, place, names, out);
-        let what = match event {
-            b"sched_switch" => self.switch(args, place, names, out),
-            b"sched_waking" => wake(WakeKind::Waking, names, out),
-            b"sched_wakeup" => wake(WakeKind::Wakeup, names, out),
-            b"sched_wakeup_new" => wake(WakeKind::New, names, out),
-            b"sched_stat_runtime" => charge(args),
-            b"sched_migrate_task" => migrate(args),
-            b"cpu_idle" => value(args, b"state=").map(|state| What::Idle { state: state as i32 }),
-            b"cpu_frequency" => frequency(args),
-            b"sched_process_fork" => fork(args, names, out),
-            b"sched_process_exec" => exec(args, names, out),
-            b"sched_process_exit" => pid(args).map(|tid| What::Exit { tid, pid: Pid::UNKNOWN }),
-            b"sched_pi_setprio" => priority(args),
-            b"irq_handler_entry" => irq(IrqKind::Hard, true, args, names, out),
-            b"irq_handler_exit" => irq(IrqKind::Hard, false, args, names, out),
-            b"softirq_entry" => irq(IrqKind::Soft, true, args, names, out),
-            b"softirq_exit" => irq(IrqKind::Soft, false, args, names, out),
-            _ => match std::str::from_utf8(event).ok().and_then(ParkingPoint::named) {
-                Some(point) if self.parking => point.read(args),
-                _ => Some(unnumbered_irq(event, args, names, out).unwrap_or(What::Sample)),
-            },
+        let what = match self.kinds.get(event) {
+            Some(Kind::Switch) => self.switch(args, place, names, out),
+            Some(Kind::Wake(kind)) => woken(*kind, args, place, names, out),
+            Some(Kind::Other(other)) => other.read(args, place, names, out),
+            None => Some(What::Sample),
         };
         what.ok_or(Unreadable)
     }
@@ -243,100 +269,11 @@ fn value(args: &[u8], key: &[u8]) -> Option<i64> {
     integer(&args[at + key.len()..]).map(|(value, _)| value)
 }
 
-/// The text behind a key, up to the next key or the end.
-fn text<'t>(args: &'t [u8], key: &[u8], until: &[u8]) -> Option<&'t [u8]> {
-    let rest = &args[find(args, key)? + key.len()..];
-    let end = find_last(rest, until).filter(|_| !until.is_empty()).unwrap_or(rest.len());
-    Some(&rest[..end])
-}
-
-fn pid(args: &[u8]) -> Option<Tid> {
-    value(args, b" pid=").map(|tid| Tid(tid as i32))
-}
-
-/// `comm=NAME pid=7 runtime=4287 [ns] vruntime=…`
-#[inline]
-fn charge(args: &[u8]) -> Option<What> {
-    let (_, (tid, ns)) = named(args, b" pid=", |rest| {
-        let (tid, rest) = integer(rest)?;
-        let (ns, _) = integer(expect!(rest, b" runtime="))?;
-        Some((tid, ns))
-    })?;
-    Some(What::Charge { tid: Tid(tid as i32), ns: Ns(ns) })
-}
-
-/// `comm=NAME pid=7 prio=120 orig_cpu=0 dest_cpu=1`
-#[inline]
-fn migrate(args: &[u8]) -> Option<What> {
-    let (_, (tid, from, to)) = named(args, b" pid=", |rest| {
-        let (tid, rest) = integer(rest)?;
-        let (_, rest) = integer(expect!(rest, b" prio="))?;
-        let (from, rest) = integer(expect!(rest, b" orig_cpu="))?;
-        let (to, _) = integer(expect!(rest, b" dest_cpu="))?;
-        Some((tid, from, to))
-    })?;
-    Some(What::Migrate { tid: Tid(tid as i32), from: CpuId(from as u32), to: CpuId(to as u32) })
-}
-
-/// `state=850000 cpu_id=1`
-pub(crate) fn frequency(args: &[u8]) -> Option<What> {
-    let (khz, of) = (value(args, b"state=")?, value(args, b"cpu_id=")?);
-    Some(What::Frequency { of: CpuId(of as u32), khz: khz as u32 })
-}
-
-/// `comm=NAME pid=7 child_comm=NAME child_pid=8`; raw: `parent_comm=NAME parent_pid=7 …`
-fn fork(args: &[u8], names: &mut Names, out: &mut Batch) -> Option<What> {
-    let child = Tid(value(args, b" child_pid=")? as i32);
-    let comm = text(args, b" child_comm=", b" child_pid=")?;
-    let before = &args[..find(args, b" child_comm=")?];
-    let parent = value(before, b" parent_pid=").or_else(|| value(before, b" pid="))?;
-    let name = names.comm_text(child, comm, out);
-    Some(What::Fork { parent: Tid(parent as i32), tid: child, pid: Pid::UNKNOWN, name })
-}
-
-/// `filename=/bin/sh pid=7 old_pid=7`
-fn exec(args: &[u8], names: &mut Names, out: &mut Batch) -> Option<What> {
-    let tid = pid(args)?;
-    let file = names.id(text(args, b"filename=", b" pid=")?, out);
-    Some(What::Exec { tid, pid: Pid(tid.0), file })
-}
-
-/// `comm=NAME pid=7 oldprio=120 newprio=98`
-fn priority(args: &[u8]) -> Option<What> {
-    let prio = value(args, b" newprio=")? as i16;
-    Some(What::Priority { tid: pid(args)?, prio, policy: -1, nice: i8::MIN })
-}
-
-/// `irq=12 name=eth0`, `irq=12 ret=handled`, `vec=1 [action=TIMER]`
-fn irq(kind: IrqKind, begins: bool, args: &[u8], names: &mut Names, out: &mut Batch) -> Option<What> {
-    let key: &[u8] = if kind == IrqKind::Hard { b"irq=" } else { b"vec=" };
-    let (number, _) = integer(args.strip_prefix(key)?)?;
-    let name = text(args, b" name=", b"").map_or(NameId::NONE, |name| names.id(name, out));
-    Some(What::Irq { kind, number: number as i32, begins, name })
-}
-
-/// The word behind a key.
-fn word<'t>(args: &'t [u8], key: &[u8]) -> Option<&'t [u8]> {
-    args.get(find(args, key)? + key.len()..)?.split(|b| *b == b' ').next().filter(|word| !word.is_empty())
-}
-
-/// `hrtimer=0000000012345678 function=hrtimer_wakeup now=12 softexpires=12`, `(Rescheduling interrupts)`, `vector=236`
-fn unnumbered_irq(event: &[u8], args: &[u8], names: &mut Names, out: &mut Batch) -> Option<What> {
-    let (kind, begins, name) = unnumbered(std::str::from_utf8(event).ok()?)?;
-    let told = match kind {
-        IrqKind::Timer => word(args, b" function="),
-        _ => args.strip_prefix(b"(").and_then(|reason| reason.strip_suffix(b")")),
-    };
-    // An address is no name.
-    let told = told.filter(|t| begins && !t.starts_with(b"0x") && !t.iter().all(u8::is_ascii_hexdigit)).unwrap_or(name);
-    Some(What::Irq { kind, number: UNNUMBERED, begins, name: names.id(told, out) })
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use model::StackId;
+    use model::{IrqKind, NameId, Pid, StackId};
 
     /// What the arguments say, with the names that they are the first to use.
     fn read(arguments: &mut Arguments, event: &str, args: &str) -> Result<(What, Vec<String>), Unreadable> {
@@ -347,7 +284,7 @@ mod tests {
     }
 
     fn once(event: &str, args: &str) -> Result<(What, Vec<String>), Unreadable> {
-        read(&mut Arguments::new(), event, args)
+        read(&mut Arguments::new(Reader::FtraceText), event, args)
     }
 
     fn switch(args: &str) -> (String, i32, SwitchOut, char, String, i32) {
@@ -407,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_number_that_only_old_kernels_have_changes_the_others() {
-        let mut arguments = Arguments::new();
+        let mut arguments = Arguments::new(Reader::FtraceText);
         arguments.learn(b"x prev_state=1 y prev_state=1024 ");
         let args = "prev_comm=a prev_pid=7 prev_prio=120 prev_state=64 next_comm=b next_pid=8 next_prio=120";
         let (What::Switch(s), _) = read(&mut arguments, "sched_switch", args).unwrap() else { unreachable!() };

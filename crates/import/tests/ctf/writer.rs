@@ -1,6 +1,6 @@
 //! A small writer of CTF, for what tracers seldom write.
 
-use crate::Files;
+use super::Files;
 
 /// The head of metadata: the usual types, and a trace whose packets have a magic number, a stream's id, and this context.
 pub(crate) fn preamble(context: &str, header: &str) -> String {

@@ -3,43 +3,11 @@
 use super::compile::Found;
 use super::program::{Slot, text};
 use super::ust;
-use crate::tracepoint::{Names, States, waker};
-use model::{Batch, CpuId, Event, IrqKind, Mark, MarkEdge, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint, recorded};
+use crate::tracepoint::{Names, States, events, waker};
+use model::{Batch, CpuId, Event, Mark, MarkEdge, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use std::convert::Infallible;
 
-/// Fields of events and contexts that anything is made of.
-const FIELDS: &[&str] = &[
-    "common_flags",
-    "prev_comm",
-    "prev_tid",
-    "prev_pid",
-    "prev_prio",
-    "prev_state",
-    "next_comm",
-    "next_tid",
-    "next_pid",
-    "next_prio",
-    "comm",
-    "tid",
-    "pid",
-    "prio",
-    "target_cpu",
-    "cpu",
-    "orig_cpu",
-    "dest_cpu",
-    "runtime",
-    "state",
-    "cpu_id",
-    "parent_tid",
-    "parent_pid",
-    "child_tid",
-    "child_pid",
-    "child_comm",
-    "filename",
-    "newprio",
-    "irq",
-    "vec",
-    "name",
-];
 /// What stands beside an event's own fields: LTTng's contexts, and what perf writes into each event.
 const BESIDE: &[&str] = &["tid", "pid", "procname", "vtid", "vpid"];
 const OF_PERF: &[&str] = &["perf_tid", "perf_pid", "perf_cpu"];
@@ -47,25 +15,35 @@ const OF_PERF: &[&str] = &["perf_tid", "perf_pid", "perf_cpu"];
 /// Whether a field of this part of an event of this name is read.
 pub(super) fn wants(event: &str, part: &str, field: &str) -> bool {
     match part {
-        "fields" => OF_PERF.contains(&field) || tells(event) && FIELDS.contains(&field) || ust::is_text(event, field),
+        "fields" => {
+            OF_PERF.contains(&field)
+                || tracepoint(event).is_some_and(|t| has_field(t, field))
+                || named(event).is_some_and(|fields| fields.contains(&field))
+                || ust::is_text(event, field)
+        }
         _ => BESIDE.contains(&field),
     }
 }
 
-/// The kernel's name of an event, without the subsystem that perf puts before it, as LTTng and perf both know it.
-fn kernel_name(event: &str) -> &str {
-    match event.rsplit_once(':').map_or(event, |(_, name)| name) {
-        "irq_softirq_entry" => "softirq_entry",
-        "irq_softirq_exit" => "softirq_exit",
-        "power_cpu_idle" => "cpu_idle",
-        "power_cpu_frequency" => "cpu_frequency",
-        name => name,
-    }
+/// The tracepoint of an event's name, without the subsystem that perf puts before it, as LTTng and perf both know it.
+fn tracepoint(event: &str) -> Option<&'static Tracepoint> {
+    let name = event.rsplit_once(':').map_or(event, |(_, name)| name);
+    events::read_by(Reader::Ctf).find(|t| t.name == name || !t.lttng.is_empty() && t.lttng == name)
 }
 
-/// Whether an event of this name tells anything beyond its time.
-fn tells(event: &str) -> bool {
-    Kind::of(event, &|_| Some(0), 0).is_some()
+fn has_field(tracepoint: &Tracepoint, field: &str) -> bool {
+    let named = |f: &FieldDef| f.lttng == field || f.in_records && (f.name == field || f.older == field);
+    tracepoint.numbers.iter().chain(tracepoint.texts).any(named)
+}
+
+/// The fields of a row of a list of the threads that there are, or of perf's word of one.
+fn named(event: &str) -> Option<&'static [&'static str]> {
+    match event.rsplit_once(':').map_or(event, |(_, name)| name) {
+        "lttng_statedump_process_state" => Some(&["tid", "pid", "name"]),
+        "perf_comm" => Some(&["tid", "pid", "comm"]),
+        "perf_fork" => Some(&["tid", "pid"]),
+        _ => None,
+    }
 }
 
 /// Whether it is a record that perf writes beside the events of CPUs (`perf data convert --all`): it does not show that the
@@ -76,7 +54,7 @@ pub(super) fn is_side_band(event: &str) -> bool {
 
 /// Whether these events have one of this kernel name.
 pub(super) fn has<'n>(mut events: impl Iterator<Item = &'n str>, name: &str) -> bool {
-    events.any(|e| kernel_name(e) == name)
+    events.any(|e| tracepoint(e).is_some_and(|t| t.name == name))
 }
 
 /// What an event is, with the slots of the fields that are read.
@@ -102,46 +80,7 @@ pub(super) enum Kind {
         flags: Option<Slot>,
         nice: i64,
     },
-    Migrate {
-        tid: Slot,
-        from: Slot,
-        to: Slot,
-    },
-    Charge {
-        tid: Slot,
-        ns: Slot,
-    },
-    Idle {
-        state: Slot,
-    },
-    Frequency {
-        khz: Slot,
-        cpu: Slot,
-    },
-    Fork {
-        parent: Slot,
-        tid: Slot,
-        pid: Option<Slot>,
-        comm: Option<Slot>,
-    },
-    Exec {
-        tid: Slot,
-        file: Option<Slot>,
-    },
-    Exit {
-        tid: Slot,
-    },
-    Priority {
-        tid: Slot,
-        prio: Slot,
-        nice: i64,
-    },
-    Irq {
-        kind: IrqKind,
-        begins: bool,
-        number: Slot,
-        name: Option<Slot>,
-    },
+    Other(Box<Other>),
     /// A row of a list of the threads that there are, or perf's word of one.
     Named {
         tid: Slot,
@@ -157,60 +96,69 @@ pub(super) enum Kind {
     },
 }
 
+/// The fields that an event has, each with its place in the declaration.
+#[derive(Clone, Debug)]
+pub(super) struct Other {
+    recorded: u8,
+    /// With what is added to the number.
+    numbers: Vec<(usize, Slot, i64)>,
+    texts: Vec<(usize, Slot)>,
+    what: ToEvent,
+}
+
 impl Kind {
     /// `nice` is what is added to a priority to have the kernel's: LTTng counts from nice 0's 20 below the kernel's 120.
     pub(super) fn of(event: &str, field: &dyn Fn(&str) -> Option<Slot>, nice: i64) -> Option<Self> {
-        let f = field;
-        let tid = || f("tid").or_else(|| f("pid"));
-        let wake = |kind| {
-            let target = f("target_cpu").or_else(|| f("cpu"));
-            Some(Self::Wake {
-                kind,
-                comm: f("comm")?,
-                tid: tid()?,
-                prio: f("prio")?,
-                target,
-                flags: f("common_flags"),
-                nice,
-            })
-        };
-        let irq = |kind, begins, number: &str, name| Some(Self::Irq { kind, begins, number: f(number)?, name });
-        match kernel_name(event) {
-            "sched_switch" => Some(Self::Switch {
-                prev_comm: f("prev_comm")?,
-                prev: f("prev_tid").or_else(|| f("prev_pid"))?,
-                prev_prio: f("prev_prio")?,
-                state: f("prev_state")?,
-                next_comm: f("next_comm")?,
-                next: f("next_tid").or_else(|| f("next_pid"))?,
-                next_prio: f("next_prio")?,
-                nice,
-            }),
-            "sched_waking" => wake(WakeKind::Waking),
-            "sched_wakeup" => wake(WakeKind::Wakeup),
-            "sched_wakeup_new" => wake(WakeKind::New),
-            "sched_migrate_task" => Some(Self::Migrate { tid: tid()?, from: f("orig_cpu")?, to: f("dest_cpu")? }),
-            "sched_stat_runtime" => Some(Self::Charge { tid: tid()?, ns: f("runtime")? }),
-            "cpu_idle" => Some(Self::Idle { state: f("state")? }),
-            "cpu_frequency" => Some(Self::Frequency { khz: f("state")?, cpu: f("cpu_id")? }),
-            "sched_process_fork" => {
-                let of_lttng = f("child_tid");
-                let pid = of_lttng.and_then(|_| f("child_pid"));
-                let parent = f("parent_tid").or_else(|| f("parent_pid"))?;
-                Some(Self::Fork { parent, tid: of_lttng.or_else(|| f("child_pid"))?, pid, comm: f("child_comm") })
-            }
-            "sched_process_exec" => Some(Self::Exec { tid: tid()?, file: f("filename") }),
-            "sched_process_exit" => Some(Self::Exit { tid: tid()? }),
-            "sched_pi_setprio" => Some(Self::Priority { tid: tid()?, prio: f("newprio")?, nice }),
-            "irq_handler_entry" => irq(IrqKind::Hard, true, "irq", f("name")),
-            "irq_handler_exit" => irq(IrqKind::Hard, false, "irq", None),
-            "softirq_entry" => irq(IrqKind::Soft, true, "vec", None),
-            "softirq_exit" => irq(IrqKind::Soft, false, "vec", None),
-            "lttng_statedump_process_state" => Some(Self::Named { tid: f("tid")?, pid: f("pid")?, name: f("name") }),
-            "perf_comm" => Some(Self::Named { tid: f("tid")?, pid: f("pid")?, name: f("comm") }),
-            "perf_fork" => Some(Self::Named { tid: f("tid")?, pid: f("pid")?, name: None }),
-            _ => None,
+        if let Some(fields) = named(event) {
+            let [tid, pid, rest @ ..] = fields else { return None };
+            let name = rest.first().and_then(|name| field(name));
+            return Some(Self::Named { tid: field(tid)?, pid: field(pid)?, name });
         }
+        let tracepoint = tracepoint(event)?;
+        let by_lttng = |f: &FieldDef| Some(f.lttng).filter(|name| !name.is_empty()).and_then(field);
+        // What only LTTng names as it does has that meaning in its events alone.
+        let of_lttng = tracepoint.numbers.iter().any(|f| f.in_records && by_lttng(f).is_some());
+        let slot = |f: &FieldDef| {
+            let lttng = by_lttng(f).filter(|_| f.in_records || of_lttng);
+            lttng.or_else(|| f.in_record(field))
+        };
+        let slots = |fields: &[FieldDef]| -> Option<Vec<(usize, Slot)>> {
+            let has = |(at, f): (usize, &FieldDef)| match slot(f) {
+                None if f.optional => None,
+                slot => Some(slot.map(|slot| (at, slot))),
+            };
+            fields.iter().enumerate().filter_map(has).collect()
+        };
+        let (numbers, texts) = (slots(tracepoint.numbers)?, slots(tracepoint.texts)?);
+        let number = |at: usize| numbers.iter().find(|(field, _)| *field == at).map(|(_, slot)| *slot);
+        Some(match (tracepoint.meaning, texts.as_slice()) {
+            (Meaning::Switch, [(_, prev_comm), (_, next_comm)]) => Self::Switch {
+                prev_comm: *prev_comm,
+                prev: number(0)?,
+                prev_prio: number(1)?,
+                state: number(2)?,
+                next_comm: *next_comm,
+                next: number(3)?,
+                next_prio: number(4)?,
+                nice,
+            },
+            (Meaning::Wake(kind), [(_, comm)]) => Self::Wake {
+                kind,
+                comm: *comm,
+                tid: number(0)?,
+                prio: number(1)?,
+                target: number(2),
+                flags: number(3),
+                nice,
+            },
+            (Meaning::Of(what), _) => {
+                let added = |at: usize| tracepoint.numbers.get(at).filter(|f| f.priority).map_or(0, |_| nice);
+                let recorded = recorded(numbers.iter().map(|(at, _)| *at));
+                let numbers = numbers.iter().map(|(at, slot)| (*at, *slot, added(*at))).collect();
+                Self::Other(Box::new(Other { recorded, numbers, texts, what }))
+            }
+            _ => return None,
+        })
     }
 }
 
@@ -272,6 +220,17 @@ impl Record<'_> {
         }
     }
 
+    #[inline]
+    fn other(&self, other: &Other, out: Output<'_>) {
+        let mut values = FieldValues::new(self.current);
+        let number = |(at, slot, added): &(usize, Slot, i64)| (*at, (self.value(*slot) as i64).saturating_add(*added));
+        let Ok(()) = values.set_numbers(other.recorded, other.numbers.iter().map(|n| Ok::<_, Infallible>(number(n))));
+        for (at, slot) in &other.texts {
+            values.set_text(*at, self.text(*slot));
+        }
+        (other.what)(&values, out);
+    }
+
     /// Adds what happened: the event handed in with its `what`. It is made in its place, as [`crate::tracepoint::Decoder`] does it.
     #[inline]
     pub(super) fn add(&self, kind: &Kind, event: Event, states: &States, names: &mut Names, out: &mut Batch) {
@@ -308,35 +267,7 @@ impl Record<'_> {
                 return out.events.push(Event { what: What::Wake(wake), ..event });
             }
             // The others are not many.
-            Kind::Migrate { tid, from, to } => {
-                What::Migrate { tid: self.tid(tid), from: self.cpu(from), to: self.cpu(to) }
-            }
-            Kind::Charge { tid, ns } => What::Charge { tid: self.tid(tid), ns: Ns(self.value(ns) as i64) },
-            // The kernel's "leaving" is (u32)-1; the CPU meant is the one it is written on.
-            Kind::Idle { state } => What::Idle { state: self.value(state) as i32 },
-            Kind::Frequency { khz, cpu } => What::Frequency { of: self.cpu(cpu), khz: self.value(khz) as u32 },
-            Kind::Fork { parent, tid, pid, comm } => {
-                let (parent, tid) = (self.tid(parent), self.tid(tid));
-                let name = comm.map(|slot| self.comm(tid, slot, names, out)).unwrap_or_default();
-                let pid = pid.map_or(Pid::UNKNOWN, |slot| Pid(self.value(slot) as i32));
-                What::Fork { parent, tid, pid, name }
-            }
-            Kind::Exec { tid, file } => {
-                let tid = self.tid(tid);
-                let file = file.map(|slot| names.id(self.text(slot), out)).unwrap_or_default();
-                // An exec leaves the process with its first thread, whose number is the process's.
-                What::Exec { tid, pid: Pid(tid.0), file }
-            }
-            Kind::Exit { tid } => What::Exit { tid: self.tid(tid), pid: Pid::UNKNOWN },
-            Kind::Priority { tid, prio, nice } => {
-                What::Priority { tid: self.tid(tid), prio: self.prio(prio, nice), policy: -1, nice: i8::MIN }
-            }
-            Kind::Irq { kind, begins, number, name } => What::Irq {
-                kind,
-                number: self.value(number) as i32,
-                begins,
-                name: name.map(|slot| names.id(self.text(slot), out)).unwrap_or_default(),
-            },
+            Kind::Other(ref other) => return self.other(other, Output { names, out, event: &event }),
             Kind::Named { tid, pid, name } => {
                 let tid = self.tid(tid);
                 let name = name.map(|slot| self.comm(tid, slot, names, out)).unwrap_or_default();

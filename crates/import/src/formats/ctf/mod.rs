@@ -37,7 +37,7 @@ mod types;
 mod ust;
 mod window;
 
-use ingest::{Fatal, Folder, Importer, Input, Offer, Opened, Sniff, Stream, Tells};
+use ingest::{Capability, Fatal, Folder, Importer, Input, Offer, Opened, Sniff, Stream, Tells};
 use layout::{Layouts, NoHead, PacketHead};
 use model::CpuId;
 use std::collections::BTreeMap;
@@ -66,25 +66,30 @@ impl Importer for Ctf {
         Offer {
             made_by: "LTTng 2.x (lttng create, enable-event -k, start), the folder kernel/ of a session; \
                       perf data convert --to-ctf",
-            switches: Tells::If("lttng enable-event -k sched_switch"),
-            waking: Tells::If("lttng enable-event -k sched_waking"),
-            wakeup: Tells::If("lttng enable-event -k sched_wakeup,sched_wakeup_new"),
-            processes: Tells::If("the state dump that LTTng writes at start, or lttng add-context -k -t pid -t tid"),
-            priority: Tells::If("with sched_switch"),
-            settings: Tells::No,
-            ideal_cpu: Tells::No,
-            idle: Tells::If("lttng enable-event -k power_cpu_idle"),
-            frequency: Tells::If("lttng enable-event -k power_cpu_frequency"),
-            parking: Tells::No,
-            irq: Tells::If(
-                "lttng enable-event -k irq_handler_entry,irq_handler_exit,irq_softirq_entry,irq_softirq_exit",
-            ),
-            charges: Tells::If("lttng enable-event -k sched_stat_runtime"),
-            marks: Tells::If("the folder ust/ of a session; whose they are: lttng add-context -u -t vpid -t vtid"),
-            frames: Tells::No,
-            stacks: Tells::No,
-            losses: Tells::Yes,
-            topology: Tells::No,
+            tells: &[
+                (Capability::Switches, Tells::If("lttng enable-event -k sched_switch")),
+                (Capability::Waking, Tells::If("lttng enable-event -k sched_waking")),
+                (Capability::Wakeup, Tells::If("lttng enable-event -k sched_wakeup,sched_wakeup_new")),
+                (
+                    Capability::Processes,
+                    Tells::If("the state dump that LTTng writes at start, or lttng add-context -k -t pid -t tid"),
+                ),
+                (Capability::Priority, Tells::If("with sched_switch")),
+                (Capability::Idle, Tells::If("lttng enable-event -k power_cpu_idle")),
+                (Capability::Frequency, Tells::If("lttng enable-event -k power_cpu_frequency")),
+                (
+                    Capability::Irq,
+                    Tells::If(
+                        "lttng enable-event -k irq_handler_entry,irq_handler_exit,irq_softirq_entry,irq_softirq_exit",
+                    ),
+                ),
+                (Capability::Charges, Tells::If("lttng enable-event -k sched_stat_runtime")),
+                (
+                    Capability::Marks,
+                    Tells::If("the folder ust/ of a session; whose they are: lttng add-context -u -t vpid -t vtid"),
+                ),
+                (Capability::Losses, Tells::Yes),
+            ],
             cannot: &[
                 "which CPUs a thread may use",
                 "core types and siblings: name the machine with --machine",

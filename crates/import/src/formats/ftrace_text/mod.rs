@@ -26,9 +26,10 @@ mod stream;
 use crate::text::Lines;
 use crate::text::scan::find;
 use crate::tracepoint::Arguments;
+use crate::tracepoint::table::Reader;
 use flate2::read::ZlibDecoder;
 use head::head;
-use ingest::{Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
+use ingest::{Capability, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
 use newlines::Mended;
 use page::Page;
 use stream::{Events, TextStream};
@@ -51,25 +52,29 @@ impl Importer for FtraceText {
     fn offer(&self) -> Offer {
         Offer {
             made_by: "/sys/kernel/tracing/trace and trace_pipe, trace-cmd report, atrace, systrace (pages too)",
-            switches: Tells::If("event sched_switch"),
-            waking: Tells::If("event sched_waking"),
-            wakeup: Tells::If("event sched_wakeup"),
-            processes: Tells::If("option record-tgid"),
-            priority: Tells::If("event sched_switch"),
-            settings: Tells::No,
-            ideal_cpu: Tells::No,
-            idle: Tells::If("event cpu_idle"),
-            frequency: Tells::If("event cpu_frequency"),
-            parking: Tells::If("events cpuhp, or an Android kernel's sched_cpu_hotplug or sched_isolate"),
-            irq: Tells::If("events irq"),
-            charges: Tells::If("event sched_stat_runtime"),
-            marks: Tells::If("programs write to trace_marker, as Android's do"),
-            frames: Tells::No,
-            stacks: Tells::If(
-                "echo 'stacktrace if prev_state != 0' > events/sched/sched_switch/trigger (the kernel's part)",
-            ),
-            losses: Tells::Yes,
-            topology: Tells::No,
+            tells: &[
+                (Capability::Switches, Tells::If("event sched_switch")),
+                (Capability::Waking, Tells::If("event sched_waking")),
+                (Capability::Wakeup, Tells::If("event sched_wakeup")),
+                (Capability::Processes, Tells::If("option record-tgid")),
+                (Capability::Priority, Tells::If("event sched_switch")),
+                (Capability::Idle, Tells::If("event cpu_idle")),
+                (Capability::Frequency, Tells::If("event cpu_frequency")),
+                (
+                    Capability::Parking,
+                    Tells::If("events cpuhp, or an Android kernel's sched_cpu_hotplug or sched_isolate"),
+                ),
+                (Capability::Irq, Tells::If("events irq")),
+                (Capability::Charges, Tells::If("event sched_stat_runtime")),
+                (Capability::Marks, Tells::If("programs write to trace_marker, as Android's do")),
+                (
+                    Capability::Stacks,
+                    Tells::If(
+                        "echo 'stacktrace if prev_state != 0' > events/sched/sched_switch/trigger (the kernel's part)",
+                    ),
+                ),
+                (Capability::Losses, Tells::Yes),
+            ],
             cannot: &[
                 "which CPUs a thread may use",
                 "the order of what happened on two CPUs within a microsecond, in texts of microseconds",
@@ -111,7 +116,7 @@ impl Importer for FtraceText {
             return Err(Fatal::new(what, 0));
         }
         let facts = facts::facts(begin, page);
-        let mut arguments = Arguments::with_parking();
+        let mut arguments = Arguments::new(Reader::FtraceText);
         arguments.learn(begin);
         let events = Events::new(arguments);
         Ok(Opened { facts, streams: vec![Box::new(TextStream { lines, page, events })] })

@@ -6,7 +6,7 @@ use super::process_dump::{BEGIN, ProcessDump};
 use super::stack_trace::StackTraces;
 use crate::text::scan::{blanks, number, seconds};
 use crate::text::{Line, Lines, Told};
-use crate::tracepoint::{Arguments, Place, frequency, marker};
+use crate::tracepoint::{Arguments, Place, marker};
 use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, Clock, CpuId, Event, Mark, MarkEdge, NameId, StackId, Tid, What};
 
@@ -79,8 +79,8 @@ impl Events {
         let current = if head.interrupt { Tid::IDLE } else { head.tid };
         let place = Place { at: head.stamp.at, current, stack: StackId::NONE };
         let what = match head.event {
-            b"tracing_mark_write" | b"0" => self.mark(head, head.args, out),
-            b"print" | b"bprint" | b"bputs" => self.mark(head, behind_function(head.args), out),
+            b"tracing_mark_write" | b"0" => self.mark(head, head.args, place, out),
+            b"print" | b"bprint" | b"bputs" => self.mark(head, behind_function(head.args), place, out),
             name @ (b"" | b"kernel_stack" | b"user_stack") => {
                 self.stack_traces.begin(head);
                 self.arguments.decode(name, head.args, place, &mut self.told.names, out).ok()
@@ -104,12 +104,14 @@ impl Events {
     }
 
     /// What a program wrote; texts of no known form are moments that it marked. `None`: a clock that shows nothing.
-    fn mark(&mut self, head: &Head<'_>, text: &[u8], out: &mut Batch) -> Option<What> {
+    fn mark(&mut self, head: &Head<'_>, text: &[u8], place: Place, out: &mut Batch) -> Option<What> {
         if let Some(reading) = text.strip_prefix(SYNC) {
             return clock(blanks(reading));
         }
         // LISA writes the frequencies at the begin of a recording this way.
-        if let Some(what) = text.strip_prefix(b"cpu_frequency_devlib:").and_then(frequency) {
+        if let Some(args) = text.strip_prefix(b"cpu_frequency_devlib:")
+            && let Ok(what) = self.arguments.decode(b"cpu_frequency", args, place, &mut self.told.names, out)
+        {
             return Some(what);
         }
         let text = &text[..text.len().min(LONGEST_MARK)];

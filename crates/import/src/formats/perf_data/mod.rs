@@ -31,7 +31,7 @@ mod tracing;
 use crate::tracepoint::EventFormat;
 use frames::Frames;
 use header::Header;
-use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
+use ingest::{Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
 use model::CpuId;
 use stream::PerfStream;
 
@@ -46,23 +46,20 @@ impl Importer for PerfData {
     fn offer(&self) -> Offer {
         Offer {
             made_by: "perf record, perf sched record; files and pipes, compressed (-z) or not",
-            switches: Tells::If("-e sched:sched_switch, or --switch-events"),
-            waking: Tells::If("-e sched:sched_waking, as perf sched record does"),
-            wakeup: Tells::If("-e sched:sched_wakeup"),
-            processes: Tells::Yes,
-            priority: Tells::If("with switches as tracepoints"),
-            settings: Tells::No,
-            ideal_cpu: Tells::No,
-            idle: Tells::If("-e power:cpu_idle"),
-            frequency: Tells::If("-e power:cpu_frequency"),
-            parking: Tells::No,
-            irq: Tells::If("-e irq:*"),
-            charges: Tells::If("-e sched:sched_stat_runtime, as perf sched record does"),
-            marks: Tells::No,
-            frames: Tells::No,
-            stacks: Tells::If("-g"),
-            losses: Tells::Yes,
-            topology: Tells::If("made by perf record on the machine itself (siblings, hybrid PMUs)"),
+            tells: &[
+                (Capability::Switches, Tells::If("-e sched:sched_switch, or --switch-events")),
+                (Capability::Waking, Tells::If("-e sched:sched_waking, as perf sched record does")),
+                (Capability::Wakeup, Tells::If("-e sched:sched_wakeup")),
+                (Capability::Processes, Tells::Yes),
+                (Capability::Priority, Tells::If("with switches as tracepoints")),
+                (Capability::Idle, Tells::If("-e power:cpu_idle")),
+                (Capability::Frequency, Tells::If("-e power:cpu_frequency")),
+                (Capability::Irq, Tells::If("-e irq:*")),
+                (Capability::Charges, Tells::If("-e sched:sched_stat_runtime, as perf sched record does")),
+                (Capability::Stacks, Tells::If("-g")),
+                (Capability::Losses, Tells::Yes),
+                (Capability::Topology, Tells::If("made by perf record on the machine itself (siblings, hybrid PMUs)")),
+            ],
             cannot: &[
                 "which CPUs a thread may use",
                 "which CPUs are offline (perf records nothing more of a CPU that was)",

@@ -7,7 +7,8 @@ use super::mappings::Mappings;
 use super::reach::Reached;
 use super::sample::{Layout, Sample, Stamp};
 use super::stacks::Stacks;
-use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, ParkingPoint};
+use crate::tracepoint::table::Reader;
+use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names};
 use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
 use rustc_hash::FxHashMap;
@@ -136,13 +137,10 @@ impl<'a> PerfStream<'a> {
             let what = "recorded without times: record with `perf sched record`, or `perf record -T`";
             return Err(Fatal::new(what, 0));
         }
-        let mut decoder = Decoder::new(header.order);
+        let mut decoder = Decoder::new(Reader::PerfData, header.order);
         let mut has_switch = false;
         for format in formats {
-            // perf records nothing more of a CPU that was offline: it would seem to be so for ever.
-            if ParkingPoint::named(&format.name).is_none() {
-                decoder.learn(format);
-            }
+            decoder.learn(format);
             has_switch |= format.name == "sched_switch"
                 && header.attrs.iter().any(|a| a.is_tracepoint() && a.config == u64::from(format.id));
         }

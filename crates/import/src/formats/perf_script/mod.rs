@@ -19,10 +19,11 @@ mod stream;
 
 use crate::text::Lines;
 use crate::text::scan::event;
+use crate::tracepoint::table::Reader;
 use crate::tracepoint::{Arguments, Names, Place};
 use head::{Head, with_cpu, without_cpu};
 use header::Header;
-use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
+use ingest::{Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
 use model::{Batch, CpuId, StackId, Tid, What};
 use records::{Record, record};
 use rustc_hash::FxHashMap;
@@ -39,23 +40,19 @@ impl Importer for PerfScript {
     fn offer(&self) -> Offer {
         Offer {
             made_by: "perf script, best with --ns -F +pid --header --show-lost-events --show-task-events",
-            switches: Tells::If("-e sched:sched_switch was recorded, or --show-switch-events"),
-            waking: Tells::If("-e sched:sched_waking was recorded"),
-            wakeup: Tells::If("-e sched:sched_wakeup was recorded"),
-            processes: Tells::If("-F +pid"),
-            priority: Tells::If("with switches as tracepoints"),
-            settings: Tells::No,
-            ideal_cpu: Tells::No,
-            idle: Tells::If("-e power:cpu_idle was recorded"),
-            frequency: Tells::If("-e power:cpu_frequency was recorded"),
-            parking: Tells::No,
-            irq: Tells::If("-e irq:* was recorded"),
-            charges: Tells::If("-e sched:sched_stat_runtime was recorded"),
-            marks: Tells::No,
-            frames: Tells::No,
-            stacks: Tells::If("recorded with -g"),
-            losses: Tells::If("--show-lost-events"),
-            topology: Tells::No,
+            tells: &[
+                (Capability::Switches, Tells::If("-e sched:sched_switch was recorded, or --show-switch-events")),
+                (Capability::Waking, Tells::If("-e sched:sched_waking was recorded")),
+                (Capability::Wakeup, Tells::If("-e sched:sched_wakeup was recorded")),
+                (Capability::Processes, Tells::If("-F +pid")),
+                (Capability::Priority, Tells::If("with switches as tracepoints")),
+                (Capability::Idle, Tells::If("-e power:cpu_idle was recorded")),
+                (Capability::Frequency, Tells::If("-e power:cpu_frequency was recorded")),
+                (Capability::Irq, Tells::If("-e irq:* was recorded")),
+                (Capability::Charges, Tells::If("-e sched:sched_stat_runtime was recorded")),
+                (Capability::Stacks, Tells::If("recorded with -g")),
+                (Capability::Losses, Tells::If("--show-lost-events")),
+            ],
             cannot: &[
                 "which CPUs a thread may use",
                 "which CPUs are offline (perf records nothing more of a CPU that was)",
@@ -93,7 +90,7 @@ impl Importer for PerfScript {
                 "no line of this text has a time: run perf script with -F comm,pid,tid,cpu,time,event,trace --ns";
             return Err(Fatal::new(what, 0));
         }
-        let mut arguments = Arguments::new();
+        let mut arguments = Arguments::new(Reader::PerfScript);
         arguments.learn(begin);
         let known = Known {
             arguments,
@@ -129,7 +126,7 @@ impl Seen {
         let lines = || begin.split(|b| *b == b'\n');
         let mut seen = Self { cpus: lines().any(|line| with_cpu(line).is_some()), ..Self::default() };
         let read = if seen.cpus { with_cpu } else { without_cpu };
-        let (mut arguments, mut names, mut out) = (Arguments::new(), Names::new(), Batch::default());
+        let (mut arguments, mut names, mut out) = (Arguments::new(Reader::PerfScript), Names::new(), Batch::default());
         let mut current: FxHashMap<CpuId, Tid> = FxHashMap::default();
         for head in lines().filter_map(read) {
             seen.heads = true;

@@ -1,19 +1,23 @@
-//! A kernel event: `protos/perfetto/trace/ftrace/ftrace_event.proto` (its envelope), `sched.proto`, `power.proto`,
-//! `task.proto`, `irq.proto` and `ftrace.proto` (`print`) beside it.
+//! A kernel event: `protos/perfetto/trace/ftrace/ftrace_event.proto` (its envelope), `ftrace.proto` (`print`) beside it, and
+//! the messages of the tracepoints ([`events::TRACEPOINTS`]) by their fields' numbers.
 
 use super::atrace;
 use super::clocks::time;
 use super::notes::Note;
 use super::states::Numbers;
 use super::wire::{Broken, Fields};
-use crate::tracepoint::{Names, ParkingPoint, waker};
-use model::{Batch, CpuId, Event, IrqKind, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use crate::tracepoint::events::{self, NEWTASK, OLD_PID, SWITCH, WAKING};
+use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
+use crate::tracepoint::{Names, waker};
+use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
 
 /// Threads whose process is kept; a hostile file must not fill the memory.
 const MOST_THREADS: usize = 1 << 20;
-/// `CLONE_THREAD`: the new thread is of its maker's process.
-const CLONE_THREAD: u64 = 0x1_0000;
+/// `FtraceEvent`'s fields that are no tracepoints: what was written to `trace_marker`, and a tracepoint that Perfetto has no
+/// message for.
+const PRINT: u32 = 3;
+const GENERIC: u32 = 327;
 
 /// Where an event was taken.
 #[derive(Clone, Copy)]
@@ -39,6 +43,8 @@ impl Place {
 
 /// What reading kernel events needs to know.
 pub(super) struct Kernel {
+    /// By the field of `FtraceEvent`.
+    messages: Vec<Option<Message>>,
     pub(super) states: Numbers,
     /// The process of each thread, as far as it was told.
     processes: FxHashMap<Tid, Pid>,
@@ -55,7 +61,8 @@ pub(super) struct Kernel {
 impl Kernel {
     pub(super) fn new(states: Numbers, own: bool) -> Self {
         let (newest, told) = (Tid::UNKNOWN, Pid::UNKNOWN);
-        Self { states, processes: FxHashMap::default(), newest, own, noted: Vec::new(), told }
+        let messages = messages();
+        Self { messages, states, processes: FxHashMap::default(), newest, own, noted: Vec::new(), told }
     }
 
     /// A thread is of a process.
@@ -69,7 +76,7 @@ impl Kernel {
         self.processes.get(&tid).copied().unwrap_or(Pid::UNKNOWN)
     }
 
-    /// What the event says happened; `None` where it has no content at all.
+    /// What the event says happened; `None` where that was added to `out`, or it has no content at all.
     #[inline]
     pub(super) fn read(
         &mut self,
@@ -112,33 +119,32 @@ impl Kernel {
         let body = Fields::of(body);
         let own = self.own;
         let by = waker(flags, current);
-        let what = match kind {
-            4 => match self.switch(body, names, out)? {
+        let what = match self.messages.get(kind as usize) {
+            Some(Some(Message::Switch)) => match self.switch(body, names, out)? {
                 Some(switch) => switch,
                 None => return Ok(None),
             },
-            17 => wake(WakeKind::Wakeup, own, body, at, by, names, out)?,
-            20 => wake(WakeKind::Waking, own, body, at, by, names, out)?,
-            114 => wake(WakeKind::New, own, body, at, by, names, out)?,
-            13 => What::Idle { state: Numbered::of(body)?.first as i32 },
-            11 => {
-                let n = Numbered::of(body)?;
-                What::Frequency { of: CpuId(n.second as u32), khz: n.first as u32 }
+            Some(Some(Message::Wake(kind))) => wake(*kind, own, body, at, by, names, out)?,
+            Some(Some(Message::Other(other))) => {
+                let (values, what) = (other.values(body, current)?, other.what);
+                let event = place.event(at, self.envelope(current), What::Sample);
+                what(&values, Output { names, out: &mut *out, event: &event });
+                if let Some(Event { what, .. }) = out.events.last_mut() {
+                    self.of_processes(kind, what, &values);
+                }
+                return Ok(None);
             }
-            345 => parking("cpuhp_enter", [1, 4, 3, 3], body)?,
-            343 => parking("cpuhp_exit", [1, 4, 2, 3], body)?,
-            19 => parking("sched_cpu_hotplug", [1, 3, 2, 2], body)?,
-            24 | 25 => irq(IrqKind::Soft, kind == 24, body, names, out)?,
-            36 | 37 => irq(IrqKind::Hard, kind == 36, body, names, out)?,
-            3 => atrace::read(body, current, self.process(current), names, out)?,
-            491 => migrate(body)?,
-            353 => priority(body)?,
-            235..=239 => self.task(kind, body, current, names, out)?,
+            _ if kind == PRINT => atrace::read(body, current, self.process(current), names, out)?,
             _ => What::Sample,
         };
-        // In a trace that corewise wrote, the envelope of some events is filled so that viewers show something.
-        let current = if own { Tid::UNKNOWN } else { current };
-        Ok(Some(place.event(at, current, what)))
+        Ok(Some(place.event(at, self.envelope(current), what)))
+    }
+
+    /// The task that was current: in a trace that corewise wrote, the envelope of some events is filled so that viewers show
+    /// something.
+    #[inline]
+    fn envelope(&self, current: Tid) -> Tid {
+        if self.own { Tid::UNKNOWN } else { current }
     }
 
     #[inline]
@@ -147,13 +153,13 @@ impl Kernel {
         let (mut prev, mut next, mut prev_prio, mut next_prio) = (Tid(0), Tid(0), untold(self.own), untold(self.own));
         while let Some((field, value)) = fields.next()? {
             match field {
-                1 => prev_comm = value.bytes(),
-                2 => prev = Tid(value.int()),
-                3 => prev_prio = value.int() as i16,
-                4 => state = value.number(),
-                5 => next_comm = value.bytes(),
-                6 => next = Tid(value.int()),
-                7 => next_prio = value.int() as i16,
+                switch::PREV_COMM => prev_comm = value.bytes(),
+                switch::PREV => prev = Tid(value.int()),
+                switch::PREV_PRIO => prev_prio = value.int() as i16,
+                switch::PREV_STATE => state = value.number(),
+                switch::NEXT_COMM => next_comm = value.bytes(),
+                switch::NEXT => next = Tid(value.int()),
+                switch::NEXT_PRIO => next_prio = value.int() as i16,
                 _ => {}
             }
         }
@@ -183,39 +189,83 @@ impl Kernel {
         Ok(Some(What::Switch(switch)))
     }
 
-    /// Threads that are made, renamed, executed, ended.
-    fn task(
-        &mut self,
-        kind: u32,
-        fields: Fields<'_>,
-        current: Tid,
-        names: &mut Names,
-        out: &mut Batch,
-    ) -> Result<What, Broken> {
-        let task = Task::of(kind, fields)?;
-        let name = names.id(task.name, out);
-        Ok(match kind {
-            NEWTASK => {
-                let thread = task.flags & CLONE_THREAD != 0;
-                let pid = match std::mem::replace(&mut self.told, Pid::UNKNOWN) {
+    /// The same, with the process of a thread that is made, executed or ended, which other packets tell.
+    fn of_processes(&mut self, message: u32, what: &mut What, values: &FieldValues<'_>) {
+        match what {
+            What::Fork { parent, tid, pid, .. } if message == NEWTASK.perfetto => {
+                *pid = match std::mem::replace(&mut self.told, Pid::UNKNOWN) {
                     told if self.own => told,
-                    _ if thread => self.process(current),
-                    _ => Pid(task.tid.0),
+                    _ if *pid == Pid::UNKNOWN => self.process(*parent),
+                    _ => *pid,
                 };
-                self.belongs(task.tid, pid);
-                self.newest = task.tid;
-                What::Fork { parent: current, tid: task.tid, pid, name }
+                self.newest = *tid;
+                let (tid, pid) = (*tid, *pid);
+                self.belongs(tid, pid);
             }
-            RENAME => What::Name { tid: task.tid, pid: Pid::UNKNOWN, name },
-            // An exec leaves the process with its first thread, whose number is the process's.
-            EXEC => What::Exec { tid: task.tid, pid: Pid(if self.own { task.parent } else { task.tid.0 }), file: name },
-            EXIT => {
-                let pid = if task.pid > 0 { Pid(task.pid) } else { self.process(task.tid) };
-                What::Exit { tid: task.tid, pid }
+            What::Fork { tid, .. } if *tid == self.newest => *what = What::Sample,
+            What::Exec { pid, .. } if self.own => *pid = Pid(values.number(OLD_PID) as i32),
+            What::Exit { tid, pid: pid @ Pid::UNKNOWN } => *pid = self.process(*tid),
+            _ => {}
+        }
+    }
+}
+
+/// How a tracepoint's message is read.
+enum Message {
+    Switch,
+    Wake(WakeKind),
+    Other(Other),
+}
+
+/// By the numbers of its fields, each with its place in the declaration.
+struct Other {
+    numbers: Vec<(u32, usize)>,
+    texts: Vec<(u32, usize)>,
+    what: ToEvent,
+}
+
+/// The messages of all tracepoints that Perfetto has one for.
+fn messages() -> Vec<Option<Message>> {
+    let mut messages = Vec::new();
+    for tracepoint in events::read_by(Reader::Perfetto).filter(|t| t.perfetto != 0) {
+        let at = tracepoint.perfetto as usize;
+        if messages.len() <= at {
+            messages.resize_with(at + 1, || None);
+        }
+        messages[at] = Some(Message::of(tracepoint));
+    }
+    messages
+}
+
+impl Message {
+    fn of(tracepoint: &Tracepoint) -> Self {
+        let places = |fields: &[FieldDef]| {
+            let numbered = fields.iter().enumerate().filter(|(_, f)| f.perfetto != 0);
+            numbered.map(|(at, f)| (f.perfetto, at)).collect()
+        };
+        match tracepoint.meaning {
+            Meaning::Switch => Self::Switch,
+            Meaning::Wake(kind) => Self::Wake(kind),
+            Meaning::Of(what) => {
+                Self::Other(Other { numbers: places(tracepoint.numbers), texts: places(tracepoint.texts), what })
             }
-            _ if task.tid == self.newest => What::Sample,
-            _ => What::Fork { parent: Tid(task.parent), tid: task.tid, pid: Pid::UNKNOWN, name },
-        })
+        }
+    }
+}
+
+impl Other {
+    /// What the fields hold; one that is absent is 0, or empty.
+    fn values<'m>(&self, mut fields: Fields<'m>, current: Tid) -> Result<FieldValues<'m>, Broken> {
+        let mut values = FieldValues::new(current);
+        while let Some((field, value)) = fields.next()? {
+            let place = |of: &[(u32, usize)]| of.iter().find(|(number, _)| *number == field).map(|(_, at)| *at);
+            if let Some(at) = place(&self.numbers) {
+                values.set_number(at, value.number() as i64);
+            } else if let Some(at) = place(&self.texts) {
+                values.set_text(at, value.bytes());
+            }
+        }
+        Ok(values)
     }
 }
 
@@ -224,37 +274,27 @@ fn untold(own: bool) -> i16 {
     if own { i16::MIN } else { 0 }
 }
 
-const GENERIC: u32 = 327;
-const NEWTASK: u32 = 235;
-const RENAME: u32 = 236;
-const EXEC: u32 = 237;
-const EXIT: u32 = 238;
-const FORK: u32 = 239;
+/// The numbers of a switch's fields.
+mod switch {
+    use super::SWITCH;
 
-/// What the events about tasks say.
-struct Task<'a> {
-    tid: Tid,
-    name: &'a [u8],
-    parent: i32,
-    pid: i32,
-    flags: u64,
+    pub(super) const PREV_COMM: u32 = SWITCH.texts[0].perfetto;
+    pub(super) const PREV: u32 = SWITCH.numbers[0].perfetto;
+    pub(super) const PREV_PRIO: u32 = SWITCH.numbers[1].perfetto;
+    pub(super) const PREV_STATE: u32 = SWITCH.numbers[2].perfetto;
+    pub(super) const NEXT_COMM: u32 = SWITCH.texts[1].perfetto;
+    pub(super) const NEXT: u32 = SWITCH.numbers[3].perfetto;
+    pub(super) const NEXT_PRIO: u32 = SWITCH.numbers[4].perfetto;
 }
 
-impl<'a> Task<'a> {
-    fn of(kind: u32, mut fields: Fields<'a>) -> Result<Self, Broken> {
-        let mut task = Task { tid: Tid(0), name: &[], parent: 0, pid: 0, flags: 0 };
-        while let Some((field, value)) = fields.next()? {
-            match (kind, field) {
-                (NEWTASK | RENAME, 1) | (EXEC | EXIT, 2) | (FORK, 4) => task.tid = Tid(value.int()),
-                (NEWTASK, 2) | (RENAME | FORK, 3) | (EXEC, 1) => task.name = value.bytes(),
-                (NEWTASK, 3) => task.flags = value.number(),
-                (EXIT, 3) => task.pid = value.int(),
-                (FORK, 2) | (EXEC, 3) => task.parent = value.int(),
-                _ => {}
-            }
-        }
-        Ok(task)
-    }
+/// And of a waking's.
+mod waking {
+    use super::WAKING;
+
+    pub(super) const COMM: u32 = WAKING.texts[0].perfetto;
+    pub(super) const TID: u32 = WAKING.numbers[0].perfetto;
+    pub(super) const PRIO: u32 = WAKING.numbers[1].perfetto;
+    pub(super) const TARGET: u32 = WAKING.numbers[2].perfetto;
 }
 
 #[inline]
@@ -271,90 +311,15 @@ fn wake(
         (&[][..], Tid(0), untold(own), if own { None } else { Some(CpuId(0)) });
     while let Some((field, value)) = fields.next()? {
         match field {
-            1 => name = value.bytes(),
-            2 => tid = Tid(value.int()),
-            3 => prio = value.int() as i16,
-            5 => target = Some(CpuId(value.number() as u32)),
+            waking::COMM => name = value.bytes(),
+            waking::TID => tid = Tid(value.int()),
+            waking::PRIO => prio = value.int() as i16,
+            waking::TARGET => target = Some(CpuId(value.number() as u32)),
             _ => {}
         }
     }
     let name = comm(tid, name, names, out);
     Ok(What::Wake(Wake { tid, name, kind, target, waker, prio, stamp: at }))
-}
-
-fn migrate(mut fields: Fields<'_>) -> Result<What, Broken> {
-    let (mut tid, mut from, mut to) = (Tid(0), CpuId(0), CpuId(0));
-    while let Some((field, value)) = fields.next()? {
-        match field {
-            2 => tid = Tid(value.int()),
-            4 => from = CpuId(value.number() as u32),
-            5 => to = CpuId(value.number() as u32),
-            _ => {}
-        }
-    }
-    Ok(What::Migrate { tid, from, to })
-}
-
-fn priority(mut fields: Fields<'_>) -> Result<What, Broken> {
-    let (mut tid, mut prio) = (Tid(0), 0);
-    while let Some((field, value)) = fields.next()? {
-        match field {
-            2 => prio = value.int() as i16,
-            4 => tid = Tid(value.int()),
-            _ => {}
-        }
-    }
-    Ok(What::Priority { tid, prio, policy: -1, nice: i8::MIN })
-}
-
-fn irq(
-    kind: IrqKind,
-    begins: bool,
-    mut fields: Fields<'_>,
-    names: &mut Names,
-    out: &mut Batch,
-) -> Result<What, Broken> {
-    let (mut number, mut name) = (0, NameId::NONE);
-    while let Some((field, value)) = fields.next()? {
-        match field {
-            1 => number = value.int(),
-            2 if begins => name = names.id(value.bytes(), out),
-            _ => {}
-        }
-    }
-    Ok(What::Irq { kind, number, begins, name })
-}
-
-/// `places`: the fields' numbers in `cpuhp.proto` and `sched.proto`, in the order in which the tracepoint is read.
-fn parking(name: &str, places: [u32; 4], mut fields: Fields<'_>) -> Result<What, Broken> {
-    let mut told = [0; 4];
-    while let Some((field, value)) = fields.next()? {
-        for (at, _) in places.iter().enumerate().filter(|(_, place)| **place == field) {
-            told[at] = value.int().into();
-        }
-    }
-    Ok(ParkingPoint::named(name).map_or(What::Sample, |point| point.what(told)))
-}
-
-/// Events of two numbers.
-#[derive(Default)]
-struct Numbered {
-    first: u64,
-    second: u64,
-}
-
-impl Numbered {
-    fn of(mut fields: Fields<'_>) -> Result<Self, Broken> {
-        let mut numbers = Self::default();
-        while let Some((field, value)) = fields.next()? {
-            match field {
-                1 => numbers.first = value.number(),
-                2 => numbers.second = value.number(),
-                _ => {}
-            }
-        }
-        Ok(numbers)
-    }
 }
 
 /// A thread's name, mostly the one that it had before.

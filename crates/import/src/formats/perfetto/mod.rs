@@ -37,7 +37,7 @@ mod stream;
 mod tracks;
 mod wire;
 
-use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
+use ingest::{Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
 use packets::Packets;
 use preface::Preface;
 use std::io::{Cursor, Read};
@@ -61,23 +61,29 @@ impl Importer for Perfetto {
     fn offer(&self) -> Offer {
         Offer {
             made_by: "perfetto, tracebox, record_android_trace, Chrome and the Perfetto SDK; compressed packets or not",
-            switches: Tells::If("with sched/sched_switch in ftrace_config, as events or compact_sched"),
-            waking: Tells::If("with sched/sched_waking"),
-            wakeup: Tells::If("with sched/sched_wakeup"),
-            processes: Tells::If("with the data source linux.process_stats"),
-            priority: Tells::If("with switches"),
-            settings: Tells::If("with what corewise export --to perfetto adds"),
-            ideal_cpu: Tells::If("with what corewise export --to perfetto adds"),
-            idle: Tells::If("with power/cpu_idle"),
-            frequency: Tells::If("with power/cpu_frequency"),
-            parking: Tells::If("with cpuhp/cpuhp_enter and cpuhp_exit, or sched/sched_cpu_hotplug"),
-            irq: Tells::If("with irq/*"),
-            charges: Tells::No,
-            marks: Tells::If("with track events, or ftrace/print (atrace)"),
-            frames: Tells::If("with the data source android.surfaceflinger.frametimeline"),
-            stacks: Tells::No,
-            losses: Tells::Yes,
-            topology: Tells::If("with the data source linux.system_info (capacities, highest frequencies)"),
+            tells: &[
+                (
+                    Capability::Switches,
+                    Tells::If("with sched/sched_switch in ftrace_config, as events or compact_sched"),
+                ),
+                (Capability::Waking, Tells::If("with sched/sched_waking")),
+                (Capability::Wakeup, Tells::If("with sched/sched_wakeup")),
+                (Capability::Processes, Tells::If("with the data source linux.process_stats")),
+                (Capability::Priority, Tells::If("with switches")),
+                (Capability::Settings, Tells::If("with what corewise export --to perfetto adds")),
+                (Capability::IdealCpu, Tells::If("with what corewise export --to perfetto adds")),
+                (Capability::Idle, Tells::If("with power/cpu_idle")),
+                (Capability::Frequency, Tells::If("with power/cpu_frequency")),
+                (Capability::Parking, Tells::If("with cpuhp/cpuhp_enter and cpuhp_exit, or sched/sched_cpu_hotplug")),
+                (Capability::Irq, Tells::If("with irq/*")),
+                (Capability::Marks, Tells::If("with track events, or ftrace/print (atrace)")),
+                (Capability::Frames, Tells::If("with the data source android.surfaceflinger.frametimeline")),
+                (Capability::Losses, Tells::Yes),
+                (
+                    Capability::Topology,
+                    Tells::If("with the data source linux.system_info (capacities, highest frequencies)"),
+                ),
+            ],
             cannot: &[
                 "which CPUs a thread may use",
                 "what the kernel charged a thread for running",

@@ -22,7 +22,7 @@ mod machine;
 mod ring;
 
 use crate::tracepoint::{ByteOrder, EventFormat, PageLayout};
-use ingest::{Facts, Fatal, Folder, Importer, Input, Offer, Opened, ReadSeek, Sniff, Stream, Tells};
+use ingest::{Capability, Facts, Fatal, Folder, Importer, Input, Offer, Opened, ReadSeek, Sniff, Stream, Tells};
 use model::CpuId;
 use ring::RingStream;
 use std::io::Read;
@@ -52,23 +52,19 @@ impl Importer for SchedViz {
     fn offer(&self) -> Offer {
         Offer {
             made_by: "SchedViz's trace.sh or ebpf/collect.sh (trace.tar.gz, also unpacked), and sched.bt's own output",
-            switches: Tells::Yes,
-            waking: Tells::If("sched:sched_waking is added to the events of trace.sh"),
-            wakeup: Tells::Yes,
-            processes: Tells::No,
-            priority: Tells::Yes,
-            settings: Tells::No,
-            ideal_cpu: Tells::No,
-            idle: Tells::If("power:cpu_idle is added to the events of trace.sh"),
-            frequency: Tells::If("power:cpu_frequency is added to the events of trace.sh"),
-            parking: Tells::If("cpuhp events are added to the events of trace.sh"),
-            irq: Tells::If("irq events are added to the events of trace.sh"),
-            charges: Tells::If("sched:sched_stat_runtime is added to the events of trace.sh"),
-            marks: Tells::No,
-            frames: Tells::No,
-            stacks: Tells::No,
-            losses: Tells::Yes,
-            topology: Tells::Yes,
+            tells: &[
+                (Capability::Switches, Tells::Yes),
+                (Capability::Waking, Tells::If("sched:sched_waking is added to the events of trace.sh")),
+                (Capability::Wakeup, Tells::Yes),
+                (Capability::Priority, Tells::Yes),
+                (Capability::Idle, Tells::If("power:cpu_idle is added to the events of trace.sh")),
+                (Capability::Frequency, Tells::If("power:cpu_frequency is added to the events of trace.sh")),
+                (Capability::Parking, Tells::If("cpuhp events are added to the events of trace.sh")),
+                (Capability::Irq, Tells::If("irq events are added to the events of trace.sh")),
+                (Capability::Charges, Tells::If("sched:sched_stat_runtime is added to the events of trace.sh")),
+                (Capability::Losses, Tells::Yes),
+                (Capability::Topology, Tells::Yes),
+            ],
             cannot: &[
                 "which process a thread belongs to",
                 "core types: the collection has siblings and packages, but no capacities or frequencies",

@@ -1,5 +1,6 @@
 //! A CPU's ring-buffer pages as a stream of events.
 
+use crate::tracepoint::table::Reader;
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, PageLayout};
 use ingest::{BATCH, Fatal, Ledger, Reach, ReadSeek, Stream, Trouble};
 use model::{Batch, CpuId, Event, LossSpan, Ns, StackId, Tid, What};
@@ -11,7 +12,7 @@ const CHUNKS: usize = 16 << 20;
 
 /// The decoder of the collection's tracepoints.
 pub(super) fn decoder(formats: &[EventFormat], order: ByteOrder) -> Decoder {
-    let mut decoder = Decoder::new(order);
+    let mut decoder = Decoder::new(Reader::SchedViz, order);
     formats.iter().for_each(|f| decoder.learn(f));
     decoder
 }

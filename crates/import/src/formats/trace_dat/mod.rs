@@ -26,7 +26,7 @@ mod stream;
 use crate::tracepoint::EventFormat;
 use blocks::{Blocks, LARGEST_PAGE, Region};
 use head::Head;
-use ingest::{Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
+use ingest::{Capability, Facts, Fatal, Importer, Input, Offer, Opened, Sniff, Tells};
 use kernel_stack::KernelStacks;
 use model::CpuId;
 use options::{Buffer, CpuData};
@@ -43,23 +43,23 @@ impl Importer for TraceDat {
     fn offer(&self) -> Offer {
         Offer {
             made_by: "trace-cmd record, trace-cmd extract, KernelShark; versions 6 and 7, packed or not, of either byte order",
-            switches: Tells::If("-e sched:sched_switch"),
-            waking: Tells::If("-e sched:sched_waking"),
-            wakeup: Tells::If("-e sched:sched_wakeup"),
-            processes: Tells::No,
-            priority: Tells::If("with switches"),
-            settings: Tells::No,
-            ideal_cpu: Tells::No,
-            idle: Tells::If("-e power:cpu_idle"),
-            frequency: Tells::If("-e power:cpu_frequency"),
-            parking: Tells::If("-e cpuhp"),
-            irq: Tells::If("-e irq"),
-            charges: Tells::If("-e sched:sched_stat_runtime"),
-            marks: Tells::If("programs write to trace_marker in atrace's words"),
-            frames: Tells::No,
-            stacks: Tells::If("-e sched:sched_switch -R 'stacktrace if prev_state != 0' (the kernel's part)"),
-            losses: Tells::Yes,
-            topology: Tells::No,
+            tells: &[
+                (Capability::Switches, Tells::If("-e sched:sched_switch")),
+                (Capability::Waking, Tells::If("-e sched:sched_waking")),
+                (Capability::Wakeup, Tells::If("-e sched:sched_wakeup")),
+                (Capability::Priority, Tells::If("with switches")),
+                (Capability::Idle, Tells::If("-e power:cpu_idle")),
+                (Capability::Frequency, Tells::If("-e power:cpu_frequency")),
+                (Capability::Parking, Tells::If("-e cpuhp")),
+                (Capability::Irq, Tells::If("-e irq")),
+                (Capability::Charges, Tells::If("-e sched:sched_stat_runtime")),
+                (Capability::Marks, Tells::If("programs write to trace_marker in atrace's words")),
+                (
+                    Capability::Stacks,
+                    Tells::If("-e sched:sched_switch -R 'stacktrace if prev_state != 0' (the kernel's part)"),
+                ),
+                (Capability::Losses, Tells::Yes),
+            ],
             cannot: &[
                 "which process a thread belongs to",
                 "which CPUs a thread may use",

@@ -6,7 +6,8 @@
 use super::blocks::{Blocks, Got, Region};
 use super::kernel_stack::{KernelStacks, StackFormat};
 use super::options::Stats;
-use crate::tracepoint::{BadPage, ByteOrder, Decoder, EventFormat, Mark, Names, PageLayout, marker, tells};
+use crate::tracepoint::table::Reader;
+use crate::tracepoint::{BadPage, ByteOrder, Decoder, EventFormat, Mark, Names, PageLayout, events, marker};
 use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, StackId, Tid, What};
 use rustc_hash::FxHashMap;
@@ -52,12 +53,12 @@ pub(super) struct Records {
 
 impl Records {
     pub(super) fn new(order: ByteOrder, long: usize) -> Self {
-        Self { order, decoder: Decoder::new(order), print: None, current: 4, stack: None, long }
+        Self { order, decoder: Decoder::new(Reader::TraceDat, order), print: None, current: 4, stack: None, long }
     }
 
     /// Whether anything is read of an event's records but their time and who was current.
     pub(super) fn reads(name: &str) -> bool {
-        matches!(name, "print" | "kernel_stack") || tells(name)
+        matches!(name, "print" | "kernel_stack") || events::named(Reader::TraceDat, name).is_some()
     }
 
     /// Learns an event.

@@ -13,94 +13,92 @@
 //! Before the first of these nobody can say of a CPU whether it was parked. Of recordings by perf they are not read: perf
 //! records nothing more of a CPU that was offline (seen with Linux 6.18), so that it would seem to be so to the end.
 
-use crate::text::scan::{find, integer};
-use model::{CpuId, What};
+use crate::tracepoint::table::{FieldValues, Meaning, Reader, Tracepoint, field};
+use model::What;
 
-/// A tracepoint.
-#[derive(Debug)]
-pub(crate) struct Point {
-    pub(crate) name: &'static str,
-    /// The fields that are read: the CPU, and what else [`Self::told`] takes.
-    pub(crate) fields: [&'static str; 4],
-    /// What stands before each in the kernel's text.
-    labels: [&'static str; 4],
-    told: fn(CpuId, [i64; 3]) -> What,
-}
+/// Perf's; of CTF nothing tells which recorder goes on with a CPU that comes back.
+const PARKING: Tracepoint =
+    Tracepoint { not_read_from: &[Reader::PerfData, Reader::PerfScript, Reader::Ctf], ..Tracepoint::NEW };
 
-/// All of them. Where fewer than three fields are needed beside the CPU, one stands twice.
-const POINTS: [Point; 4] = [
-    Point {
+pub(super) const TRACEPOINTS: &[Tracepoint] = &[
+    Tracepoint {
         name: "cpuhp_enter",
-        fields: ["cpu", "target", "idx", "idx"],
-        labels: ["cpu:", "target:", "step:", "step:"],
-        told: |of, [target, step, _]| {
-            if target < step {
-                What::Parking { of, parked: true }
+        numbers: &[field("cpu").perfetto(1), field("target").perfetto(4), field("idx").perfetto(3)],
+        printed: &["{}cpu:{cpu}{}target:{target}{}step:{idx}"],
+        perfetto: 345,
+        meaning: Meaning::Of(|v, out| {
+            let (target, step) = (int(v, 1), int(v, 2));
+            out.add(if target < step {
+                parking(v, true)
             } else if target - step == 1 {
-                What::Parking { of, parked: false }
+                parking(v, false)
             } else {
                 What::Sample
-            }
-        },
+            })
+        }),
+        ..PARKING
     },
-    Point {
+    Tracepoint {
         name: "cpuhp_exit",
-        fields: ["cpu", "state", "idx", "ret"],
-        labels: ["cpu:", "state:", "step:", "ret:"],
-        told: |of, [state, step, error]| {
+        numbers: &[
+            field("cpu").perfetto(1),
+            field("state").perfetto(4),
+            field("idx").perfetto(2),
+            field("ret").perfetto(3),
+        ],
+        printed: &["{}cpu:{cpu}{}state:{state}{}step:{idx}{}ret:{ret}"],
+        perfetto: 343,
+        meaning: Meaning::Of(|v, out| {
+            let (state, step, error) = (int(v, 1), int(v, 2), int(v, 3));
             let online = if error == 0 { state > step } else { state < step };
-            if online { What::Parking { of, parked: false } } else { What::Sample }
-        },
+            out.add(if online { parking(v, false) } else { What::Sample })
+        }),
+        ..PARKING
     },
-    Point {
+    Tracepoint {
         name: "sched_cpu_hotplug",
-        fields: ["affected_cpu", "status", "error", "error"],
-        labels: ["cpu ", "", "error=", "error="],
-        told: |of, [online, error, _]| {
-            if error == 0 { What::Parking { of, parked: online == 0 } } else { What::Sample }
-        },
+        numbers: &[field("affected_cpu").perfetto(1), field("status").perfetto(3), field("error").perfetto(2)],
+        printed: &[
+            "{}cpu {affected_cpu} online{status=1}{}error={error}",
+            "{}cpu {affected_cpu} {status=0}{}error={error}",
+        ],
+        perfetto: 19,
+        meaning: Meaning::Of(|v, out| out.add(if int(v, 2) == 0 { parking(v, int(v, 1) == 0) } else { What::Sample })),
+        ..PARKING
     },
-    Point {
+    Tracepoint {
         name: "sched_isolate",
-        fields: ["requested_cpu", "isolated_cpus", "isolated_cpus", "isolated_cpus"],
-        labels: ["cpu=", "cpus=", "cpus=", "cpus="],
-        told: |of, [isolated, ..]| {
-            if of.0 < 32 { What::Parking { of, parked: isolated >> of.0 & 1 != 0 } } else { What::Sample }
-        },
+        numbers: &[field("requested_cpu"), field("isolated_cpus")],
+        printed: &["{}cpu={requested_cpu}{}cpus={isolated_cpus}"],
+        meaning: Meaning::Of(|v, out| {
+            let (cpu, isolated) = (v.cpu(0).0, int(v, 1));
+            out.add(if cpu < 32 { parking(v, isolated >> cpu & 1 != 0) } else { What::Sample })
+        }),
+        ..PARKING
     },
 ];
 
-impl Point {
-    /// The one of this name.
-    pub(crate) fn named(name: &str) -> Option<&'static Self> {
-        POINTS.iter().find(|p| p.name == name)
-    }
+/// Sums and differences of numbers that no kernel writes would not fit.
+fn int(v: &FieldValues<'_>, at: usize) -> i64 {
+    i64::from(v.number(at) as u32 as i32)
+}
 
-    /// What its fields say, in their order.
-    pub(crate) fn what(&self, [cpu, rest @ ..]: [i64; 4]) -> What {
-        // Sums and differences of numbers that no kernel writes would not fit.
-        let rest = rest.map(|v| i64::from(v as u32 as i32));
-        (self.told)(CpuId(cpu as u32), rest)
-    }
-
-    /// What the kernel's text says.
-    pub(crate) fn read(&self, args: &[u8]) -> Option<What> {
-        let behind = |label: &str| match label {
-            "" => Some(i64::from(find(args, b" online").is_some())),
-            _ => {
-                let rest = args.get(find(args, label.as_bytes())? + label.len()..)?;
-                integer(rest.trim_ascii_start()).map(|(value, _)| value)
-            }
-        };
-        let [cpu, a, b, c] = self.labels.map(behind);
-        Some(self.what([cpu?, a?, b?, c?]))
-    }
+fn parking(v: &FieldValues<'_>, parked: bool) -> What {
+    What::Parking { of: v.cpu(0), parked }
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::tracepoint::{Arguments, Names, Place};
+    use model::{Batch, CpuId, Ns, StackId, Tid};
+
+    fn read(name: &str, args: &str) -> Option<What> {
+        let place = Place { at: Ns(5), current: Tid(3), stack: StackId::NONE };
+        let mut arguments = Arguments::new(Reader::FtraceText);
+        arguments.decode(name.as_bytes(), args.as_bytes(), place, &mut Names::new(), &mut Batch::default()).ok()
+    }
 
     /// Texts as `print fmt` of each tracepoint writes them.
     #[test]
@@ -121,7 +119,7 @@ mod tests {
             ("sched_isolate", "iso cpu=6 cpus=0x60 time=12 us isolated=1", parked(6, true)),
             ("sched_isolate", "iso cpu=6 cpus=0x20 time=12 us isolated=0", parked(6, false)),
         ] {
-            assert_eq!(Point::named(name).unwrap().read(args.as_bytes()), Some(told), "{name}: {args}");
+            assert_eq!(read(name, args), Some(told), "{name}: {args}");
         }
     }
 
@@ -143,14 +141,9 @@ mod tests {
                      cpuhp_exit:  cpu: 0001  state: 236 step:  83 ret: 0";
         let what = |line: &str| {
             let (name, args) = line.trim().split_once(':').unwrap();
-            match Point::named(name).unwrap().read(args.as_bytes()).unwrap() {
-                What::Parking { of: CpuId(1), parked } => {
-                    if parked {
-                        '('
-                    } else {
-                        ')'
-                    }
-                }
+            match read(name, args).unwrap() {
+                What::Parking { of: CpuId(1), parked: true } => '(',
+                What::Parking { of: CpuId(1), parked: false } => ')',
                 _ => '.',
             }
         };
@@ -159,12 +152,13 @@ mod tests {
 
     #[test]
     fn texts_that_lack_something_and_numbers_that_no_kernel_writes() {
-        for point in &POINTS {
-            assert_eq!(point.read(b""), None);
-            assert_eq!(point.read(b"cpu: x target: step: state: ret: cpu  error= cpu= cpus="), None);
-            for number in [0, 1, -1, i64::MAX, i64::MIN] {
-                point.what([number; 4]);
-                point.what([1, number, i64::MIN, i64::MAX]);
+        for point in TRACEPOINTS {
+            assert_eq!(read(point.name, ""), None);
+            assert_eq!(read(point.name, "cpu: x target: step: state: ret: cpu  error= cpu= cpus="), None);
+            for number in ["0", "1", "-1", "9223372036854775807", "-9223372036854775808"] {
+                let args = point.printed[0].replace("{}", " ").replace("{status=1}", "");
+                let args: Vec<&str> = args.split('}').map(|part| part.split('{').next().unwrap()).collect();
+                assert!(read(point.name, &args.join(number)).is_some(), "{}: {args:?}", point.name);
             }
         }
     }
