@@ -4,7 +4,7 @@ use crate::finding::{Action, Claim, Confidence, Evidence, Finding, Severity, Sub
 use crate::rule::Rule;
 use crate::settings::Settings;
 use engine::{EngineError, Facts, Names, Offer, Session, Summary};
-use model::words::short;
+use model::words::{grouped, short};
 use model::{Change, Ns, Row, Span, Table, Threads, tables};
 use std::collections::BTreeMap;
 
@@ -54,13 +54,17 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// How often each thread was switched out for another while it could run. Kernels that preempt lazily do it on the way back
-    /// to user mode, without the mark of a preemption.
-    pub(crate) fn preempted(&self) -> Result<BTreeMap<i64, i64>, EngineError> {
-        let mut preempted = BTreeMap::new();
+    /// How often each thread was preempted for another. What left its CPU runnable, and nobody says why, counts too, and makes it
+    /// uncertain: mostly it was preempted on its way back to user mode, but it may have yielded.
+    pub(crate) fn preempted(&self) -> Result<Preempted, EngineError> {
+        let mut preempted = Preempted::default();
         self.each("switch_causes", |row| {
-            if ["preempted", "yielded"].contains(&row.text("cause")) && row.text("next") != "idle" {
-                add(&mut preempted, row.sum("thread"), row.sum("count"));
+            let unsure = row.text("cause") == "unknown" && row.text("letter") == "R";
+            if (unsure || row.text("cause") == "preempted") && row.text("next") != "idle" {
+                add(&mut preempted.counts, row.sum("thread"), row.sum("count"));
+                if unsure {
+                    add(&mut preempted.unsure, row.sum("thread"), row.sum("count"));
+                }
             }
         })?;
         Ok(preempted)
@@ -183,6 +187,29 @@ pub(crate) fn threads(claims: &[Claim]) -> Threads {
     let Some(most) = most else { return Threads::default() };
     let alike = claims.iter().filter(|c| c.name == most.name).take(NAMED);
     Threads { name: most.name.clone(), tids: alike.map(|c| c.tid).collect() }
+}
+
+/// How often threads were preempted, by their keys.
+#[derive(Default)]
+pub(crate) struct Preempted {
+    pub(crate) counts: BTreeMap<i64, i64>,
+    /// Of these, where the source does not tell a preemption from a yield.
+    pub(crate) unsure: BTreeMap<i64, i64>,
+}
+
+impl Preempted {
+    /// Of one thread.
+    pub(crate) fn of(&self, thread: i64) -> i64 {
+        self.counts.get(&thread).copied().unwrap_or(0)
+    }
+
+    /// What is assumed of those of these threads that may have yielded, if there are any.
+    pub(crate) fn assumed(&self, threads: impl Iterator<Item = i64>) -> Option<String> {
+        let unsure = threads.fold(0_i64, |sum, key| sum.saturating_add(self.unsure.get(&key).copied().unwrap_or(0)));
+        (unsure > 0).then(|| {
+            format!("{} of them left a thread runnable, and the source does not tell a preemption from a yield", grouped(unsure))
+        })
+    }
 }
 
 /// Rows that show something, those of most time first; few are kept.

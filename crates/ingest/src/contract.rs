@@ -111,6 +111,8 @@ pub struct Offer {
     pub frames: Tells,
     /// Callchains.
     pub stacks: Tells,
+    /// Calls of `sched_yield`, which tell it from a preemption on the way back to user mode.
+    pub yields: Tells,
     /// That events were lost.
     pub losses: Tells,
     /// The machine: core types, siblings, capacities.

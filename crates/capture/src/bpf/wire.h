@@ -165,6 +165,12 @@ struct rare_switched {
 
 #define UNTOLD 10
 
+/* Further state codes of a SWITCH, of a thread that can still run (yields.h). */
+#define LEFT_TO_USER 11
+#define LEFT_YIELDED 12
+#define LEFT_HELD 13
+#define LEFT_GAVE_WAY 14
+
 /* What befell `head.tid` at `head.at` and was noticed later: it was queued, and nobody told of its waking; its cgroup's quota held
  * it from then on, or no longer. */
 struct rare_late {

@@ -26,7 +26,7 @@ enum Form {
 }
 
 /// So many things a format tells, or does not.
-const FACETS: usize = 17;
+const FACETS: usize = 18;
 
 /// What an offer tells, in the order of the page.
 fn facets(offer: &Offer) -> [(&'static str, Tells); FACETS] {
@@ -46,6 +46,7 @@ fn facets(offer: &Offer) -> [(&'static str, Tells); FACETS] {
         ("marks", offer.marks),
         ("frames", offer.frames),
         ("stacks", offer.stacks),
+        ("yields", offer.yields),
         ("losses", offer.losses),
         ("topology", offer.topology),
     ]

@@ -46,6 +46,10 @@ const SWITCH: Threshold = Threshold {
              13 µs for two switches and four system calls; corewise does not measure this machine's",
 };
 
+/// The columns of `ready_wait` of threads that left their CPU while they could run.
+const LEFT_RUNNABLE: [&str; 5] =
+    ["ready_preempted_ns", "ready_yielded_ns", "ready_throttled_ns", "ready_gave_way_ns", "ready_unknown_ns"];
+
 /// What is less for every thread is not told of.
 const LEAST_SHARE: Threshold = Threshold {
     name: "least_share",

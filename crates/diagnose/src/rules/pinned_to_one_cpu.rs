@@ -1,6 +1,6 @@
 //! Threads that waited where they were pinned, while other CPUs were idle.
 
-use super::{LEAST_SHARE, SWITCH};
+use super::{LEAST_SHARE, LEFT_RUNNABLE, SWITCH};
 use crate::finding::Confidence;
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule};
@@ -63,7 +63,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             claims.push(given.claim(thread, tid, ns.saturating_add(best)));
             let [ready, times, running] = row.sums(["ready_ns", "ready_count", "running_ns"]);
             let switching = (times as f64 * 2.0 * given.threshold("switch_ns")) as i64;
-            let turns: i64 = row.sums(["ready_preempted_ns", "ready_yielded_ns"]).iter().sum();
+            let turns: i64 = row.sums(LEFT_RUNNABLE).iter().sum();
             gains.push(Gain {
                 waits: ready.saturating_add(upper).saturating_add(switching),
                 running,

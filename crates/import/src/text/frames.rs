@@ -29,6 +29,7 @@ pub(crate) const FRAMES_ALONE: Offer = Offer {
     marks: Tells::No,
     frames: Tells::Yes,
     stacks: Tells::No,
+    yields: Tells::No,
     losses: Tells::No,
     topology: Tells::No,
     cannot: &[],

@@ -152,6 +152,10 @@ enum Kind {
         tid: Field,
         prio: Field,
     },
+    /// Of who is current.
+    Yield {
+        begins: bool,
+    },
     Unnumbered {
         kind: IrqKind,
         begins: bool,
@@ -196,6 +200,8 @@ impl Kind {
             "sched_process_exec" => Some(Self::Exec { tid: f("pid")?, file: f("filename") }),
             "sched_process_exit" => Some(Self::Exit { tid: f("pid")? }),
             "sched_pi_setprio" => Some(Self::Priority { tid: f("pid")?, prio: f("newprio")? }),
+            "sys_enter_sched_yield" => Some(Self::Yield { begins: true }),
+            "sys_exit_sched_yield" => Some(Self::Yield { begins: false }),
             "irq_handler_entry" => {
                 Some(Self::Irq { kind: IrqKind::Hard, begins: true, number: f("irq")?, name: f("name") })
             }
@@ -375,6 +381,7 @@ impl Decoder {
             Kind::Priority { tid: who, prio } => {
                 What::Priority { tid: tid(*who)?, prio: int(*prio)? as i16, policy: -1, nice: i8::MIN }
             }
+            Kind::Yield { begins } => What::Yield { tid: event.current, begins: *begins },
             Kind::Unnumbered { kind, begins, name } => {
                 What::Irq { kind: *kind, number: UNNUMBERED, begins: *begins, name: names.id(name, out) }
             }

@@ -12,6 +12,15 @@ use super::states::States;
 use crate::text::scan::{find, find_last, integer};
 use model::{Batch, CpuId, IrqKind, NameId, Ns, Pid, Switch, SwitchOut, Tid, Wake, WakeKind, What};
 
+/// A call of `sched_yield()`, or what it returned: ` -> 0x0`.
+fn called(rest: &[u8], tid: Tid) -> Option<What> {
+    match rest.trim_ascii() {
+        b"()" => Some(What::Yield { tid, begins: true }),
+        rest if rest.starts_with(b"->") => Some(What::Yield { tid, begins: false }),
+        _ => Some(What::Sample),
+    }
+}
+
 /// Reads printed arguments.
 pub(crate) struct Arguments {
     /// What numbers mean, where a state is one.
@@ -72,6 +81,10 @@ impl Arguments {
             b"sched_process_exec" => exec(args, names, out),
             b"sched_process_exit" => pid(args).map(|tid| What::Exit { tid, pid: Pid::UNKNOWN }),
             b"sched_pi_setprio" => priority(args),
+            b"sys_enter_sched_yield" => Some(What::Yield { tid: place.current, begins: true }),
+            b"sys_exit_sched_yield" => Some(What::Yield { tid: place.current, begins: false }),
+            // So the kernel's own text has them, without a name before them.
+            b"" if args.starts_with(b"sys_sched_yield") => called(&args[b"sys_sched_yield".len()..], place.current),
             b"irq_handler_entry" => irq(IrqKind::Hard, true, args, names, out),
             b"irq_handler_exit" => irq(IrqKind::Hard, false, args, names, out),
             b"softirq_entry" => irq(IrqKind::Soft, true, args, names, out),

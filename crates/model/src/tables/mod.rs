@@ -140,7 +140,7 @@ pub const LOSS: TableDef = TableDef {
 /// The stretches of all threads.
 pub const THREAD_STATE: TableDef = TableDef {
     name: "thread_state",
-    version: 1,
+    version: 2,
     doc: "Every stretch of every thread, in order of start; a thread's stretches tile its life.",
     key: &["thread", "start_ns"],
     cols: &[
@@ -151,7 +151,13 @@ pub const THREAD_STATE: TableDef = TableDef {
         text("state", "running, ready, blocked, unknown or exited."),
         int("cpu", "", "Running: where. Ready: on whose run queue it began. Else: where it was last.").or_null(),
         text("core_type", "Running: the type of that CPU.").or_null(),
-        text("reason", "Why: the kernel's state letter for blocked, else a word.").or_null(),
+        text(
+            "reason",
+            "Why: the kernel's state letter for blocked, else a word. Ready since it left its CPU runnable: preempted, yielded (it called \
+             sched_yield), throttled, gave_way (a kernel thread), woken_before_sleep, or left_runnable (the source does not say which). \
+             In version 1 \"yielded\" stood for all of these that the kernel does not mark as preempted.",
+        )
+        .or_null(),
         int("waker", "", "Ready: the thread (key) that woke it; 0: an interrupt did.").or_null().of_thread(),
         ns("exec_ns", "Running: what the kernel charged.").or_null(),
         int("prio", "", "Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair), where told.").or_null(),

@@ -6,7 +6,7 @@ use crate::table::TableDef;
 /// How long each thread ran and waited, and what was free while it waited for a CPU.
 pub const READY_WAIT: TableDef = TableDef {
     name: "ready_wait",
-    version: 4,
+    version: 5,
     doc: "How long and how often each thread ran, was ready and was blocked. Ready time is told twice, by how it began and by what \
           was free meanwhile, or that it was throttled: each sums to ready_ns. Free is an idle CPU on which the thread was allowed, and that was not parked as far as anybody told; of permission_unknown_ns, \
           while nobody told where that was, any idle one. Columns of ready time are null where the source has no wakings; blocked_ns \
@@ -22,13 +22,21 @@ pub const READY_WAIT: TableDef = TableDef {
         ns("ready_ns", "Could run, but did not.").or_null(),
         count("ready_count", "How often it became ready.").or_null(),
         ns("max_ready_ns", "The longest single wait for a CPU, as far as it lies in the time asked for.").or_null(),
-        ns("ready_preempted_ns", "Ready after a switch-out that the kernel marks as preemption.").or_null(),
         ns(
-            "ready_yielded_ns",
-            "Ready after another switch-out in a runnable state: it yielded, or was preempted on its way back to user mode.",
+            "ready_preempted_ns",
+            "Ready since it was preempted: the kernel marks it so, or it was on its way back to user mode, which recordings by corewise \
+             on x86-64 tell, and sources that have the calls of sched_yield.",
         )
         .or_null(),
-        ns("ready_woken_ns", "Ready since it was woken.").or_null(),
+        ns("ready_yielded_ns", "Ready since it called sched_yield, where the source tells that.").or_null(),
+        ns("ready_throttled_ns", "Ready since it left as its cgroup's CPU quota was used up, where the source tells that.").or_null(),
+        ns("ready_gave_way_ns", "Ready since it gave way, as a kernel thread, which never goes back to user mode.").or_null(),
+        ns(
+            "ready_unknown_ns",
+            "Ready since another switch-out in a runnable state: the source does not tell whether it was preempted or yielded.",
+        )
+        .or_null(),
+        ns("ready_woken_ns", "Ready since it was woken, or since it left its CPU, woken before it slept.").or_null(),
         ns("ready_new_ns", "Ready since its first waking.").or_null(),
         ns("ready_other_ns", "Ready since before a snapshot that shows it so.").or_null(),
         ns("no_cpu_free_ns", "Ready while every CPU ran a thread, or was parked and no place for it anyhow.").or_null(),
@@ -119,21 +127,26 @@ pub const READY_BY_THIEF: TableDef = TableDef {
 /// What made each thread leave its CPU.
 pub const SWITCH_CAUSES: TableDef = TableDef {
     name: "switch_causes",
-    version: 2,
+    version: 3,
     doc: "What made each thread leave its CPU, how often, and what it did until its next change of state. Preempted for one of \
           higher priority, or (as when its time is up) for one of equal or lower priority: see next. Not counted is what the \
           recording began with, what a snapshot may have shown (a thread's first stretch, if it is blocked or exited), and \
           what follows a reported loss with --strict-loss.",
-    key: &["thread", "cause", "letter", "reason", "next"],
+    key: &["thread", "cause", "letter", "reason", "next", "preemptor"],
     cols: &[
         THREAD,
         TID,
         text(
             "cause",
-            "preempted: the kernel marks it so. yielded: left in a runnable state without that mark; it yielded, or was \
-             preempted on its way back to user mode. blocked, exited. unknown: nobody can say.",
+            "preempted: the kernel took its CPU. yielded: it called sched_yield. throttled: its cgroup's CPU quota was used up. gave_way: a \
+             kernel thread, which no return to user mode can preempt. woken_before_sleep: it was about to wait. blocked, exited. \
+             unknown: nobody can say; with the letter R it could still run, and was preempted or yielded.",
         ),
-        text("letter", "Blocked, exited: the kernel's letter of the state, where it is known.").or_null(),
+        text(
+            "letter",
+            "Blocked, exited: the kernel's letter of the state, where it is known. Unknown: R where it left its CPU while it could run.",
+        )
+        .or_null(),
         text(
             "reason",
             "Blocked, where callchains were recorded (record --stacks, perf record -g): the system call that waits (read, \
@@ -143,10 +156,17 @@ pub const SWITCH_CAUSES: TableDef = TableDef {
         .or_null(),
         text(
             "next",
-            "Preempted, yielded: who came next on that CPU: one of higher, equal or lower dynamic priority, or idle; null \
+            "Where it could still run: who came next on that CPU: one of higher, equal or lower dynamic priority, or idle; null \
              where nobody can say.",
         )
         .or_null(),
+        int(
+            "preemptor",
+            "",
+            "Where it could still run: the thread (key) that took the CPU; 0: the CPU went idle; null: nobody can say.",
+        )
+        .or_null()
+        .of_thread(),
         count("count", "How often."),
         ns("ready_ns", "Ready from then on; null where the source has no wakings.").or_null(),
         ns("blocked_ns", "Blocked from then on."),

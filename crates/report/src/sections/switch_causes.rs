@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 pub const SECTION: Section = Section {
     id: "switch_causes",
-    about: "what made threads leave their CPU: preempted, yielded, blocked, exited, and how often",
+    about: "what made threads leave their CPU: preempted, yielded, throttled, blocked, exited, and how often; who preempted whom",
     tables: &["switch_causes"],
     write,
 };
@@ -27,16 +27,23 @@ struct Sum {
 }
 
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
-    let mut by_cause: BTreeMap<(String, String), Sum> = BTreeMap::new();
+    let mut by_cause: BTreeMap<(&str, String), Sum> = BTreeMap::new();
+    let mut by_pair: BTreeMap<(i64, i64), i64> = BTreeMap::new();
     seen.each("switch_causes", |row| {
+        let unsure = row.text("cause") == "unknown" && row.text("letter") == "R";
+        let word = if unsure { UNSURE } else { said(row.text("cause")) };
         let cause = match (row.text("letter"), row.text("next")) {
+            _ if !row.text("next").is_empty() => format!("{word}, then {}", row.text("next")),
+            _ if unsure => word.to_owned(),
             _ if !row.text("reason").is_empty() => format!("{} in {}", row.text("cause"), row.text("reason")),
             ("", "") if row.text("cause") == "blocked" => "blocked, letter not told".to_owned(),
-            ("", "") => row.text("cause").to_owned(),
-            ("", next) => format!("{}, then {next}", row.text("cause")),
+            ("", _) => word.to_owned(),
             (letter, _) => format!("{} in {letter}", row.text("cause")),
         };
-        let sum = by_cause.entry((row.text("cause").to_owned(), cause)).or_default();
+        if let (Some(by @ 1..), "preempted") = (row.int("preemptor"), row.text("cause")) {
+            add(by_pair.entry((row.int("thread").unwrap_or(0), by)).or_default(), row.sum("count"));
+        }
+        let sum = by_cause.entry((kind(row.text("cause"), unsure), cause)).or_default();
         let [count, blocked, unknown] = row.sums(["count", "blocked_ns", "unknown_ns"]);
         add(&mut sum.count, count);
         add(&mut sum.blocked, blocked);
@@ -45,7 +52,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
             add(sum.ready.get_or_insert(0), ready);
         }
     })?;
-    let mut rows: Vec<((String, String), Sum)> = by_cause.into_iter().filter(|(_, sum)| sum.count > 0).collect();
+    let mut rows: Vec<((&str, String), Sum)> = by_cause.into_iter().filter(|(_, sum)| sum.count > 0).collect();
     let all = rows.iter().fold(0i64, |all, (_, sum)| all.saturating_add(sum.count));
     if all == 0 {
         return Ok(());
@@ -57,16 +64,7 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     }
     page.picture(Bars {
         title: "Switch-outs by cause".to_owned(),
-        legend: [
-            (Tone::Red, "preempted"),
-            (Tone::Orange, "yielded"),
-            (Tone::Blue, "blocked"),
-            (Tone::Purple, "exited"),
-        ]
-        .into_iter()
-        .chain([(Tone::Unknown, "unknown")])
-        .map(|(tone, words)| (tone, words.to_owned()))
-        .collect(),
+        legend: KINDS.map(|(tone, words)| (tone, words.to_owned())).into(),
         bars: rows.iter().map(|((kind, cause), sum)| bar(kind, cause, sum.count, all)).collect(),
     });
     let mut columns = vec![
@@ -83,15 +81,73 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         push(&mut columns, cells);
     }
     page.grid(columns, 0);
+    pairs(page, seen, by_pair);
     Ok(())
 }
 
+/// Who preempted whom most often.
+fn pairs(page: &mut Page, seen: &Seen<'_>, by_pair: BTreeMap<(i64, i64), i64>) {
+    let mut all: Vec<((i64, i64), i64)> = by_pair.into_iter().collect();
+    all.sort_by_key(|(_, count)| Reverse(*count));
+    let left = all.len().saturating_sub(seen.top);
+    all.truncate(seen.top);
+    if all.is_empty() {
+        return;
+    }
+    let mut columns = vec![Column::words("preempted", 0), Column::words("by", 0), Column::numbers("times", 0)];
+    for ((thread, by), count) in all {
+        push(&mut columns, [seen.name(Some(thread)), seen.name(Some(by)), grouped(count)]);
+    }
+    page.grid(columns, 0);
+    if left > 0 {
+        page.words(&format!("and {} more", plural(left as u64, "pair")));
+    }
+}
+
+/// What each bar may be of.
+const KINDS: [(Tone, &str); 8] = [
+    (Tone::Red, "preempted"),
+    (Tone::Orange, "yielded"),
+    (Tone::Sky, "throttled"),
+    (Tone::Green, "gave way, or woken before it slept"),
+    (Tone::Blue, "blocked"),
+    (Tone::Purple, "exited"),
+    (Tone::Idle, UNSURE),
+    (Tone::Unknown, "unknown"),
+];
+
+/// It left its CPU while it could run, and the source does not say why.
+const UNSURE: &str = "preempted or yielded";
+
+/// A cause in words.
+fn said(cause: &str) -> &str {
+    match cause {
+        "gave_way" => "kernel thread gave way",
+        "woken_before_sleep" => "woken before it slept",
+        other => other,
+    }
+}
+
+/// Of which kind a cause is.
+fn kind(cause: &str, unsure: bool) -> &'static str {
+    let at = match cause {
+        _ if unsure => 6,
+        "preempted" => 0,
+        "yielded" => 1,
+        "throttled" => 2,
+        "gave_way" | "woken_before_sleep" => 3,
+        "blocked" => 4,
+        "exited" => 5,
+        _ => 7,
+    };
+    KINDS[at].1
+}
+
 fn bar(kind: &str, cause: &str, count: i64, all: i64) -> Bar {
-    let parts = ["preempted", "yielded", "blocked", "exited", "unknown"];
     Bar {
         label: cause.to_owned(),
         value: percent(count, all),
-        parts: parts.map(|of| if of == kind { count } else { 0 }).into(),
+        parts: KINDS.map(|(_, of)| if of == kind { count } else { 0 }).into(),
         whole: all,
     }
 }

@@ -59,6 +59,8 @@ fn kernel_name(event: &str) -> &str {
         "irq_softirq_exit" => "softirq_exit",
         "power_cpu_idle" => "cpu_idle",
         "power_cpu_frequency" => "cpu_frequency",
+        "syscall_entry_sched_yield" => "sys_enter_sched_yield",
+        "syscall_exit_sched_yield" => "sys_exit_sched_yield",
         name => name,
     }
 }
@@ -148,6 +150,10 @@ pub(super) enum Kind {
         pid: Slot,
         name: Option<Slot>,
     },
+    /// Of who is current.
+    Yield {
+        begins: bool,
+    },
     /// What a program marked: a text, or else the event's name.
     Mark {
         name: Box<str>,
@@ -202,6 +208,8 @@ impl Kind {
             "sched_process_exec" => Some(Self::Exec { tid: tid()?, file: f("filename") }),
             "sched_process_exit" => Some(Self::Exit { tid: tid()? }),
             "sched_pi_setprio" => Some(Self::Priority { tid: tid()?, prio: f("newprio")?, nice }),
+            "sys_enter_sched_yield" => Some(Self::Yield { begins: true }),
+            "sys_exit_sched_yield" => Some(Self::Yield { begins: false }),
             "irq_handler_entry" => irq(IrqKind::Hard, true, "irq", f("name")),
             "irq_handler_exit" => irq(IrqKind::Hard, false, "irq", None),
             "softirq_entry" => irq(IrqKind::Soft, true, "vec", None),
@@ -331,6 +339,7 @@ impl Record<'_> {
             Kind::Priority { tid, prio, nice } => {
                 What::Priority { tid: self.tid(tid), prio: self.prio(prio, nice), policy: -1, nice: i8::MIN }
             }
+            Kind::Yield { begins } => What::Yield { tid: event.current, begins },
             Kind::Irq { kind, begins, number, name } => What::Irq {
                 kind,
                 number: self.value(number) as i32,

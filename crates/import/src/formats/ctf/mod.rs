@@ -83,6 +83,7 @@ impl Importer for Ctf {
             marks: Tells::If("the folder ust/ of a session; whose they are: lttng add-context -u -t vpid -t vtid"),
             frames: Tells::No,
             stacks: Tells::No,
+            yields: Tells::If("lttng enable-event -k --syscall sched_yield; perf: -e syscalls:sys_enter_sched_yield"),
             losses: Tells::Yes,
             topology: Tells::No,
             cannot: &[

@@ -65,6 +65,7 @@ impl Importer for FtraceText {
             charges: Tells::If("event sched_stat_runtime"),
             marks: Tells::If("programs write to trace_marker, as Android's do"),
             frames: Tells::No,
+            yields: Tells::If("event syscalls:sys_enter_sched_yield; known from the first call on"),
             stacks: Tells::If(
                 "echo 'stacktrace if prev_state != 0' > events/sched/sched_switch/trigger (the kernel's part)",
             ),

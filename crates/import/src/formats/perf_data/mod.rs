@@ -61,6 +61,7 @@ impl Importer for PerfData {
             marks: Tells::No,
             frames: Tells::No,
             stacks: Tells::If("-g"),
+            yields: Tells::If("-e syscalls:sys_enter_sched_yield"),
             losses: Tells::Yes,
             topology: Tells::If("made by perf record on the machine itself (siblings, hybrid PMUs)"),
             cannot: &[
@@ -198,6 +199,7 @@ fn facts(header: &Header, formats: &[EventFormat], of_cpus: Option<bool>) -> Fac
         clock: header.attrs.iter().find_map(|a| a.clock()).unwrap_or("perf (sched_clock)").to_owned(),
         has_waking: Some(has("sched_waking")),
         has_wakeup: Some(has("sched_wakeup")),
+        has_yields: has("sys_enter_sched_yield"),
         has_charges: has("sched_stat_runtime"),
         whole_machine: whole,
         online: if told.online.is_empty() && whole { cpus } else { told.online },

@@ -76,6 +76,7 @@ impl Importer for Perfetto {
             marks: Tells::If("with track events, or ftrace/print (atrace)"),
             frames: Tells::If("with the data source android.surfaceflinger.frametimeline"),
             stacks: Tells::No,
+            yields: Tells::No,
             losses: Tells::Yes,
             topology: Tells::If("with the data source linux.system_info (capacities, highest frequencies)"),
             cannot: &[

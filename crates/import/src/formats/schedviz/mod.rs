@@ -67,6 +67,7 @@ impl Importer for SchedViz {
             marks: Tells::No,
             frames: Tells::No,
             stacks: Tells::No,
+            yields: Tells::No,
             losses: Tells::Yes,
             topology: Tells::Yes,
             cannot: &[

@@ -59,6 +59,7 @@ impl Importer for TraceDat {
             frames: Tells::No,
             stacks: Tells::If("-e sched:sched_switch -R 'stacktrace if prev_state != 0' (the kernel's part)"),
             losses: Tells::Yes,
+            yields: Tells::If("-e syscalls:sys_enter_sched_yield; known from the first call on"),
             topology: Tells::No,
             cannot: &[
                 "which process a thread belongs to",
