@@ -135,6 +135,7 @@ pub fn state(code: u8) -> (u8, SwitchOut, u32) {
         12 => (b'R', SwitchOut::Yielded, 0),
         13 => (b'R', SwitchOut::Throttled, 0),
         14 => (b'R', SwitchOut::GaveWay, 0),
+        15 => (b'R', SwitchOut::Throttled, 0x100),
         _ => (b'?', SwitchOut::Blocked, 0),
     }
 }

@@ -325,7 +325,7 @@ pub enum SwitchOut {
     PreemptedToUser,
     /// R: it called `sched_yield`.
     Yielded,
-    /// R: its cgroup's CPU quota is used up.
+    /// R or R+: its cgroup's CPU quota is used up.
     Throttled,
     /// R: a kernel thread, which never goes back to user mode: it gave way, or was woken before it slept.
     GaveWay,

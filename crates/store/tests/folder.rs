@@ -546,3 +546,29 @@ print(t.num_rows, sum(t["end_ns"].to_pylist()) - sum(t["start_ns"].to_pylist()))
     let sum: i64 = random_stretches(3000, 5).0.iter().map(|s| s.span.len().0).sum();
     assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), format!("3000 {sum}"));
 }
+
+/// A folder of before there was a word for what nobody knows: R of a and R+ of b, by `corewise import` of format 1. What it calls
+/// "yielded" may have been preempted.
+#[test]
+fn an_old_folder_does_not_say_who_yielded() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/before_yields");
+    let folder = Folder::open(&path).unwrap();
+    let wanted = [(7, 1, Reason::LeftRunnable), (8, 2, Reason::Preempted), (7, 3, Reason::LeftRunnable)];
+    for span in [None, Some(Span::new(Ns(0), Ns(10_000_000)))] {
+        let mut ready = Vec::new();
+        let of = |s: &ThreadStretch| (s.tid.0, s.span.start.0 / 1_000_000, s.reason);
+        let each = |all: &[ThreadStretch]| {
+            ready.extend(all.iter().filter(|s| s.state == ThreadState::Ready).map(of));
+        };
+        folder.thread_stretches(span, each).unwrap();
+        assert_eq!(ready, wanted);
+    }
+    let mut words = Vec::new();
+    let each = |rows: &[Vec<Value>]| {
+        let word = |row: &Vec<Value>| if let Value::Text(word) = &row[7] { Some(word.clone()) } else { None };
+        words.extend(rows.iter().filter_map(word));
+        Ok(())
+    };
+    folder.state_rows(&tables::THREAD_STATE, None, each).unwrap();
+    assert_eq!(words, ["before_first_event", "left_runnable", "preempted", "left_runnable"]);
+}

@@ -247,7 +247,7 @@ INLINE u32 inner_of(struct task_struct *p, s32 *level)
 INLINE u32 state_code(bool preempt, u32 state, u32 exit_state)
 {
 	if (preempt)
-		return 9;
+		return MARKED_PREEMPTED;
 	u32 bits = (state | exit_state) & 0x7f;
 	if ((state & 0x402) == 0x402) /* TASK_IDLE */
 		bits = 0x80;
@@ -465,8 +465,8 @@ INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct t
 		return 0;
 	u64 now = ktime();
 	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
-	if (!code)
-		code = why_runnable(prev);
+	if (!code || code == MARKED_PREEMPTED)
+		code = why_runnable(prev, code);
 	look_who_runs(own, prev, now, 1);
 	look_at_mask(prev, now, RAN);
 	look_at_mask(next, now, WAITED);

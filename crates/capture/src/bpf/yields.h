@@ -1,4 +1,5 @@
-/* Why a thread left its CPU that can still run, where the kernel does not mark it as preempted. It is one of
+/* Why a thread left its CPU that can still run. Where the kernel does not mark it as preempted, it is one of these; the first may bear
+ * the mark too, since the kernel looks who else should run right after it has taken the thread from its queue.
  *
  *      held       its cgroup's CPU quota is used up (quota.h)
  *      gave way   a thread of the kernel's, which never goes back to user mode
@@ -29,10 +30,13 @@ INLINE u32 number_of_sched_yield(struct task_struct *p)
 	return SCHED_YIELD;
 }
 
-INLINE u32 why_runnable(struct task_struct *p)
+/* `code`: 0, or that of R+. */
+INLINE u32 why_runnable(struct task_struct *p, u32 code)
 {
-	if (TELLS_QUOTA(p) && p->throttled)
-		return LEFT_HELD;
+	if (TELLS_QUOTA(p) && unlikely(p->throttled))
+		return code ? LEFT_HELD_MARKED : LEFT_HELD;
+	if (code)
+		return code;
 	if (p->flags & PF_KTHREAD)
 		return LEFT_GAVE_WAY;
 	if (!reads_registers)

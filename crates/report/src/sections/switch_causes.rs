@@ -28,7 +28,7 @@ struct Sum {
 
 fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
     let mut by_cause: BTreeMap<(&str, String), Sum> = BTreeMap::new();
-    let mut by_pair: BTreeMap<(i64, i64), i64> = BTreeMap::new();
+    let mut by_pair = Pairs::new();
     seen.each("switch_causes", |row| {
         let unsure = row.text("cause") == "unknown" && row.text("letter") == "R";
         let word = if unsure { UNSURE } else { said(row.text("cause")) };
@@ -41,7 +41,8 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
             (letter, _) => format!("{} in {letter}", row.text("cause")),
         };
         if let (Some(by @ 1..), "preempted") = (row.int("preemptor"), row.text("cause")) {
-            add(by_pair.entry((row.int("thread").unwrap_or(0), by)).or_default(), row.sum("count"));
+            let pair = (seen.name(row.int("thread")), seen.name(Some(by)));
+            add(by_pair.entry(pair).or_default(), row.sum("count"));
         }
         let sum = by_cause.entry((kind(row.text("cause"), unsure), cause)).or_default();
         let [count, blocked, unknown] = row.sums(["count", "blocked_ns", "unknown_ns"]);
@@ -81,22 +82,25 @@ fn write(page: &mut Page, seen: &Seen<'_>) -> Result<(), EngineError> {
         push(&mut columns, cells);
     }
     page.grid(columns, 0);
-    pairs(page, seen, by_pair);
+    pairs(page, by_pair, seen.top);
     Ok(())
 }
 
+/// How often threads of a name were preempted by those of another: a build's compilers live too briefly to count one by one.
+type Pairs = BTreeMap<(String, String), i64>;
+
 /// Who preempted whom most often.
-fn pairs(page: &mut Page, seen: &Seen<'_>, by_pair: BTreeMap<(i64, i64), i64>) {
-    let mut all: Vec<((i64, i64), i64)> = by_pair.into_iter().collect();
+fn pairs(page: &mut Page, by_pair: Pairs, top: usize) {
+    let mut all: Vec<((String, String), i64)> = by_pair.into_iter().collect();
     all.sort_by_key(|(_, count)| Reverse(*count));
-    let left = all.len().saturating_sub(seen.top);
-    all.truncate(seen.top);
+    let left = all.len().saturating_sub(top);
+    all.truncate(top);
     if all.is_empty() {
         return;
     }
     let mut columns = vec![Column::words("preempted", 0), Column::words("by", 0), Column::numbers("times", 0)];
     for ((thread, by), count) in all {
-        push(&mut columns, [seen.name(Some(thread)), seen.name(Some(by)), grouped(count)]);
+        push(&mut columns, [thread, by, grouped(count)]);
     }
     page.grid(columns, 0);
     if left > 0 {
