@@ -11,6 +11,7 @@ At least 99 % of the stretches that ftrace names must be named alike. Exit statu
 
 import argparse
 import collections
+import json
 import re
 import subprocess
 import sys
@@ -50,8 +51,11 @@ def record(folder, ms, backend):
         subprocess.run(["mount", "-t", "tracefs", "nodev", TRACING], check=True)
     instance = TRACING / "instances/corewise-yields"
     instance.mkdir()
+
+    def put(name, text):
+        (instance / name).write_text(text)
+
     try:
-        put = lambda name, text: (instance / name).write_text(text)
         put("tracing_on", "0")
         put("trace_clock", "mono")
         put("buffer_size_kb", "65536")
@@ -109,7 +113,6 @@ def compare(folder, counted):
     outs, calls, names = truth(text)
     without = "\n".join(line for line in text.splitlines() if "sys_sched_yield ->" not in line)
     (folder / "no_returns.txt").write_text(without + "\n")
-    import json
     origin = json.loads((folder / "run.cw/manifest.json").read_text())["origin_ns"]
     first = min(int(m["s"]) * 10**9 + int(m["us"]) * 1000 for m in map(LINE.match, text.splitlines()) if m)
     readers = [("corewise record", folder / "run.cw", origin), ("ftrace's text", folder / "ftrace.txt", first),
@@ -120,6 +123,7 @@ def compare(folder, counted):
         ready = told(trace, begin)
         for tid in sorted(ours, key=lambda tid: names[tid]):
             counts, missing = pair(outs[tid], ready[tid])
+            failed |= missing > (1 - WITHIN) * len(outs[tid])
             for kind in ("preempted", "yielded"):
                 of = {said: n for (true, said), n in counts.items() if true == kind}
                 whole = sum(of.values())

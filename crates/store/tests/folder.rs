@@ -131,6 +131,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
             uclamp_min: r.one(&[-1, 0]),
             uclamp_max: r.one(&[-1, 1024]),
         },
+        35 => What::Yield { tid, begins: r.below(2) == 0 },
         34 => What::Parking { of: r.cpu(), parked: r.below(2) == 0 },
         33 => What::IdealCpu { tid, cpu: r.one(&[CpuId::UNKNOWN, CpuId(3)]) },
         19..24 => What::Wake(Wake {
@@ -159,6 +160,10 @@ fn what(r: &mut Rng, at: Ns) -> What {
                     SwitchOut::Blocked,
                     SwitchOut::Exited,
                     SwitchOut::Untold,
+                    SwitchOut::PreemptedToUser,
+                    SwitchOut::Yielded,
+                    SwitchOut::Throttled,
+                    SwitchOut::GaveWay,
                 ]),
                 letter: r.one(b"RSDX?"),
                 prev_exec: if r.below(3) == 0 { Ns::MIN } else { Ns(r.ns()) },

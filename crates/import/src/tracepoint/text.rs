@@ -428,6 +428,21 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_sched_yield_in_all_their_forms() {
+        let tid = Tid(3);
+        for (event, args, begins) in [
+            ("sys_enter_sched_yield", "", true),
+            ("sys_exit_sched_yield", "0x0", false),
+            ("", "sys_sched_yield()", true),
+            ("", "sys_sched_yield -> 0x0", false),
+        ] {
+            assert_eq!(once(event, args).unwrap().0, What::Yield { tid, begins }, "{event} {args}");
+        }
+        assert_eq!(once("", "sys_sched_yielding()").unwrap().0, What::Sample);
+        assert_eq!(once("", "sys_read(fd: 3)").unwrap().0, What::Sample);
+    }
+
+    #[test]
     fn wakings_in_all_their_forms() {
         for (args, told) in [
             ("comm=a b pid=7 prio=120 target_cpu=003", ("a b", 7, 120, Some(3))),
