@@ -16,7 +16,7 @@ from collections import defaultdict
 import corewise
 
 SPLITS = [
-    ["preempted", "yielded", "woken", "new", "other"],
+    ["preempted", "yielded", "throttled", "gave_way", "unknown", "woken", "new", "other"],
     ["no_cpu_free", "free_other_type", "free_same_type", "free_not_allowed", "free_parked", "wakeup_latency", "throttled",
      "free_unknown"],
 ]

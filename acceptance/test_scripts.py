@@ -10,6 +10,7 @@ import hostile
 import measured
 import perf_data
 import pipe_cost
+import preempted_or_yielded
 import referee
 import switch_events
 
@@ -94,6 +95,24 @@ class SwitchEvents(unittest.TestCase):
 class Small(unittest.TestCase):
     def test_the_benchmark_s_own_seconds(self):
         self.assertEqual(pipe_cost.seconds_of("     Total time: 1.670 [sec]\n"), 1.67)
+
+    def test_who_yielded_by_ftrace(self):
+        switch = "sched_switch: prev_comm=y prev_pid={} prev_prio=120 prev_state={} ==> next_comm=e next_pid=9 next_prio=120"
+        lines = [(1, "sys_sched_yield()"), (2, switch.format(7, "R")), (3, switch.format(7, "R")), (4, "sys_sched_yield()"),
+                 (5, "sys_sched_yield -> 0x0"), (6, switch.format(7, "R")), (7, switch.format(7, "S")), (8, "sys_sched_yield()"),
+                 (9, switch.format(7, "R+"))]
+        text = "".join(f"     y-7       [001] d..2.   1.{us:06}: {rest}\n" for us, rest in lines)
+        outs, calls, names = preempted_or_yielded.truth(text)
+        # After its switch-out the thread is on its way out of the call: the next one is a preemption.
+        wanted = [(2, "yielded", "R"), (3, "preempted", "R"), (6, "preempted", "R"), (9, "preempted", "R+")]
+        self.assertEqual([(at - 10**6, *rest) for at, *rest in outs[7]], wanted)
+        self.assertEqual((calls[7], names[7]), (3, "y"))
+
+    def test_pairs_by_time(self):
+        true = [(100, "yielded", "R"), (300, "preempted", "R"), (900, "preempted", "R")]
+        counts, missing = preempted_or_yielded.pair(true, [(20, "yielded"), (101, "yielded"), (320, "left_runnable"), (700, "preempted")])
+        self.assertEqual(counts, {("yielded", "yielded"): 1, ("preempted", "left_runnable"): 1})
+        self.assertEqual(missing, 1)
 
     def test_median(self):
         self.assertEqual((measured.median([3, 1, 2]), measured.median([4, 1, 2, 3])), (2, 2.5))

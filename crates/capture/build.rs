@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         "marks.h",
         "quota.h",
         "stacks.h",
+        "yields.h",
         "interrupts.h",
         "kernel.h",
         "wire.h",

@@ -1,6 +1,6 @@
 //! Stage one: events in, finished stretches and sums out.
 
-use crate::life::Doing;
+use crate::life::{Doing, Life};
 use crate::lives::Lives;
 use crate::processor::{Processor, Runs};
 use crate::watch::Watch;
@@ -9,12 +9,14 @@ use model::{
     Batch, CpuId, CpuState, CpuStretch, Event, InferredStretch, LossSpan, NameId, Ns, Pid, Reason, Seen, SeenState,
     Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Wake, WakeKind, What,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// More CPUs than Linux can have: a damaged file must not fill the memory.
 const MOST_CPUS: u32 = 1 << 16;
+/// Who makes the kernel's threads, and what it is called.
+const KTHREADD: (Tid, &str) = (Tid(2), "kthreadd");
 
 /// What the source's own words mean for the accounting.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +25,8 @@ pub struct Rules {
     pub has_waking: bool,
     /// The source has wakings or wakeups: a blocked thread that runs again without one has lost it.
     pub has_wakes: bool,
+    /// The source has the calls of `sched_yield`: who left runnable without one was preempted.
+    pub has_yields: bool,
     /// CPUs that are rows even if no event names them.
     pub online: Vec<CpuId>,
     /// The losses of the recording, where they are known from an earlier pass.
@@ -43,6 +47,8 @@ pub struct Accountant {
     pub(crate) lives: Lives,
     /// Names and processes told of threads that have done nothing yet.
     told: FxHashMap<Tid, (Pid, NameId)>,
+    /// Those known to be the kernel's own threads.
+    kernel: FxHashSet<Tid>,
     cpus: BTreeMap<CpuId, usize>,
     pub(crate) processors: Vec<Processor>,
     /// Place of a CPU in `processors`, for small numbers.
@@ -70,6 +76,7 @@ impl Accountant {
             lives: Lives::new(rules.within),
             rules,
             told: FxHashMap::default(),
+            kernel: FxHashSet::default(),
             cpus: BTreeMap::new(),
             processors: Vec::new(),
             near: Vec::new(),
@@ -187,8 +194,26 @@ impl Accountant {
                 }
             }
             What::Name { tid, pid, name } => self.tell(*tid, *pid, *name),
-            What::Fork { tid, pid, name, .. } => self.fork(*tid, *pid, *name),
-            What::Exec { tid, pid, .. } | What::Exit { tid, pid } => self.tell(*tid, *pid, NameId::NONE),
+            What::Fork { parent, tid, pid, name } => {
+                self.fork(*tid, *pid, *name);
+                if *parent == KTHREADD.0 && self.is_kthreadd() {
+                    self.kernel.insert(*tid);
+                } else {
+                    self.kernel.remove(tid);
+                }
+            }
+            What::Exec { tid, pid, .. } => {
+                self.kernel.remove(tid);
+                self.tell(*tid, *pid, NameId::NONE);
+            }
+            What::Exit { tid, pid } => self.tell(*tid, *pid, NameId::NONE),
+            What::Yield { tid, begins } => {
+                // From here on it is known that calls are recorded.
+                self.rules.has_yields = true;
+                if let Some(life) = self.caller(*tid, event.cpu) {
+                    life.yields = begins.then_some(at);
+                }
+            }
             What::Priority { tid, prio, .. } => {
                 if let Some(at) = self.lives.of(*tid) {
                     self.lives[at].prio = *prio;
@@ -281,6 +306,26 @@ impl Accountant {
         if name != NameId::NONE {
             *known_name = name;
         }
+    }
+
+    /// The life of who makes a system call; where that is not told, of who runs on its CPU.
+    fn caller(&mut self, tid: Tid, cpu: CpuId) -> Option<&mut Life> {
+        if tid != Tid::UNKNOWN {
+            return self.lives.alive(tid);
+        }
+        match self.processors[self.place_of(cpu)?].runs {
+            Runs::Thread(at) => Some(&mut self.lives[at]),
+            _ => None,
+        }
+    }
+
+    /// Whether the number of who makes the kernel's threads is its own: in a container it may be anybody's.
+    fn is_kthreadd(&mut self) -> bool {
+        let name = match self.lives.alive(KTHREADD.0) {
+            Some(life) => life.name,
+            None => self.told.get(&KTHREADD.0).map_or(NameId::NONE, |told| told.1),
+        };
+        self.names.get(name.0 as usize).is_some_and(|name| **name == *KTHREADD.1)
     }
 
     /// The new thread's life begins at its first waking, which follows: what is told here is kept for it.
@@ -467,7 +512,7 @@ impl Accountant {
             life.prio = switch.prev_prio;
         }
         if counted {
-            let voluntary = !matches!(switch.out, SwitchOut::Runnable | SwitchOut::Preempted);
+            let voluntary = !switch.out.is_runnable();
             life.totals.voluntary += u64::from(voluntary);
             life.totals.involuntary += u64::from(!voluntary);
         }
@@ -480,10 +525,16 @@ impl Accountant {
         // Its next event will tell whether the waking that came before undid this switch-out.
         let early = life.woken && life.doing == Doing::Running;
         self.thread_until(at, now, sink);
+        let (has_yields, kernel) = (self.rules.has_yields, &self.kernel);
         let life = &mut self.lives[at];
         (life.doing, life.reason) = match switch.out {
-            SwitchOut::Runnable => (Doing::Ready, Reason::Yielded),
-            SwitchOut::Preempted => (Doing::Ready, Reason::Preempted),
+            SwitchOut::Preempted | SwitchOut::PreemptedToUser => (Doing::Ready, Reason::Preempted),
+            SwitchOut::Yielded => (Doing::Ready, Reason::Yielded),
+            SwitchOut::Throttled => (Doing::Ready, Reason::Throttled),
+            SwitchOut::Runnable | SwitchOut::GaveWay => {
+                let of_kernel = switch.out == SwitchOut::GaveWay || kernel.contains(&switch.prev);
+                (Doing::Ready, life.why_runnable(now, of_kernel, has_yields))
+            }
             SwitchOut::Exited => (Doing::Exited, Reason::State(switch.letter)),
             SwitchOut::Blocked if early => (Doing::Either, Reason::State(switch.letter)),
             SwitchOut::Blocked => (Doing::Blocked, Reason::State(switch.letter)),
@@ -492,6 +543,7 @@ impl Accountant {
         life.cpu = Some(cpu);
         life.queue = Some(cpu);
         life.woken = false;
+        life.yields = None;
         life.snapshot = false;
         if life.doing != Doing::Either {
             life.waker_thread = ThreadKey::UNKNOWN;
@@ -528,6 +580,7 @@ impl Accountant {
         }
         (life.cpu, life.queue) = (Some(cpu), Some(cpu));
         life.woken = false;
+        life.yields = None;
         life.snapshot = false;
     }
 
@@ -546,7 +599,7 @@ impl Accountant {
             // Where the kernel put it in the end; told late, it may have run and left since, and waits where it left.
             if let Some(at) = self.lives.of(wake.tid) {
                 let life = &mut self.lives[at];
-                if !matches!(life.reason, Reason::Preempted | Reason::Yielded) {
+                if !life.reason.left_runnable() {
                     life.queue = wake.target.or(life.queue);
                 }
             }
@@ -568,6 +621,7 @@ impl Accountant {
         }
         if life.doing == Doing::Running {
             life.woken = true;
+            life.woken_at = now;
             life.waker_thread = waker_thread;
             return;
         }

@@ -3,6 +3,10 @@
 use crate::totals::ThreadTotals;
 use model::{CpuId, NameId, Ns, Reason, ThreadKey, ThreadState, Tid};
 
+/// From a thread's call of `sched_yield` to its switch-out it takes less than this, as it does from giving up its place in the queue to
+/// its switch-out. Where the return from the call was recorded, that tells more.
+const SOON: Ns = Ns(50_000);
+
 /// What a thread does, as far as it is known now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Doing {
@@ -45,6 +49,10 @@ pub(crate) struct Life {
     pub(crate) charged: Option<Ns>,
     /// What the kernel charged in the open running stretch, where it tells charge by charge.
     pub(crate) open_charge: Option<Ns>,
+    /// When it called `sched_yield`, from which it has not returned as far as anybody told; while it runs.
+    pub(crate) yields: Option<Ns>,
+    /// When it was woken last, where that is remembered ([`Self::woken`]).
+    pub(crate) woken_at: Ns,
 }
 
 impl Life {
@@ -64,6 +72,8 @@ impl Life {
             snapshot: false,
             charged: None,
             open_charge: None,
+            yields: None,
+            woken_at: Ns::ZERO,
             turns: 0,
             watched: false,
         }
@@ -72,6 +82,21 @@ impl Life {
     #[inline]
     pub(crate) fn runs_on(&self, cpu: CpuId) -> bool {
         self.doing == Doing::Running && self.cpu == Some(cpu)
+    }
+
+    /// Why it left its CPU while it could still run, where the switch does not say. `of_kernel`: it is one of the kernel's threads, which
+    /// never go back to user mode. `has_yields`: had it called `sched_yield`, that would have been told.
+    pub(crate) fn why_runnable(&self, now: Ns, of_kernel: bool, has_yields: bool) -> Reason {
+        let soon = |at: Ns| now - at < SOON;
+        match () {
+            () if self.yields.is_some_and(soon) => Reason::Yielded,
+            () if self.woken && soon(self.woken_at) => Reason::NeverSlept,
+            () if of_kernel => Reason::GaveWay,
+            // What it did before, nobody followed.
+            () if self.doing != Doing::Running => Reason::LeftRunnable,
+            () if has_yields => Reason::Preempted,
+            () => Reason::LeftRunnable,
+        }
     }
 
     /// Whether it has exited as far as anybody knows, so that little of it is needed ([`crate::lives::Lives::rest`]). A row

@@ -18,6 +18,7 @@ fn cases() {
         let rules = Rules {
             has_waking,
             has_wakes: has_waking || drawn.facts.has_wakeup.unwrap_or(true),
+            has_yields: drawn.facts.has_yields,
             online: drawn.facts.online.clone(),
             losses: None,
             strict: drawn.says("strict"),

@@ -109,7 +109,15 @@ fn programs() -> Vec<Finding> {
                 if tracer.tells_throttles() { "told as they happen" } else { tracer::NO_THROTTLES },
                 "use Linux 6.18 or later",
             ));
-            let own = |l: &&String| l.starts_with("Changes of priority") || *l == tracer::NO_THROTTLES;
+            all.push(finding(
+                "preempted told from yielded",
+                tracer.tells_yields(),
+                Verdict::Partial,
+                if tracer.tells_yields() { "told with each switch" } else { tracer::NO_YIELDS },
+                "use Linux 5.15 or later on x86-64",
+            ));
+            let told = [tracer::NO_THROTTLES, tracer::NO_YIELDS];
+            let own = |l: &&String| l.starts_with("Changes of priority") || told.contains(&l.as_str());
             for lack in tracer.lacks.iter().filter(|l| !own(l)) {
                 all.push(finding("tracepoints", false, Verdict::Partial, lack.as_str(), ""));
             }

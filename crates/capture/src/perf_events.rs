@@ -141,6 +141,9 @@ impl PerfTracer {
                 .to_owned(),
             "Threads that their cgroup's CPU quota holds are not told from others that are ready.".to_owned(),
             "Which CPUs go offline and come online is not told.".to_owned(),
+            // The tracepoint of that call would make every system call of the machine take the slow path.
+            "Threads that called sched_yield are not told from those that were preempted on their way back to user mode."
+                .to_owned(),
         ];
         if irq {
             lacks.push("Timers and the interrupts that other CPUs send are not told.".to_owned());

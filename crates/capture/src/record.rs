@@ -95,6 +95,8 @@ fn first_facts(options: &RecordOptions, backend: &str, kernel: &Kernel, focus: O
         clock: "CLOCK_MONOTONIC".into(),
         has_waking: Some(true),
         has_wakeup: Some(true),
+        // Its switches tell by themselves who yielded; of those that tell nothing, no call is known that was not one.
+        has_yields: false,
         has_charges: kernel.has_charges(),
         whole_machine: true,
         begin: None,

@@ -65,6 +65,10 @@ const MARKS: [&str; 2] = ["mark_entered", "mark_returned"];
 pub const NO_THROTTLES: &str = "Threads that their cgroup's CPU quota holds are not told from others that are ready: the kernel \
     holds single threads since Linux 6.18.";
 
+/// What a recording lacks where the registers with which a thread entered the kernel cannot be read.
+pub const NO_YIELDS: &str = "Threads that called sched_yield are not told from those that were preempted on their way back to user \
+    mode: that is read from the registers of x86-64, since Linux 5.15.";
+
 /// Not attached: run by the recorder.
 const OWN: [&str; 3] = ["hand_over_rest", "who_runs", "all_threads"];
 
@@ -97,6 +101,7 @@ pub struct Tracer {
     /// Settings of threads must be looked at: no program tells each change.
     pub look_for_changes: bool,
     tells_throttles: bool,
+    tells_yields: bool,
     tells_parking: bool,
     threads: Link,
     /// The maps of callchains, the kernel's and the programs', and how many bytes one has there; `None`: none are kept.
@@ -147,6 +152,7 @@ impl Tracer {
             done => done,
         }?;
         tracer.tells_throttles = holds_threads(&btf);
+        tracer.tells_yields = reads_registers(&btf);
         Ok(tracer)
     }
 
@@ -218,6 +224,7 @@ impl Tracer {
             lacks,
             look_for_changes,
             tells_throttles: false,
+            tells_yields: false,
             tells_parking,
             threads,
             stacks: stacks.map(|(kernel, user)| [kernel, user].map(|(fd, bytes, _)| (fd, bytes))),
@@ -231,6 +238,11 @@ impl Tracer {
     /// Whether switches tell which threads a CPU quota holds.
     pub fn tells_throttles(&self) -> bool {
         self.tells_throttles
+    }
+
+    /// Whether switches tell who called `sched_yield` from who was preempted on the way back to user mode.
+    pub fn tells_yields(&self) -> bool {
+        self.tells_yields
     }
 
     /// Whether CPUs that go offline and come online are told.
@@ -398,6 +410,9 @@ fn open(
     if !holds_threads(btf) {
         lacks.push(NO_THROTTLES.into());
     }
+    if !reads_registers(btf) {
+        lacks.push(NO_YIELDS.into());
+    }
     for mut program in object.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let name = name.as_str();
@@ -432,6 +447,7 @@ fn open(
         (".rodata", cpus.div_ceil(64).min(16)),
         (".stacks", u32::from(wanted.stacks)),
         (".masks", u32::from(!wanted.functions)),
+        (".registers", u32::from(reads_registers(btf))),
         (".interrupts", tell.iter().filter(|(wanted, _)| *wanted).map(|(_, bit)| bit).sum()),
     ];
     for mut map in object.maps_mut() {
@@ -497,6 +513,14 @@ fn holds_threads(btf: &Btf<'_>) -> bool {
     has_field(btf, "task_struct", "throttled")
         && has_field(btf, "cfs_rq", "throttled_clock_self_time")
         && has_field(btf, "sched_info", "last_queued")
+}
+
+/// Whether programs may read the registers with which a thread entered the kernel, and these tell of system calls what `yields.h`
+/// wants to know.
+fn reads_registers(btf: &Btf<'_>) -> bool {
+    cfg!(target_arch = "x86_64")
+        && has_field(btf, "pt_regs", "orig_ax")
+        && btf.type_by_name::<types::Func<'_>>("bpf_task_pt_regs").is_some()
 }
 
 /// Whether `sched_switch` has the state as its fourth argument (Linux 5.18 and later).

@@ -131,6 +131,11 @@ pub fn state(code: u8) -> (u8, SwitchOut, u32) {
         5 | 6 => (b"XZ"[usize::from(code) - 5], SwitchOut::Exited, 1 << (code - 1)),
         1..=8 => (b"RSDTtXZPI"[usize::from(code)], SwitchOut::Blocked, 1 << (code - 1)),
         10 => (b'?', SwitchOut::Untold, 0),
+        11 => (b'R', SwitchOut::PreemptedToUser, 0),
+        12 => (b'R', SwitchOut::Yielded, 0),
+        13 => (b'R', SwitchOut::Throttled, 0),
+        14 => (b'R', SwitchOut::GaveWay, 0),
+        15 => (b'R', SwitchOut::Throttled, 0x100),
         _ => (b'?', SwitchOut::Blocked, 0),
     }
 }
@@ -429,6 +434,11 @@ mod tests {
         assert_eq!(letters, b"RSDIXZPD");
         assert_eq!(state(9), (b'R', SwitchOut::Preempted, 0x100));
         assert_eq!(state(6).2, 0x20);
+        // The kernel shows R of all of these.
+        for code in [0, 11, 12, 13, 14] {
+            let (letter, out, raw) = state(code);
+            assert!((letter, raw) == (b'R', 0) && out.is_runnable(), "{code}: {out:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::rule::{Rule, Threshold};
 use crate::settings::{HIGH_SHARE, MEDIUM_SHARE, Settings};
 use engine::{EngineError, Facts, Names, Offer, Session, Summary};
 use model::tables::{cpus, switch_causes};
-use model::words::short;
+use model::words::{grouped, short};
 use model::{AnyOf, Change, Declared, Ns, Row, Span, Table, Threads, tables};
 use std::collections::BTreeMap;
 
@@ -55,15 +55,19 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// How often each thread was switched out for another while it could run. Kernels that preempt lazily do it on the way back
-    /// to user mode, without the mark of a preemption.
-    pub(crate) fn preempted(&self) -> Result<BTreeMap<i64, i64>, EngineError> {
-        let mut preempted = BTreeMap::new();
+    /// How often each thread was preempted for another. What left its CPU runnable, and nobody says why, counts too, and makes it
+    /// uncertain: mostly it was preempted on its way back to user mode, but it may have yielded.
+    pub(crate) fn preempted(&self) -> Result<Preempted, EngineError> {
+        let mut preempted = Preempted::default();
         self.each(switch_causes::Table, |row| {
-            if ["preempted", "yielded"].contains(&row.get(switch_causes::CAUSE))
-                && row.get(switch_causes::NEXT.or_empty()) != "idle"
-            {
-                add(&mut preempted, row.get(switch_causes::THREAD), row.get(switch_causes::COUNT));
+            let cause = row.get(switch_causes::CAUSE);
+            let unsure = cause == "unknown" && row.get(switch_causes::LETTER.or_empty()) == "R";
+            if (unsure || cause == "preempted") && row.get(switch_causes::NEXT.or_empty()) != "idle" {
+                let (thread, count) = (row.get(switch_causes::THREAD), row.get(switch_causes::COUNT));
+                add(&mut preempted.counts, thread, count);
+                if unsure {
+                    add(&mut preempted.unsure, thread, count);
+                }
             }
         })?;
         Ok(preempted)
@@ -187,6 +191,32 @@ pub(crate) fn threads(claims: &[Claim]) -> Threads {
     let Some(most) = most else { return Threads::default() };
     let alike = claims.iter().filter(|c| c.name == most.name).take(NAMED);
     Threads { name: most.name.clone(), tids: alike.map(|c| c.tid).collect() }
+}
+
+/// How often threads were preempted, by their keys.
+#[derive(Default)]
+pub(crate) struct Preempted {
+    pub(crate) counts: BTreeMap<i64, i64>,
+    /// Of these, where the source does not tell a preemption from a yield.
+    pub(crate) unsure: BTreeMap<i64, i64>,
+}
+
+impl Preempted {
+    /// Of one thread.
+    pub(crate) fn of(&self, thread: i64) -> i64 {
+        self.counts.get(&thread).copied().unwrap_or(0)
+    }
+
+    /// What is assumed of those of these threads that may have yielded, if there are any.
+    pub(crate) fn assumed(&self, threads: impl Iterator<Item = i64>) -> Option<String> {
+        let unsure = threads.fold(0_i64, |sum, key| sum.saturating_add(self.unsure.get(&key).copied().unwrap_or(0)));
+        (unsure > 0).then(|| {
+            format!(
+                "{} of them left a thread runnable, and the source does not tell a preemption from a yield",
+                grouped(unsure)
+            )
+        })
+    }
 }
 
 /// Rows that show something, those of most time first; few are kept.

@@ -219,11 +219,15 @@ impl Sim<'_> {
 
     /// Who runs goes back into the queue, and the next one comes.
     fn preempt(&mut self, cpu: usize) {
+        self.take_off(cpu, SwitchOut::Preempted);
+    }
+
+    fn take_off(&mut self, cpu: usize, out: SwitchOut) {
         if let Some(runs) = self.cpus[cpu].runs {
             self.reckon(cpu);
             self.cpus[cpu].queue.push(runs);
             self.threads[runs].is = Is::Ready(cpu);
-            self.come(cpu, SwitchOut::Preempted);
+            self.come(cpu, out);
         }
     }
 
@@ -398,7 +402,7 @@ impl Sim<'_> {
         }
         for cpu in 0..self.cpus.len() {
             match self.cpus[cpu].runs {
-                Some(runs) if self.held(runs) => self.preempt(cpu),
+                Some(runs) if self.held(runs) => self.take_off(cpu, SwitchOut::Throttled),
                 None if !throttled && !self.cpus[cpu].queue.is_empty() => self.come(cpu, SwitchOut::Runnable),
                 _ => {}
             }

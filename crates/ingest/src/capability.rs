@@ -55,6 +55,8 @@ capabilities! {
     Frames => "frames",
     /// Callchains.
     Stacks => "stacks",
+    /// Calls of `sched_yield`, which tell it from a preemption on the way back to user mode.
+    Yields => "yields",
     /// That events were lost.
     Losses => "losses",
     /// The machine: core types, siblings, capacities.

@@ -43,6 +43,10 @@ pub struct Facts {
     pub has_waking: Option<bool>,
     /// Whether `sched_wakeup` was recorded; `None`: the source does not say.
     pub has_wakeup: Option<bool>,
+    /// Whether every call of `sched_yield` was recorded as such, so that a thread of a program that left its CPU runnable without one
+    /// was preempted.
+    #[serde(default)]
+    pub has_yields: bool,
     /// Whether the kernel's charges for running were recorded.
     pub has_charges: bool,
     /// Whether every switch of every CPU was recorded, so that a CPU's switches form a chain. False for recordings of

@@ -118,6 +118,13 @@ pub enum What {
         /// Whether it begins here.
         begins: bool,
     },
+    /// A thread calls `sched_yield`, or returns from it. A switch-out between the two is of its own doing.
+    Yield {
+        /// The thread.
+        tid: Tid,
+        /// Whether the call begins here.
+        begins: bool,
+    },
     /// What a cgroup's CPU controller is set to from now on.
     CgroupLimits {
         /// The cgroup's id: its folder's inode number.
@@ -300,16 +307,42 @@ pub struct Switch {
 /// What a switch-out makes of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SwitchOut {
-    /// R: still runnable, it gave way (yield or end of slice seen as a voluntary schedule).
+    /// R: still runnable, and the source does not say why it left. It was preempted on its way back to user mode, called
+    /// `sched_yield`, was woken before it slept, is a kernel thread that gave way, or is held by a quota.
     Runnable,
     /// R+: still runnable, it was preempted.
     Preempted,
+    /// R: it was preempted on its way back to user mode, which bears no mark of the kernel's.
+    PreemptedToUser,
+    /// R: it called `sched_yield`.
+    Yielded,
+    /// R or R+: its cgroup's CPU quota is used up.
+    Throttled,
+    /// R: a kernel thread, which never goes back to user mode: it gave way, or was woken before it slept.
+    GaveWay,
     /// It waits for something.
     Blocked,
     /// X or Z: it will not run again.
     Exited,
     /// The source does not tell (PERF_RECORD_SWITCH before Linux 4.17).
     Untold,
+}
+
+impl SwitchOut {
+    /// Whether the thread can still run: the kernel counts these as involuntary.
+    #[must_use]
+    #[inline]
+    pub fn is_runnable(self) -> bool {
+        match self {
+            Self::Runnable
+            | Self::Preempted
+            | Self::PreemptedToUser
+            | Self::Yielded
+            | Self::Throttled
+            | Self::GaveWay => true,
+            Self::Blocked | Self::Exited | Self::Untold => false,
+        }
+    }
 }
 
 /// A thread was woken.

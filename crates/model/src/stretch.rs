@@ -68,9 +68,9 @@ impl CpuState {
 pub enum Reason {
     /// Nothing to add.
     None,
-    /// Ready: it was switched out while it could still run, and the kernel says preempted.
+    /// Ready: the kernel took its CPU while it could still run.
     Preempted,
-    /// Ready: it was switched out while it could still run, of its own doing or at a point it chose.
+    /// Ready: it called `sched_yield`.
     Yielded,
     /// Ready: woken.
     Woken,
@@ -98,11 +98,19 @@ pub enum Reason {
     Lossy,
     /// Running: no chain tells it, it was inferred, and `--inferred` was asked for.
     Inferred,
+    /// Ready: it left its CPU while it could still run, and the source does not say why.
+    LeftRunnable,
+    /// Ready: it left its CPU since its cgroup's CPU quota is used up.
+    Throttled,
+    /// Ready: a kernel thread that gave way.
+    GaveWay,
+    /// Ready: it was woken on its way to sleep, and left its CPU without having slept.
+    NeverSlept,
 }
 
 impl Reason {
     /// Those that are no letter of the kernel's, in the order of [`Self::number`].
-    pub const NUMBERED: [Self; 15] = [
+    pub const NUMBERED: [Self; 19] = [
         Self::None,
         Self::Preempted,
         Self::Yielded,
@@ -118,6 +126,10 @@ impl Reason {
         Self::Untold,
         Self::Lossy,
         Self::Inferred,
+        Self::LeftRunnable,
+        Self::Throttled,
+        Self::GaveWay,
+        Self::NeverSlept,
     ];
 
     /// Its place in [`Self::NUMBERED`], for who keeps it in a byte beside the letters, which are larger.
@@ -143,7 +155,21 @@ impl Reason {
             Self::Untold => 12,
             Self::Lossy => 13,
             Self::Inferred => 14,
+            Self::LeftRunnable => 15,
+            Self::Throttled => 16,
+            Self::GaveWay => 17,
+            Self::NeverSlept => 18,
         })
+    }
+
+    /// Of a ready thread: whether it is so since it left its CPU while it could still run.
+    #[must_use]
+    #[inline]
+    pub fn left_runnable(self) -> bool {
+        matches!(
+            self,
+            Self::Preempted | Self::Yielded | Self::LeftRunnable | Self::Throttled | Self::GaveWay | Self::NeverSlept
+        )
     }
 
     /// The one of a number, or of a letter.
@@ -174,6 +200,10 @@ impl Reason {
                 Self::Untold => "untold",
                 Self::Lossy => "lossy",
                 Self::Inferred => "inferred",
+                Self::LeftRunnable => "left_runnable",
+                Self::Throttled => "throttled",
+                Self::GaveWay => "gave_way",
+                Self::NeverSlept => "woken_before_sleep",
             }
             .to_owned(),
         )

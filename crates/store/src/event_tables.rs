@@ -66,7 +66,9 @@ event_tables! {
         int("next_tid", "", "Who was switched in; 0 is idle, −1 untold.") => Store::Int,
         int("prev_state", "", "The state number as the source recorded it.") => Store::Int,
         text("prev_letter", "The state's letter (R, S, D, …).") => Store::Word(w::letter_word),
-        text("prev_out", "What it means: runnable, preempted, blocked, exited or untold.") => Store::Word(w::switch_out_word),
+        text("prev_out", "What it means: runnable (nobody says why it left), preempted, preempted_to_user (on its way back to \
+            user mode), yielded, throttled, gave_way (a kernel thread), blocked, exited or untold.")
+             => Store::Word(w::switch_out_word),
         int("prev_prio", "", PRIO_DOC) => Store::Int,
         int("next_prio", "", PRIO_DOC) => Store::Int,
         ns("prev_exec_ns", "What the kernel has charged prev for running in its whole life, at the first switch of a \
@@ -92,7 +94,8 @@ event_tables! {
     Thread, THREAD, "thread", "What is told of threads: made, renamed, ended, seen in a snapshot.", [
         TID => Store::Int,
         text("what", "fork, exec, exit, name, called (the name that a switch or wake gives it, from there on), seen (a \
-            row of a snapshot), inner (its numbers in its own pid namespace) or current (it runs on this CPU).")
+            row of a snapshot), inner (its numbers in its own pid namespace), current (it runs on this CPU), yields (it calls \
+            sched_yield) or yielded (it returns from it).")
             => Store::Word(w::thread_note_word),
         int("pid", "", "Its process.").or_null() => Store::Int,
         int("parent_tid", "", "fork: who made it.").or_null() => Store::Int,

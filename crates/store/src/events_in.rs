@@ -337,6 +337,8 @@ impl Known {
             }),
             ThreadNote::Inner => What::Inner { tid, inner_tid: c.tid(12), inner_pid: c.pid(13) },
             ThreadNote::Current => What::Current { tid },
+            ThreadNote::Yields => What::Yield { tid, begins: true },
+            ThreadNote::Yielded => What::Yield { tid, begins: false },
         }))
     }
 }

@@ -257,6 +257,9 @@ impl EventSheets {
                 self.notes.push(Note { inner: (inner_tid.0, inner_pid.0), ..note(tid, ThreadNote::Inner) });
             }
             What::Current { tid } => self.notes.push(note(tid, ThreadNote::Current)),
+            What::Yield { tid, begins } => {
+                self.notes.push(note(tid, if begins { ThreadNote::Yields } else { ThreadNote::Yielded }));
+            }
         }
         EventKind::Thread
     }

@@ -301,7 +301,9 @@ impl Folder {
                 index = Some(self.reader(&file, &with_group)?.ok_or_else(missing)?);
             }
         }
-        Ok(Groups { main, index, within, of_group: columns.len(), start, span })
+        let before_yields = main.about("corewise.version").is_some_and(|version| version == "1");
+        let reason = columns.iter().position(|c| c.col.name == "reason").filter(|_| before_yields);
+        Ok(Groups { main, index, within, of_group: columns.len(), start, reason_before_yields: reason, span })
     }
 }
 
@@ -324,6 +326,8 @@ struct Groups {
     of_group: usize,
     /// Where `start_ns` is, and `end_ns` behind it.
     start: usize,
+    /// Where the reason is, of a file that calls all of them "yielded" that left runnable without a mark.
+    reason_before_yields: Option<usize>,
     span: Option<Span>,
 }
 
@@ -352,6 +356,9 @@ impl Groups {
             (Part::Index(group) | Part::Main(group), _) => (&self.main, group),
         };
         let (rows, mut cols) = reader.group(group, &mut Texts::default())?;
+        if let Some(Values::Word(codes, _)) = self.reason_before_yields.and_then(|at| cols.get_mut(at)) {
+            codes.iter_mut().for_each(|code| *code = w::before_yields(*code));
+        }
         let open_before = if cols.len() > self.of_group { cols.pop() } else { None };
         if open_before.is_none() && self.span.is_none() {
             return each(rows, &cols).ok_or_else(|| reader.damaged(UNKNOWN_WORD));

@@ -58,6 +58,8 @@ words!(CORE_TYPES: CoreType, core_type_word, core_type_code, core_type, [
 words!(SWITCH_OUTS: SwitchOut, switch_out_word, switch_out_code, switch_out, [
     SwitchOut::Runnable => "runnable", SwitchOut::Preempted => "preempted", SwitchOut::Blocked => "blocked",
     SwitchOut::Exited => "exited", SwitchOut::Untold => "untold",
+    SwitchOut::PreemptedToUser => "preempted_to_user", SwitchOut::Yielded => "yielded",
+    SwitchOut::Throttled => "throttled", SwitchOut::GaveWay => "gave_way",
 ]);
 words!(WAKE_KINDS: WakeKind, wake_kind_word, wake_kind_code, wake_kind, [
     WakeKind::Waking => "waking", WakeKind::Wakeup => "wakeup", WakeKind::New => "new",
@@ -101,12 +103,14 @@ pub(crate) enum ThreadNote {
     Seen,
     Inner,
     Current,
+    Yields,
+    Yielded,
 }
 
 words!(THREAD_NOTES: ThreadNote, thread_note_word, thread_note_code, thread_note, [
     ThreadNote::Fork => "fork", ThreadNote::Exec => "exec", ThreadNote::Exit => "exit", ThreadNote::Name => "name",
     ThreadNote::Called => "called", ThreadNote::Seen => "seen", ThreadNote::Inner => "inner",
-    ThreadNote::Current => "current",
+    ThreadNote::Current => "current", ThreadNote::Yields => "yields", ThreadNote::Yielded => "yielded",
 ]);
 
 /// A reason's number, but for none, which is no word; a kernel state letter is its own code.
@@ -127,6 +131,11 @@ pub(crate) fn reason_code(reason: Reason) -> u8 {
 
 fn reason_of(code: u8) -> Reason {
     Reason::NUMBERED.get(usize::from(code) + 1).copied().unwrap_or(Reason::State(code))
+}
+
+/// Folders of before there was a word for it called "yielded" whatever left its CPU runnable without the mark of a preemption.
+pub(crate) fn before_yields(code: u8) -> u8 {
+    if code == reason_code(Reason::Yielded) { reason_code(Reason::LeftRunnable) } else { code }
 }
 
 pub(crate) fn reason_word(code: u8) -> String {

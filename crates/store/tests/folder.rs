@@ -136,6 +136,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
             uclamp_min: r.one(&[-1, 0]),
             uclamp_max: r.one(&[-1, 1024]),
         },
+        35 => What::Yield { tid, begins: r.below(2) == 0 },
         34 => What::Parking { of: r.cpu(), parked: r.below(2) == 0 },
         33 => What::IdealCpu { tid, cpu: r.one(&[CpuId::UNKNOWN, CpuId(3)]) },
         19..24 => What::Wake(Wake {
@@ -164,6 +165,10 @@ fn what(r: &mut Rng, at: Ns) -> What {
                     SwitchOut::Blocked,
                     SwitchOut::Exited,
                     SwitchOut::Untold,
+                    SwitchOut::PreemptedToUser,
+                    SwitchOut::Yielded,
+                    SwitchOut::Throttled,
+                    SwitchOut::GaveWay,
                 ]),
                 letter: r.one(b"RSDX?"),
                 prev_exec: if r.below(3) == 0 { Ns::MIN } else { Ns(r.ns()) },
@@ -556,4 +561,31 @@ print(t.num_rows, sum(t["end_ns"].to_pylist()) - sum(t["start_ns"].to_pylist()))
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let sum: i64 = random_stretches(3000, 5).0.iter().map(|s| s.span.len().0).sum();
     assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), format!("3000 {sum}"));
+}
+
+/// A folder of before there was a word for what nobody knows: R of a and R+ of b, by `corewise import` of format 1. What it calls
+/// "yielded" may have been preempted.
+#[test]
+fn an_old_folder_does_not_say_who_yielded() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/before_yields");
+    let folder = Folder::open(&path).unwrap();
+    let wanted = [(7, 1, Reason::LeftRunnable), (8, 2, Reason::Preempted), (7, 3, Reason::LeftRunnable)];
+    for span in [None, Some(Span::new(Ns(0), Ns(10_000_000)))] {
+        let mut ready = Vec::new();
+        let of = |s: &ThreadStretch| (s.tid.0, s.span.start.0 / 1_000_000, s.reason);
+        let each = |all: &[ThreadStretch]| {
+            ready.extend(all.iter().filter(|s| s.state == ThreadState::Ready).map(of));
+            ok(())
+        };
+        folder.thread_stretches(span, each).unwrap();
+        assert_eq!(ready, wanted);
+    }
+    let mut words = Vec::new();
+    let each = |rows: &[Vec<Value>]| {
+        let word = |row: &Vec<Value>| if let Value::Text(word) = &row[7] { Some(word.clone()) } else { None };
+        words.extend(rows.iter().filter_map(word));
+        Ok(())
+    };
+    folder.state_rows(&tables::THREAD_STATE, None, each).unwrap();
+    assert_eq!(words, ["before_first_event", "left_runnable", "preempted", "left_runnable"]);
 }

@@ -9,8 +9,9 @@
 //!
 //! **Rows of CPUs**, `cpu0`, `cpu1`, …, perhaps with a core (`cpu0 P0`, see [`crate::machine`]). Where a cell differs from
 //! the one before, there is a switch at its begin. A letter behind a thread says how it leaves at the end of its cell: `As`
-//! sleeps, `Ad`, `At`, … with that state, `Ax` and `Az` exit, `Ar` yields (R), `A+` is preempted (R+). Without one it is
-//! preempted by a thread, and sleeps where the CPU goes idle. A thread in the first column is switched in at 0 from idle; of
+//! sleeps, `Ad`, `At`, … with that state, `Ax` and `Az` exit, `A+` is preempted (R+). `Ar` leaves runnable (R), and nothing says why;
+//! where that is told with the switch, `Au` is preempted on its way back to user mode, `Ay` yields, `Aq` is held by a quota, and
+//! `Ak` is a kernel thread that gives way. Without a letter it is preempted by a thread, and sleeps where the CPU goes idle. A thread in the first column is switched in at 0 from idle; of
 //! idle in the first column no event tells. The recording ends with the last column.
 //!
 //! **Rows of events**: in each cell `.`, or what happens at its begin. Threads may be followed by `@1`, the CPU meant (on
@@ -35,6 +36,7 @@
 //! | `lost`, `lost0` | `x`: lost events are reported, of any CPU or of CPU 0, from the first x of a run to the end of its last |
 //! | `allowed` | `A=0-1+3`: from here on A is allowed on CPUs 0, 1 and 3; `A=`: nobody can say where |
 //! | `throttle` | `A(`, `A)`: A is throttled from here on, or no longer; with this row, every change is told |
+//! | `yield` | `A(`, `A)`: A calls sched_yield just before the switches of its instant, or returns from it |
 //! | `nice` | `A=7`: from here on A is of the usual policy, with this nice value |
 //! | `fifo` | `A=10`: A is of policy fifo, with this real-time priority (99 is the best) |
 //! | `uclamp` | `A=512`: A asks for 512 of 1024 at least, and 1024 at most |
@@ -45,7 +47,7 @@
 //! | `begin` | `x`: the recording begins here, what comes before only tells the states at its begin |
 //!
 //! **`source`** and words: `no_waking` (only wakeups are recorded), `no_wakes`, `one_sided` (each side of a switch is an
-//! event of its own, as in PERF_RECORD_SWITCH), `untold` (and nothing says what a switch-out meant, as before Linux 4.17),
+//! event of its own, as in PERF_RECORD_SWITCH), `yields` (calls of sched_yield are recorded), `untold` (and nothing says what a switch-out meant, as before Linux 4.17),
 //! `strict` (lossy time is unknown), `inferred` (what can be inferred is in the tables). `#` begins a comment.
 
 use crate::{Replay, cpu, machine, ms, tid};
@@ -215,13 +217,17 @@ impl Pen {
         let sign = if before.tid == Tid::IDLE { 'r' } else { before.letter.unwrap_or(usual) };
         let (out, prev_state) = match sign {
             'r' => (SwitchOut::Runnable, 0),
+            'u' => (SwitchOut::PreemptedToUser, 0),
+            'y' => (SwitchOut::Yielded, 0),
+            'q' => (SwitchOut::Throttled, 0),
+            'k' => (SwitchOut::GaveWay, 0),
             '+' => (SwitchOut::Preempted, 256),
             'x' => (SwitchOut::Exited, 16),
             'z' => (SwitchOut::Exited, 32),
             'd' => (SwitchOut::Blocked, 2),
             _ => (SwitchOut::Blocked, 1),
         };
-        let letter = if matches!(sign, 'r' | '+') { b'R' } else { sign.to_ascii_uppercase() as u8 };
+        let letter = if out.is_runnable() { b'R' } else { sign.to_ascii_uppercase() as u8 };
         let told = self.charged.iter().find(|(at, tid, _)| *at == column && *tid == before.tid);
         let mut switch = Switch {
             prev: before.tid,
@@ -378,6 +384,7 @@ impl Pen {
                 let begins = letter == Some('(');
                 self.push(Phase::After, at, here, What::Throttle { tid, begins });
             }
+            "yield" => self.push(Phase::Before, at, here, What::Yield { tid, begins: letter == Some('(') }),
             "named" => self.push_of(tid, Phase::After, at, here, What::Sample),
             "current" => self.push(Phase::After, at, here, What::Current { tid }),
             "seen" => {
@@ -430,6 +437,7 @@ impl Pen {
         let wakes = !drawn.says("no_wakes") && !drawn.says("one_sided");
         drawn.facts.has_waking = Some(wakes && !drawn.says("no_waking"));
         drawn.facts.has_wakeup = Some(wakes);
+        drawn.facts.has_yields = drawn.says("yields");
         drawn.facts.whole_machine = true;
         drawn.facts.online = self.cpus;
         drawn

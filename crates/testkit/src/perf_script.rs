@@ -25,7 +25,11 @@ fn line(event: &Event, batch: &Batch) -> Option<String> {
     Some(match &event.what {
         What::Switch(s) => {
             let state = match s.out {
-                SwitchOut::Runnable => "R",
+                SwitchOut::Runnable
+                | SwitchOut::PreemptedToUser
+                | SwitchOut::Yielded
+                | SwitchOut::Throttled
+                | SwitchOut::GaveWay => "R",
                 SwitchOut::Preempted => "R+",
                 SwitchOut::Exited => "X",
                 SwitchOut::Blocked | SwitchOut::Untold => "S",

@@ -266,7 +266,7 @@ impl Scheduler {
             let choice = self.rng.below(8);
             (out, self.threads[thread]) = match choice {
                 0..=1 if next.is_some() => (SwitchOut::Preempted, Is::Ready),
-                2 if next.is_some() => (SwitchOut::Runnable, Is::Ready),
+                2 if next.is_some() => (self.rng.pick(&LEFT).unwrap_or(SwitchOut::Runnable), Is::Ready),
                 3 if self.rng.one_in(2) => (SwitchOut::Exited, Is::Gone),
                 _ if self.early[thread] => (SwitchOut::Blocked, Is::Ready),
                 _ => (SwitchOut::Blocked, Is::Blocked),
@@ -280,6 +280,10 @@ impl Scheduler {
         self.push(cpu, What::Switch(switch(Tid(prev), Tid(next_tid), out)));
     }
 }
+
+/// Of a thread that leaves and can still run, without the kernel's mark of a preemption.
+const LEFT: [SwitchOut; 5] =
+    [SwitchOut::Runnable, SwitchOut::PreemptedToUser, SwitchOut::Yielded, SwitchOut::Throttled, SwitchOut::GaveWay];
 
 fn number(thread: usize) -> Tid {
     Tid(thread as i32 + 1)
@@ -307,10 +311,10 @@ fn wake(tid: Tid, kind: WakeKind, target: Option<CpuId>, now: i64) -> Wake {
 
 fn switch(prev: Tid, next: Tid, out: SwitchOut) -> Switch {
     let letter = match out {
-        SwitchOut::Runnable | SwitchOut::Preempted => b'R',
         SwitchOut::Blocked => b'S',
         SwitchOut::Exited => b'X',
         SwitchOut::Untold => b'?',
+        _ => b'R',
     };
     Switch {
         prev,

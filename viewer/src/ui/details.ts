@@ -196,5 +196,6 @@ export class Details {
 
 function reason(stretch: ThreadState): string {
   const text = stretch.reason ?? "";
+  if (text === "left_runnable") return "left while it could run: preempted or yielded, not recorded which";
   return text.length === 1 ? `the kernel's state ${text}` : text.replaceAll("_", " ");
 }

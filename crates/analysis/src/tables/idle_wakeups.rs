@@ -91,8 +91,8 @@ fn cause(ready: Option<&ThreadStretch>, here: CpuId) -> (Cause, ThreadKey, bool)
         (Reason::Woken | Reason::WokenBefore, ThreadKey::IDLE) => (Cause::Interrupt, ThreadKey::UNKNOWN),
         (Reason::Woken | Reason::WokenBefore, ThreadKey::UNKNOWN) => (Cause::Untold, ThreadKey::UNKNOWN),
         (Reason::Woken | Reason::WokenBefore, waker) => (Cause::Thread, waker),
-        (Reason::Preempted | Reason::Yielded, _) if elsewhere => (Cause::Pulled, ThreadKey::UNKNOWN),
-        (Reason::Preempted | Reason::Yielded, _) => (Cause::Requeued, ThreadKey::UNKNOWN),
+        (reason, _) if reason.left_runnable() && elsewhere => (Cause::Pulled, ThreadKey::UNKNOWN),
+        (reason, _) if reason.left_runnable() => (Cause::Requeued, ThreadKey::UNKNOWN),
         _ => (Cause::Unknown, ThreadKey::UNKNOWN),
     };
     (cause, waker, elsewhere)

@@ -20,7 +20,7 @@ struct Thread {
     ready: Sum,
     blocked: Sum,
     unknown: Sum,
-    by_reason: [Ns; 5],
+    by_reason: [Ns; 8],
     found: Found,
     /// Ready while it was throttled.
     throttled: Ns,
@@ -102,9 +102,12 @@ fn column(reason: Reason) -> usize {
     match reason {
         Reason::Preempted => 0,
         Reason::Yielded => 1,
-        Reason::Woken | Reason::WokenBefore => 2,
-        Reason::New => 3,
-        _ => 4,
+        Reason::Throttled => 2,
+        Reason::GaveWay => 3,
+        Reason::LeftRunnable => 4,
+        Reason::Woken | Reason::WokenBefore | Reason::NeverSlept => 5,
+        Reason::New => 6,
+        _ => 7,
     }
 }
 

@@ -22,11 +22,22 @@ struct Thread {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cause {
-    Preempted(Next),
-    Yielded(Next),
+    /// It could still run: how it left, and for whom.
+    Left(How, Next, ThreadKey),
     /// With the kernel's letter, 0 where it is not known, and what it waits for, where that is.
     Blocked(u8, Option<ReasonId>),
     Exited(u8),
+    Unknown,
+}
+
+/// How a thread left its CPU that could still run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum How {
+    Preempted,
+    Yielded,
+    Throttled,
+    GaveWay,
+    NeverSlept,
     Unknown,
 }
 
@@ -52,26 +63,55 @@ struct Left {
     thread: ThreadKey,
     prio: i16,
     place: Option<usize>,
-    yielded: bool,
+    how: How,
     ready: Ns,
 }
 
+impl How {
+    /// Of a ready stretch, if it began as its thread left its CPU.
+    fn of(reason: Reason) -> Option<Self> {
+        Some(match reason {
+            Reason::Preempted => Self::Preempted,
+            Reason::Yielded => Self::Yielded,
+            Reason::Throttled => Self::Throttled,
+            Reason::GaveWay => Self::GaveWay,
+            Reason::NeverSlept => Self::NeverSlept,
+            Reason::LeftRunnable => Self::Unknown,
+            _ => return None,
+        })
+    }
+
+    /// The word in the table, and the letter of the state.
+    fn words(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Preempted => ("preempted", None),
+            Self::Yielded => ("yielded", None),
+            Self::Throttled => ("throttled", None),
+            Self::GaveWay => ("gave_way", None),
+            Self::NeverSlept => ("woken_before_sleep", None),
+            Self::Unknown => ("unknown", Some("R")),
+        }
+    }
+}
+
 impl Next {
-    /// Against one of this priority; a CPU's state is that of the instant of the switch.
-    fn of(left: &Left, at: Ns, world: &World) -> Self {
+    /// Against one of this priority, and who it is; a CPU's state is that of the instant of the switch.
+    fn of(left: &Left, at: Ns, world: &World) -> (Self, ThreadKey) {
         let Some(cpu) = left.place.and_then(|p| world.cpus.get(p)).filter(|c| c.since == at) else {
-            return Self::Unknown;
+            return (Self::Unknown, ThreadKey::UNKNOWN);
         };
-        match cpu.state {
-            CpuState::Idle => Self::Idle,
-            CpuState::Busy if cpu.prio() != i16::MIN && left.prio != i16::MIN => match cpu.prio().cmp(&left.prio) {
+        let next = match cpu.state {
+            CpuState::Idle => return (Self::Idle, ThreadKey::IDLE),
+            CpuState::Unknown => return (Self::Unknown, ThreadKey::UNKNOWN),
+            CpuState::Busy if cpu.prio() == i16::MIN || left.prio == i16::MIN => Self::Unknown,
+            CpuState::Busy => match cpu.prio().cmp(&left.prio) {
                 // The kernel's scale: the smaller number goes first.
                 std::cmp::Ordering::Less => Self::Higher,
                 std::cmp::Ordering::Equal => Self::Equal,
                 std::cmp::Ordering::Greater => Self::Lower,
             },
-            _ => Self::Unknown,
-        }
+        };
+        (next, cpu.thread)
     }
 
     fn word(self) -> Option<&'static str> {
@@ -86,21 +126,24 @@ impl Next {
 }
 
 impl Cause {
-    /// Its word, its letter, what it waits for, and who came next.
-    fn words(self, world: &World) -> [Value; 4] {
+    /// Its word, its letter, what it waits for, who came next in words, and who that is.
+    fn words(self, world: &World) -> [Value; 5] {
         let letter = |l: u8| Some(l).filter(|l| *l != 0).map(|l| char::from(l).to_string());
         let reason = |by: Option<ReasonId>| by.and_then(|by| world.reason(by)).map(str::to_owned);
-        let (word, letter, reason, next) = match self {
-            Self::Preempted(next) => ("preempted", None, None, next.word()),
-            Self::Yielded(next) => ("yielded", None, None, next.word()),
-            Self::Blocked(of, by) => ("blocked", letter(of), reason(by), None),
-            Self::Exited(of) => ("exited", letter(of), None, None),
-            Self::Unknown => ("unknown", None, None, None),
+        let (word, letter, reason, next, preemptor) = match self {
+            Self::Left(how, next, by) => {
+                let (word, letter) = how.words();
+                let by = Some(by.0).filter(|_| by != ThreadKey::UNKNOWN);
+                (word, letter.map(str::to_owned), None, next.word(), by)
+            }
+            Self::Blocked(of, by) => ("blocked", letter(of), reason(by), None, None),
+            Self::Exited(of) => ("exited", letter(of), None, None, None),
+            Self::Unknown => ("unknown", None, None, None, None),
         };
-        [word.into(), letter.into(), reason.into(), next.into()]
+        [word.into(), letter.into(), reason.into(), next.into(), preemptor.into()]
     }
 
-    /// Of a switch-out after which a thread is not ready for being preempted or yielding. `None`: no switch-out began this.
+    /// Of a switch-out after which a thread could not run any more, or nobody can say. `None`: no switch-out began this.
     fn of(stretch: &ThreadStretch, ran: bool) -> Option<Self> {
         match (stretch.state, stretch.reason) {
             (ThreadState::Blocked, Reason::State(letter)) => Some(Self::Blocked(letter, None)),
@@ -119,9 +162,9 @@ impl Cause {
 
 impl Thread {
     fn count(&mut self, cause: Cause, after: ThreadState, time: Ns) {
-        let at = self.causes.iter().position(|(c, _)| *c == cause).unwrap_or_else(|| {
-            self.causes.push((cause, Sums::default()));
-            self.causes.len() - 1
+        let at = self.causes.binary_search_by_key(&cause, |(c, _)| *c).unwrap_or_else(|at| {
+            self.causes.insert(at, (cause, Sums::default()));
+            at
         });
         self.causes[at].1.add(1, after, time);
     }
@@ -130,11 +173,11 @@ impl Thread {
     fn waits_for(&mut self, at: Ns, by: ReasonId) {
         if let Some((when, cause @ Cause::Blocked(letter, None), after, time)) = self.last
             && when == at
-            && let Some(counted) = self.causes.iter().position(|(c, _)| *c == cause)
+            && let Ok(counted) = self.causes.binary_search_by_key(&cause, |(c, _)| *c)
         {
             self.causes[counted].1.add(-1, after, Ns(-time.0));
             if self.causes[counted].1.count == 0 {
-                self.causes.swap_remove(counted);
+                self.causes.remove(counted);
             }
             self.last = None;
             self.count(Cause::Blocked(letter, Some(by)), after, time);
@@ -166,9 +209,8 @@ impl SwitchCauses {
 
     fn settle(&mut self, world: &World) {
         for left in self.left.drain(..) {
-            let next = Next::of(&left, self.at, world);
-            let cause = if left.yielded { Cause::Yielded(next) } else { Cause::Preempted(next) };
-            self.threads.of(left.thread).count(cause, ThreadState::Ready, left.ready);
+            let (next, by) = Next::of(&left, self.at, world);
+            self.threads.of(left.thread).count(Cause::Left(left.how, next, by), ThreadState::Ready, left.ready);
         }
     }
 }
@@ -190,14 +232,14 @@ impl Analysis for SwitchCauses {
             return;
         }
         let time = stretch.span.len();
-        if let (ThreadState::Ready, Reason::Preempted | Reason::Yielded) = (stretch.state, stretch.reason) {
+        if let (ThreadState::Ready, Some(how)) = (stretch.state, How::of(stretch.reason)) {
             // While it is ready, its priority may be raised and its run queue be another.
             let (prio, cpu) = ran.map_or((stretch.prio, stretch.cpu), |r| (r.prio, r.cpu));
             self.left.push(Left {
                 thread: stretch.thread,
                 prio,
                 place: cpu.and_then(|c| world.place(c)),
-                yielded: stretch.reason == Reason::Yielded,
+                how,
                 ready: time,
             });
         } else if let Some(cause) = Cause::of(stretch, ran.is_some()) {
@@ -221,15 +263,14 @@ impl Analysis for SwitchCauses {
     fn finish(&mut self, world: &World, out: &mut dyn Rows) {
         self.settle(world);
         for (key, thread) in self.threads.iter() {
-            thread.causes.sort_unstable_by_key(|(cause, _)| *cause);
             let tid = thread.before.tid().unwrap_or(Tid::UNKNOWN);
             for (cause, sums) in &thread.causes {
-                let [word, letter, reason, next] = cause.words(world);
+                let [word, letter, reason, next, by] = cause.words(world);
                 let ready = Some(sums.ready).filter(|_| self.ready_known);
                 let (blocked, unknown) = (sums.blocked.into(), sums.unknown.into());
                 let tid = i64::from(tid.0).into();
                 let count = sums.count.into();
-                out.row(&[key.0.into(), tid, word, letter, reason, next, count, ready.into(), blocked, unknown]);
+                out.row(&[key.0.into(), tid, word, letter, reason, next, by, count, ready.into(), blocked, unknown]);
             }
         }
     }

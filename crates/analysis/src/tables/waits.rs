@@ -48,7 +48,7 @@ struct Sums {
 fn column(stretch: &ThreadStretch) -> Option<usize> {
     match (stretch.state, stretch.reason) {
         (ThreadState::Running, _) => Some(0),
-        (ThreadState::Ready, Reason::Preempted | Reason::Yielded) => Some(1),
+        (ThreadState::Ready, reason) if reason.left_runnable() => Some(1),
         (ThreadState::Ready, _) => Some(2),
         (ThreadState::Blocked, _) => Some(3),
         (ThreadState::Unknown | ThreadState::Exited, _) => None,

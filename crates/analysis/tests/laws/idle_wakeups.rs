@@ -60,8 +60,8 @@ fn ended(a: &Analysed, cpu: model::CpuId, at: model::Ns) -> (&'static str, Optio
         Reason::Woken | Reason::WokenBefore if ready.waker_thread == ThreadKey::IDLE => ("interrupt", None),
         Reason::Woken | Reason::WokenBefore if waker.is_none() => ("untold", None),
         Reason::Woken | Reason::WokenBefore => ("thread", waker),
-        Reason::Preempted | Reason::Yielded if elsewhere => ("pulled", None),
-        Reason::Preempted | Reason::Yielded => ("requeued", None),
+        reason if reason.left_runnable() && elsewhere => ("pulled", None),
+        reason if reason.left_runnable() => ("requeued", None),
         _ => ("unknown", None),
     };
     (cause, waker, elsewhere)

@@ -65,7 +65,7 @@ fn moves(stretches: &[&ThreadStretch]) -> Vec<(CpuId, CpuId)> {
         }
         let was = stretches[..at].iter().enumerate().rev().find_map(|(at, s)| {
             let after_run = at > 0 && stretches[at - 1].state == ThreadState::Running;
-            let left = matches!(s.reason, Reason::Preempted | Reason::Yielded | Reason::Snapshot) && !after_run;
+            let left = (s.reason.left_runnable() || s.reason == Reason::Snapshot) && !after_run;
             s.cpu.filter(|_| s.state != ThreadState::Ready || left)
         });
         found.extend(was.zip(run.cpu).filter(|(from, to)| from != to));

@@ -20,8 +20,16 @@ const CLASSES: [&str; 8] = [
     "throttled_ns",
     "free_parked_ns",
 ];
-const BEGINS: [&str; 5] =
-    ["ready_preempted_ns", "ready_yielded_ns", "ready_woken_ns", "ready_new_ns", "ready_other_ns"];
+const BEGINS: [&str; 8] = [
+    "ready_preempted_ns",
+    "ready_yielded_ns",
+    "ready_throttled_ns",
+    "ready_gave_way_ns",
+    "ready_unknown_ns",
+    "ready_woken_ns",
+    "ready_new_ns",
+    "ready_other_ns",
+];
 
 #[derive(Clone, Copy, PartialEq)]
 enum Free {

@@ -8,23 +8,31 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use testkit::ByName;
 
-/// Who came next on the CPU that a thread left, against it.
-fn next(a: &Analysed, ready: &ThreadStretch) -> Option<&'static str> {
+/// Who came next on the CPU that a thread left, against it, and its key.
+fn next(a: &Analysed, ready: &ThreadStretch) -> (Option<&'static str>, Option<i64>) {
+    there(a, ready).unwrap_or_default()
+}
+
+fn there(a: &Analysed, ready: &ThreadStretch) -> Option<(Option<&'static str>, Option<i64>)> {
     let at = ready.span.start;
     let ran = |s: &&ThreadStretch| s.thread == ready.thread && s.span.end == at && s.state == ThreadState::Running;
     let ran = a.threads.iter().find(ran).filter(|s| s.span.overlap(a.span).is_some()).unwrap_or(ready);
     let there = queues::at(a, ran.cpu?, at).filter(|s| s.span.start == at)?;
     if there.state == CpuState::Idle {
-        return Some("idle");
+        return Some((Some("idle"), Some(0)));
+    }
+    if there.state == CpuState::Unknown {
+        return None;
     }
     let came = |s: &&ThreadStretch| s.thread == there.thread && s.span.start == at && s.state == ThreadState::Running;
-    let came = a.threads.iter().find(came)?.prio;
-    match (came, ran.prio) {
+    let came = a.threads.iter().find(came).map_or(i16::MIN, |s| s.prio);
+    let word = match (came, ran.prio) {
         (i16::MIN, _) | (_, i16::MIN) => None,
         (came, own) if came < own => Some("higher"),
         (came, own) if came > own => Some("lower"),
         _ => Some("equal"),
-    }
+    };
+    Some((word, Some(there.thread.0)))
 }
 
 /// Where every running stretch within the span ended that did not last to its end.
@@ -43,6 +51,10 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         let cause = match ready.reason {
             Reason::Preempted => "preempted",
             Reason::Yielded => "yielded",
+            Reason::Throttled => "throttled",
+            Reason::GaveWay => "gave_way",
+            Reason::NeverSlept => "woken_before_sleep",
+            Reason::LeftRunnable => "unknown",
             _ => continue,
         };
         let here = Span::new(a.span.start.max(Ns(1)), a.span.end);
@@ -60,9 +72,12 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         prop_assert!(count > 0);
         all += count;
         known += if cause == "unknown" { 0 } else { count };
-        if matches!(cause, "preempted" | "yielded") {
+        let left = cause == "unknown" && table.text(row, "letter") == Some("R");
+        known += if left { count } else { 0 };
+        if left || !matches!(cause, "unknown" | "blocked" | "exited") {
             prop_assert_eq!(table.int(row, "ready_ns").is_some(), a.totals.ready_known);
-            let key = (table.int(row, "thread").unwrap(), cause, table.text(row, "next"));
+            let next = (table.text(row, "next"), table.int(row, "preemptor"));
+            let key = (table.int(row, "thread").unwrap(), cause, next);
             let ready = table.int(row, "ready_ns");
             let ready = ready.unwrap_or_else(|| expected.get(&key).map_or(0, |e| e.1));
             prop_assert!(got.insert(key, (count, ready)).is_none(), "twice: {:?}", key);

@@ -68,7 +68,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         for did in a.threads.iter().filter(before) {
             let column = match (did.state, did.reason) {
                 (ThreadState::Running, _) => 2,
-                (ThreadState::Ready, Reason::Preempted | Reason::Yielded) => 3,
+                (ThreadState::Ready, reason) if reason.left_runnable() => 3,
                 (ThreadState::Ready, _) => 4,
                 (ThreadState::Blocked, _) => 5,
                 _ => continue,

@@ -40,6 +40,7 @@ typedef _Bool bool;
 
 struct thread_info {
 	u32 cpu;
+	u32 status;
 } RELOCATED;
 
 struct rq {
@@ -106,9 +107,17 @@ struct cpumask {
 	u64 bits[1];
 } RELOCATED;
 
+/* What a thread entered the kernel with, on x86. */
+struct pt_regs {
+	unsigned long ax;
+	unsigned long orig_ax;
+	unsigned long ip;
+} RELOCATED;
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
+	unsigned int flags;
 	int on_cpu;
 	int on_rq;
 	int prio;
@@ -181,5 +190,6 @@ static long (*const ring_output)(void *ring, void *data, u64 size, u64 flags) = 
 static struct task_struct *(*const current_task)(void) = (void *)158;
 static long (*const print)(char *out, u32 size, const char *format, const u64 *data, u32 len) = (void *)165;
 static u64 (*const attach_cookie)(void *ctx) = (void *)174;
+static struct pt_regs *(*const registers_of)(struct task_struct *task) = (void *)175;
 
 #endif

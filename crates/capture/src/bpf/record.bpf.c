@@ -247,7 +247,7 @@ INLINE u32 inner_of(struct task_struct *p, s32 *level)
 INLINE u32 state_code(bool preempt, u32 state, u32 exit_state)
 {
 	if (preempt)
-		return 9;
+		return MARKED_PREEMPTED;
 	u32 bits = (state | exit_state) & 0x7f;
 	if ((state & 0x402) == 0x402) /* TASK_IDLE */
 		bits = 0x80;
@@ -444,6 +444,7 @@ INLINE void came_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at, u64 
 
 #include "unseen.h"
 #include "stacks.h"
+#include "yields.h"
 
 /* Anything that happens on a CPU shows who runs there. `leaving`: 1 where the switch away from it is counted already. */
 INLINE void look_who_runs(struct block *own, struct task_struct *p, u64 now, u32 leaving)
@@ -464,6 +465,8 @@ INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct t
 		return 0;
 	u64 now = ktime();
 	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
+	if (!code || code == MARKED_PREEMPTED)
+		code = why_runnable(prev, code);
 	look_who_runs(own, prev, now, 1);
 	look_at_mask(prev, now, RAN);
 	look_at_mask(next, now, WAITED);

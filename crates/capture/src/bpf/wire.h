@@ -165,6 +165,16 @@ struct rare_switched {
 
 #define UNTOLD 10
 
+/* The state code of R+. */
+#define MARKED_PREEMPTED 9
+
+/* Further state codes of a SWITCH, of a thread that can still run (yields.h). */
+#define LEFT_TO_USER 11
+#define LEFT_YIELDED 12
+#define LEFT_HELD 13
+#define LEFT_GAVE_WAY 14
+#define LEFT_HELD_MARKED 15
+
 /* What befell `head.tid` at `head.at` and was noticed later: it was queued, and nobody told of its waking; its cgroup's quota held
  * it from then on, or no longer. */
 struct rare_late {

@@ -35,8 +35,8 @@ mod worker_pool_larger_than_useful;
 use crate::given::Given;
 use crate::rule::{Rule, Threshold, Unit};
 use engine::EngineError;
-use model::TableDef;
-use model::tables::{self, cpus, smt_cores};
+use model::tables::{self, cpus, ready_wait, smt_cores};
+use model::{Column, TableDef};
 use std::collections::BTreeSet;
 
 /// What a switch is taken to cost.
@@ -47,6 +47,15 @@ const SWITCH: Threshold = Threshold {
     reason: "a switch: perf bench sched pipe, pinned to one CPU of the virtual machine that corewise is built on, takes 8.5 to \
              13 µs for two switches and four system calls; corewise does not measure this machine's",
 };
+
+/// The columns of `ready_wait` of threads that left their CPU while they could run.
+const LEFT_RUNNABLE: [Column<ready_wait::Table, i64>; 5] = [
+    ready_wait::READY_PREEMPTED_NS.or_zero(),
+    ready_wait::READY_YIELDED_NS.or_zero(),
+    ready_wait::READY_THROTTLED_NS.or_zero(),
+    ready_wait::READY_GAVE_WAY_NS.or_zero(),
+    ready_wait::READY_UNKNOWN_NS.or_zero(),
+];
 
 /// What is less for every thread is not told of.
 pub(crate) const LEAST_SHARE: Threshold = Threshold {

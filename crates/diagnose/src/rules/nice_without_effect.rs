@@ -1,5 +1,6 @@
 //! Nice values that decide nothing.
 
+use super::LEFT_RUNNABLE;
 use crate::finding::{Claim, Confidence, Finding};
 use crate::given::{Given, Shown, add, threads};
 use crate::pools::{Pool, Processes};
@@ -272,14 +273,10 @@ fn priorities(given: &Given<'_>) -> Result<BTreeMap<i64, i64>, EngineError> {
 fn busy(given: &Given<'_>, side: impl Fn(i64) -> Option<Side>) -> Result<BTreeSet<Side>, EngineError> {
     let (mut waited, least) = (BTreeMap::<Side, [i64; 2]>::new(), given.threshold(&LEAST_PREEMPTED));
     given.each(ready_wait::Table, |row| {
-        let [thread, ready, preempted, yielded] = row.all([
-            ready_wait::THREAD,
-            ready_wait::READY_NS.or_zero(),
-            ready_wait::READY_PREEMPTED_NS.or_zero(),
-            ready_wait::READY_YIELDED_NS.or_zero(),
-        ]);
+        let [thread, ready] = row.all([ready_wait::THREAD, ready_wait::READY_NS.or_zero()]);
+        let left = row.all(LEFT_RUNNABLE).iter().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
         if let Some(of) = side(thread).map(|side| waited.entry(side).or_default()) {
-            *of = [of[0].saturating_add(ready), of[1].saturating_add(preempted).saturating_add(yielded)];
+            *of = [of[0].saturating_add(ready), of[1].saturating_add(left)];
         }
     })?;
     let busy = |(_, [ready, out]): &(Side, [i64; 2])| *ready > 0 && *out as f64 >= least * *ready as f64;

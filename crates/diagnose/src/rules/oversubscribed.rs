@@ -2,7 +2,7 @@
 
 use super::{LEAST_SHARE, SWITCH};
 use crate::finding::{Confidence, Finding};
-use crate::given::{Given, Shown, add, threads};
+use crate::given::{Given, Preempted, Shown, add, threads};
 use crate::pools::{Processes, base};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
@@ -147,15 +147,14 @@ fn finding(
     crowd: Crowd,
     [cpus, idle]: [i64; 2],
     whole: f64,
-    preempted: &BTreeMap<i64, i64>,
+    preempted: &Preempted,
 ) -> Finding {
-    let of = |sums: &BTreeMap<i64, i64>, thread: &i64| sums.get(thread).copied().unwrap_or(0);
     let own = |thread: &i64| {
         let waits = crowd.spared(crowd.waits_of(*thread), cpus);
-        cost(given, of(preempted, thread).saturating_add(waits))
+        cost(given, preempted.of(*thread).saturating_add(waits))
     };
     let claims: Vec<_> = crowd.of.iter().map(|(key, tid)| given.claim(*key, *tid, own(key))).collect();
-    let times: i64 = crowd.of.iter().map(|(key, _)| of(preempted, key)).sum();
+    let times: i64 = crowd.of.iter().map(|(key, _)| preempted.of(*key)).sum();
     let (together, spared) = (crowd.waits(), crowd.spared(crowd.waits(), cpus));
     let change = Change::PoolSize {
         threads: Threads { name: name.to_owned(), ..threads(&claims) },
@@ -171,6 +170,15 @@ fn finding(
     };
     // The tables of sums are of the whole recording.
     let idle = if together > 0 && !given.is_part() { idle / cpus.max(1) } else { 0 };
+    let mut assumptions = vec![
+        format!(
+            "each preemption, and each wait that fewer threads would not have, costs two switches of {} ns; the lower end: \
+             nothing; the upper, where they make steps: no CPU would have idled either while one after the other was woken",
+            given.threshold(&SWITCH)
+        ),
+        "fewer threads do the same work; cold caches and locks held by who waits come on top".to_owned(),
+    ];
+    assumptions.extend(preempted.assumed(crowd.of.iter().map(|(key, _)| *key)));
     Finding {
         title: format!(
             "{:.1} threads called {name} wanted to run for each of {}: {switched} took about {} ms",
@@ -184,14 +192,7 @@ fn finding(
         cpu_ns: Some(cpu_ns),
         confidence: if spared > times { Confidence::Medium } else { Confidence::Low },
         evidence: crowd.shown.finish(),
-        assumptions: vec![
-            format!(
-                "each preemption, and each wait that fewer threads would not have, costs two switches of {} ns; the lower end: \
-                 nothing; the upper, where they make steps: no CPU would have idled either while one after the other was woken",
-                given.threshold(&SWITCH)
-            ),
-            "fewer threads do the same work; cold caches and locks held by who waits come on top".to_owned(),
-        ],
+        assumptions,
         ..finding
     }
 }

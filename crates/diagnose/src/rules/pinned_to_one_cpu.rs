@@ -1,6 +1,6 @@
 //! Threads that waited where they were pinned, while other CPUs were idle.
 
-use super::{LEAST_SHARE, SWITCH};
+use super::{LEAST_SHARE, LEFT_RUNNABLE, SWITCH};
 use crate::finding::Confidence;
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule};
@@ -65,10 +65,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             let [ready, times, running] =
                 row.all([ready_wait::READY_NS.or_zero(), ready_wait::READY_COUNT.or_zero(), ready_wait::RUNNING_NS]);
             let switching = (times as f64 * 2.0 * given.threshold(&SWITCH)) as i64;
-            let turns: i64 = row
-                .all([ready_wait::READY_PREEMPTED_NS.or_zero(), ready_wait::READY_YIELDED_NS.or_zero()])
-                .iter()
-                .sum();
+            let turns: i64 = row.all(LEFT_RUNNABLE).iter().sum();
             gains.push(Gain {
                 waits: ready.saturating_add(upper).saturating_add(switching),
                 running,

@@ -2,7 +2,7 @@
 
 use super::{LEAST_SHARE, SWITCH};
 use crate::finding::{Claim, Confidence, Finding};
-use crate::given::{Given, Shown, threads};
+use crate::given::{Given, Preempted, Shown, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, ready_wait, switch_causes};
@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
         finds: "Threads, told together where they are called alike, that others preempted more often, in a second of their running time, than turns of a millisecond would.",
         matters: "Each preemption is two switches, and what the thread had in its caches is cold when it comes back. A thread that is \
                   preempted a thousand times a second runs for less than a millisecond at a time.",
-        sure: "Switch-outs of a thread that could run are counted; one that yields by itself again and again looks the same. What one costs is assumed, and cold caches come on top: the milliseconds are a floor for \
+        sure: "Preemptions are counted. A source that has no calls of sched_yield does not tell one on the way back to user mode from a yield: there both count, and the finding says how many. What one costs is assumed, and cold caches come on top: the milliseconds are a floor for \
                programs that need their caches, and too much for those that do not.",
         mend: "Run batch work as such (SCHED_BATCH preempts less), or keep what preempts it on other CPUs.",
         example: "A is preempted 2 000 times in a second of running: 2 000 times two switches are lost.",
@@ -42,11 +42,11 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks("the source does not say what a switch-out meant".to_owned()));
     }
     let preempted = given.preempted()?;
-    let mut by_name = BTreeMap::<String, Preempted>::new();
+    let mut by_name = BTreeMap::<String, Crowd>::new();
     let (most, least) = (given.threshold(&MOST_PER_SECOND), given.share(&LEAST_SHARE).max(1));
     given.each(ready_wait::Table, |row| {
         let [thread, tid, running] = row.all([ready_wait::THREAD, ready_wait::TID, ready_wait::RUNNING_NS]);
-        let Some(count) = preempted.get(&thread).copied() else { return };
+        let Some(count) = preempted.counts.get(&thread).copied() else { return };
         // As often as it would be anyway is not too often.
         if count as f64 <= most * running as f64 / 1e9 {
             return;
@@ -64,13 +64,13 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         );
     })?;
     let cpus = given.cpus()?;
-    let found = by_name.into_iter().map(|(name, of)| finding(given, &name, of, cpus.max(1)));
+    let found = by_name.into_iter().map(|(name, of)| finding(given, &name, of, cpus.max(1), &preempted));
     Ok(Looked::At(found.filter(|finding| finding.recoverable_ns >= least).collect()))
 }
 
 /// Threads of a name that are preempted too often: a build's compilers live too briefly to count one by one.
 #[derive(Default)]
-struct Preempted {
+struct Crowd {
     count: i64,
     running: i64,
     lost: i64,
@@ -78,9 +78,14 @@ struct Preempted {
     shown: Shown,
 }
 
-fn finding(given: &Given<'_>, name: &str, of: Preempted, cpus: i64) -> Finding {
+fn finding(given: &Given<'_>, name: &str, of: Crowd, cpus: i64, preempted: &Preempted) -> Finding {
     let change = Change::Policy { threads: threads(&of.claims), policy: Policy::Batch };
     let (all, what) = (of.claims.len() as u64, format!("Let {name} run for longer at a time"));
+    let mut assumptions = vec![
+        format!("each preemption costs two switches of {} ns; the lower end: nothing", given.threshold(&SWITCH)),
+        "cold caches come on top".to_owned(),
+    ];
+    assumptions.extend(preempted.assumed(of.claims.iter().map(|claim| claim.thread)));
     let finding = given.finding(of.claims, change, what);
     // CPUs switch at the same time, each for its part.
     let recoverable = finding.recoverable_ns.max(of.lost / cpus);
@@ -98,10 +103,7 @@ fn finding(given: &Given<'_>, name: &str, of: Preempted, cpus: i64) -> Finding {
         cpu_ns: Some(of.lost),
         confidence: Confidence::Low,
         evidence: of.shown.finish(),
-        assumptions: vec![
-            format!("each preemption costs two switches of {} ns; the lower end: nothing", given.threshold(&SWITCH)),
-            "cold caches come on top".to_owned(),
-        ],
+        assumptions,
         ..finding
     }
 }

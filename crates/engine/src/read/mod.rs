@@ -167,6 +167,7 @@ pub(crate) fn rules(facts: &Facts, losses: Option<LossIndex>, options: &PassOpti
     Rules {
         has_waking,
         has_wakes: has_waking || facts.has_wakeup.unwrap_or(true),
+        has_yields: facts.has_yields,
         online: facts.online.clone(),
         losses,
         strict: options.strict_loss,

@@ -185,6 +185,7 @@ impl JoinedSource {
             all.has_waking = more.has_waking;
             all.has_wakeup = more.has_wakeup;
             all.has_charges = more.has_charges;
+            all.has_yields = more.has_yields;
             all.whole_machine = more.whole_machine;
             all.begin = more.begin.map(|t| t + offset);
             all.lacks = more.lacks;

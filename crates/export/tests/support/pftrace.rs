@@ -140,6 +140,7 @@ impl Read {
                 "has_waking" => facts.has_waking = Some(yes),
                 "has_wakeup" => facts.has_wakeup = Some(yes),
                 "has_charges" => facts.has_charges = yes,
+                "has_yields" => facts.has_yields = yes,
                 "whole_machine" => facts.whole_machine = yes,
                 "online" => {
                     let ids = note.text(6).expect("a text").split(',').filter(|w| !w.is_empty());
@@ -333,6 +334,7 @@ impl Read {
                 throttled: int("throttled").unwrap(),
                 time: Ns(int("time").unwrap()),
             },
+            "corewise_yield" => What::Yield { tid: pid(), begins: int("begins") == Some(1) },
             "corewise_throttle" => What::Throttle { tid: pid(), begins: int("begins") == Some(1) },
             "corewise_sched_attr" => What::SchedAttr {
                 tid: pid(),
@@ -371,6 +373,10 @@ fn out_of(word: &str) -> SwitchOut {
     match word {
         "runnable" => SwitchOut::Runnable,
         "preempted" => SwitchOut::Preempted,
+        "preempted_to_user" => SwitchOut::PreemptedToUser,
+        "yielded" => SwitchOut::Yielded,
+        "throttled" => SwitchOut::Throttled,
+        "gave_way" => SwitchOut::GaveWay,
         "blocked" => SwitchOut::Blocked,
         "exited" => SwitchOut::Exited,
         _ => SwitchOut::Untold,

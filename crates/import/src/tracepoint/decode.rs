@@ -326,6 +326,20 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
+    #[test]
+    fn who_is_current_calls_sched_yield() {
+        for (name, begins) in [("sys_enter_sched_yield", true), ("sys_exit_sched_yield", false)] {
+            let common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n";
+            let mut decoder = Decoder::new(ByteOrder::Little);
+            let format = format!("name: {name}\nID: 3\nformat:\n{common}\nprint fmt: \"\"\n");
+            decoder.learn(&EventFormat::parse(&format).unwrap());
+            let event = Event { at: Ns(5), offset: 0, cpu: CpuId(0), current: Tid(7), what: What::Sample };
+            let mut out = Batch::default();
+            decoder.decode(&[3, 0], event, StackId::NONE, &mut Names::new(), &mut out).unwrap();
+            assert_eq!(out.events[0].what, What::Yield { tid: Tid(7), begins }, "{name}");
+        }
+    }
+
     /// A softirq mostly runs in the name of whom it came upon; an interrupt, and one within a softirq, does not.
     #[test]
     fn who_was_interrupted_woke_nobody() {

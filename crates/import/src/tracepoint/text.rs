@@ -105,6 +105,7 @@ impl Arguments {
             Some(Kind::Switch) => self.switch(args, place, names, out),
             Some(Kind::Wake(kind)) => woken(*kind, args, place, names, out),
             Some(Kind::Other(other)) => other.read(args, place, names, out),
+            None if event.is_empty() => Some(events::called(args, place.current).unwrap_or(What::Sample)),
             None => Some(What::Sample),
         };
         what.ok_or(Unreadable)
@@ -349,6 +350,21 @@ mod tests {
         let args = "prev_comm=a prev_pid=7 prev_prio=120 prev_state=64 next_comm=b next_pid=8 next_prio=120";
         let (What::Switch(s), _) = read(&mut arguments, "sched_switch", args).unwrap() else { unreachable!() };
         assert_eq!((s.out, s.letter, s.prev_state), (SwitchOut::Exited, b'x', 64));
+    }
+
+    #[test]
+    fn calls_of_sched_yield_in_all_their_forms() {
+        let tid = Tid(3);
+        for (event, args, begins) in [
+            ("sys_enter_sched_yield", "", true),
+            ("sys_exit_sched_yield", "0x0", false),
+            ("", "sys_sched_yield()", true),
+            ("", "sys_sched_yield -> 0x0", false),
+        ] {
+            assert_eq!(once(event, args).unwrap().0, What::Yield { tid, begins }, "{event} {args}");
+        }
+        assert_eq!(once("", "sys_sched_yielding()").unwrap().0, What::Sample);
+        assert_eq!(once("", "sys_read(fd: 3)").unwrap().0, What::Sample);
     }
 
     #[test]

@@ -11,7 +11,11 @@ use testkit::{Mode, Random};
 fn kept(event: &Event) -> Option<(i64, u32, String)> {
     let what = match event.what {
         What::Switch(s) => {
-            let out = if s.out == SwitchOut::Untold { SwitchOut::Blocked } else { s.out };
+            let out = match s.out {
+                SwitchOut::Untold => SwitchOut::Blocked,
+                out if out.is_runnable() && out != SwitchOut::Preempted => SwitchOut::Runnable,
+                out => out,
+            };
             format!("{} {out:?} {}", s.prev.0, s.next.0)
         }
         What::Wake(Wake { kind: WakeKind::WakeupTold, .. }) => return None,

@@ -164,7 +164,7 @@ table! {
 table! {
     /// The stretches of all threads.
     THREAD_STATE: thread_state {
-        version: 1,
+        version: 2,
         made_from: States,
         large: true,
         doc: "Every stretch of every thread, in order of start; a thread's stretches tile its life.",
@@ -177,7 +177,10 @@ table! {
             STATE: Text = "running, ready, blocked, unknown or exited.",
             CPU: Option<Int> = "Running: where. Ready: on whose run queue it began. Else: where it was last.",
             CORE_TYPE: Option<Text> = "Running: the type of that CPU.",
-            REASON: Option<Text> = "Why: the kernel's state letter for blocked, else a word.",
+            REASON: Option<Text> =
+                "Why: the kernel's state letter for blocked, else a word. Ready since it left its CPU runnable: preempted, yielded (it called \
+                 sched_yield), throttled, gave_way (a kernel thread), woken_before_sleep, or left_runnable (the source does not say which). \
+                 In version 1 \"yielded\" stood for all of these that the kernel does not mark as preempted.",
             WAKER: Option<Thread> = "Ready: the thread (key) that woke it; 0: an interrupt did.",
             EXEC_NS: Option<Ns> = "Running: what the kernel charged.",
             PRIO: Option<Int> = "Dynamic priority on the kernel's scale (0–99 real time, 100–139 fair), where told.",

@@ -7,7 +7,7 @@ use crate::column::table;
 table! {
     /// How long each thread ran and waited, and what was free while it waited for a CPU.
     READY_WAIT: ready_wait {
-        version: 4,
+        version: 5,
         made_from: Analysis,
         large: false,
         doc: "How long and how often each thread ran, was ready and was blocked. Ready time is told twice, by how it began and by what \
@@ -25,10 +25,17 @@ table! {
             READY_NS: Option<Ns> = "Could run, but did not.",
             READY_COUNT: Option<Count> = "How often it became ready.",
             MAX_READY_NS: Option<Ns> = "The longest single wait for a CPU, as far as it lies in the time asked for.",
-            READY_PREEMPTED_NS: Option<Ns> = "Ready after a switch-out that the kernel marks as preemption.",
-            READY_YIELDED_NS: Option<Ns> =
-                "Ready after another switch-out in a runnable state: it yielded, or was preempted on its way back to user mode.",
-            READY_WOKEN_NS: Option<Ns> = "Ready since it was woken.",
+            READY_PREEMPTED_NS: Option<Ns> =
+                "Ready since it was preempted: the kernel marks it so, or it was on its way back to user mode, which recordings by corewise \
+                 on x86-64 tell, and sources that have the calls of sched_yield.",
+            READY_YIELDED_NS: Option<Ns> = "Ready since it called sched_yield, where the source tells that.",
+            READY_THROTTLED_NS: Option<Ns> =
+                "Ready since it left as its cgroup's CPU quota was used up, where the source tells that.",
+            READY_GAVE_WAY_NS: Option<Ns> =
+                "Ready since it gave way, as a kernel thread, which never goes back to user mode.",
+            READY_UNKNOWN_NS: Option<Ns> =
+                "Ready since another switch-out in a runnable state: the source does not tell whether it was preempted or yielded.",
+            READY_WOKEN_NS: Option<Ns> = "Ready since it was woken, or since it left its CPU, woken before it slept.",
             READY_NEW_NS: Option<Ns> = "Ready since its first waking.",
             READY_OTHER_NS: Option<Ns> = "Ready since before a snapshot that shows it so.",
             NO_CPU_FREE_NS: Option<Ns> = "Ready while every CPU ran a thread, or was parked and no place for it anyhow.",
@@ -91,28 +98,32 @@ table! {
 table! {
     /// What made each thread leave its CPU.
     SWITCH_CAUSES: switch_causes {
-        version: 2,
+        version: 3,
         made_from: Analysis,
         large: false,
         doc: "What made each thread leave its CPU, how often, and what it did until its next change of state. Preempted for one of \
               higher priority, or (as when its time is up) for one of equal or lower priority: see next. Not counted is what the \
               recording began with, what a snapshot may have shown (a thread's first stretch, if it is blocked or exited), and \
               what follows a reported loss with --strict-loss.",
-        key: [THREAD, CAUSE, LETTER, REASON, NEXT],
+        key: [THREAD, CAUSE, LETTER, REASON, NEXT, PREEMPTOR],
         columns: {
             THREAD: Thread,
             TID: Tid,
             CAUSE: Text =
-                "preempted: the kernel marks it so. yielded: left in a runnable state without that mark; it yielded, or was \
-                 preempted on its way back to user mode. blocked, exited. unknown: nobody can say.",
-            LETTER: Option<Text> = "Blocked, exited: the kernel's letter of the state, where it is known.",
+                "preempted: the kernel took its CPU. yielded: it called sched_yield. throttled: its cgroup's CPU quota was used up. gave_way: a \
+                 kernel thread, which no return to user mode can preempt. woken_before_sleep: it was about to wait. blocked, exited. \
+                 unknown: nobody can say; with the letter R it could still run, and was preempted or yielded.",
+            LETTER: Option<Text> =
+                "Blocked, exited: the kernel's letter of the state, where it is known. Unknown: R where it left its CPU while it could run.",
             REASON: Option<Text> =
                 "Blocked, where callchains were recorded (record --stacks, perf record -g): the system call that waits (read, \
                  futex), or page_fault; in a kernel thread the first function that is not the scheduler's. Null where the names \
                  of the callchain do not tell: then the letter says all that is known.",
             NEXT: Option<Text> =
-                "Preempted, yielded: who came next on that CPU: one of higher, equal or lower dynamic priority, or idle; null \
+                "Where it could still run: who came next on that CPU: one of higher, equal or lower dynamic priority, or idle; null \
                  where nobody can say.",
+            PREEMPTOR: Option<Thread> =
+                "Where it could still run: the thread (key) that took the CPU; 0: the CPU went idle; null: nobody can say.",
             COUNT: Count = "How often.",
             READY_NS: Option<Ns> = "Ready from then on; null where the source has no wakings.",
             BLOCKED_NS: Ns = "Blocked from then on.",

@@ -30,6 +30,9 @@ const CLONE_THREAD: u64 = 0x1_0000;
 fn number(out: SwitchOut, letter: u8) -> (u32, bool) {
     let number = match (out, letter) {
         (SwitchOut::Runnable, _) => 0,
+        (SwitchOut::PreemptedToUser | SwitchOut::Yielded | SwitchOut::Throttled | SwitchOut::GaveWay, _) => {
+            return (0, false);
+        }
         (SwitchOut::Preempted, _) => 256,
         (SwitchOut::Blocked, b'S') => 1,
         (SwitchOut::Blocked, b'D') => 2,
@@ -49,6 +52,10 @@ fn word(out: SwitchOut) -> &'static str {
     match out {
         SwitchOut::Runnable => "runnable",
         SwitchOut::Preempted => "preempted",
+        SwitchOut::PreemptedToUser => "preempted_to_user",
+        SwitchOut::Yielded => "yielded",
+        SwitchOut::Throttled => "throttled",
+        SwitchOut::GaveWay => "gave_way",
         SwitchOut::Blocked => "blocked",
         SwitchOut::Exited => "exited",
         SwitchOut::Untold => "untold",

@@ -25,7 +25,7 @@
 //!
 //! - an instant on the track `corewise` (uuid 0x636f726577697365) named `about this trace`, whose debug annotations
 //!   `corewise.…` are: `version` (1), `clock`, `begin` (ns, where the recording begins; what is earlier only tells states),
-//!   `has_waking`, `has_wakeup` (absent: not told), `has_charges`, `whole_machine`, `online` (CPU numbers with commas),
+//!   `has_waking`, `has_wakeup` (absent: not told), `has_charges`, `has_yields`, `whole_machine`, `online` (CPU numbers with commas),
 //!   `focus`, `machine` (JSON, as `corewise topo --json`). Annotations without that prefix are for people;
 //! - **notes**: generic events of the kernel (`GenericFtraceEvent`), in order within their CPU's bundle; a bundle without
 //!   `cpu` holds what names no CPU. Times in fields are absolute, as the events' own.
@@ -44,6 +44,7 @@
 //! | `corewise_cgroup` | `pid`, `id`, `path` |
 //! | `corewise_cgroup_limits` | `id`, `path`, `quota` (ns in a period; the largest number: none), `period`, `weight` (0: not told), `cpus` |
 //! | `corewise_cgroup_stat` | `id`, `periods`, `throttled` (periods), `time` |
+//! | `corewise_yield` | `pid` calls `sched_yield`, or returns from it: `begins` |
 //! | `corewise_throttle` | `pid` (0: every change is told from here on), `begins` |
 //! | `corewise_sched_attr` | `pid`, `prio` (−32768: not told), `uclamp_min`, `uclamp_max` (−1: not told) |
 //! | `corewise_ideal_cpu` | `pid`, `cpu` (−1: none any more) |
@@ -261,6 +262,9 @@ impl<'a> Pen<'a> {
             }
             What::Throttle { tid, begins } => {
                 note("corewise_throttle", &[("pid", Int(tid.0.into())), ("begins", Int(begins.into()))]);
+            }
+            What::Yield { tid, begins } => {
+                note("corewise_yield", &[("pid", Int(tid.0.into())), ("begins", Int(begins.into()))]);
             }
             What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
                 let (min, max) = (Int(uclamp_min.into()), Int(uclamp_max.into()));

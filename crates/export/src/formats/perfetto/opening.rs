@@ -151,6 +151,9 @@ fn notes(job: &Job<'_>, begin: Ns) -> Result<Vec<Note>, ExportError> {
     tell("corewise.begin", Noted::Int(begin.0));
     tell("corewise.whole_machine", Noted::Bool(facts.whole_machine));
     tell("corewise.has_charges", Noted::Bool(facts.has_charges));
+    if facts.has_yields {
+        tell("corewise.has_yields", Noted::Bool(true));
+    }
     for (name, has) in [("corewise.has_waking", facts.has_waking), ("corewise.has_wakeup", facts.has_wakeup)] {
         if let Some(has) = has {
             tell(name, Noted::Bool(has));

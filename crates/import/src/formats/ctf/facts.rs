@@ -45,6 +45,7 @@ pub(super) fn read(told: &Metadata, cpus: &[CpuId]) -> Facts {
         // Tracers describe the events that were enabled, and no others.
         has_waking: Some(has("sched_waking")),
         has_wakeup: Some(has("sched_wakeup")),
+        has_yields: has("sys_enter_sched_yield"),
         has_charges: has("sched_stat_runtime"),
         whole_machine: switches,
         online: cpus.to_vec(),

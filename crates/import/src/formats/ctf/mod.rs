@@ -88,6 +88,10 @@ impl Importer for Ctf {
                     Capability::Marks,
                     Tells::If("the folder ust/ of a session; whose they are: lttng add-context -u -t vpid -t vtid"),
                 ),
+                (
+                    Capability::Yields,
+                    Tells::If("lttng enable-event -k --syscall sched_yield; perf: -e syscalls:sys_enter_sched_yield"),
+                ),
                 (Capability::Losses, Tells::Yes),
             ],
             cannot: &[

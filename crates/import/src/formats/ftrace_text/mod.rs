@@ -73,6 +73,7 @@ impl Importer for FtraceText {
                         "echo 'stacktrace if prev_state != 0' > events/sched/sched_switch/trigger (the kernel's part)",
                     ),
                 ),
+                (Capability::Yields, Tells::If("event syscalls:sys_enter_sched_yield; known from the first call on")),
                 (Capability::Losses, Tells::Yes),
             ],
             cannot: &[

@@ -51,6 +51,7 @@ impl Importer for PerfScript {
                 (Capability::Irq, Tells::If("-e irq:* was recorded")),
                 (Capability::Charges, Tells::If("-e sched:sched_stat_runtime was recorded")),
                 (Capability::Stacks, Tells::If("recorded with -g")),
+                (Capability::Yields, Tells::If("recorded with -e syscalls:sys_enter_sched_yield")),
                 (Capability::Losses, Tells::If("--show-lost-events")),
             ],
             cannot: &[
@@ -164,7 +165,7 @@ impl Seen {
 
 fn facts(header: Header, seen: &Seen) -> Facts {
     let (has_waking, has_wakeup) = (header.has("sched_waking"), header.has("sched_wakeup"));
-    let whole = seen.whole_machine();
+    let (whole, has_yields) = (seen.whole_machine(), header.has("sys_enter_sched_yield") == Some(true));
     let mut about = header.about;
     about.push(("resolution".to_owned(), if seen.digits > 6 { "1 ns" } else { "1 µs" }.to_owned()));
     let mut lacks = vec!["Which CPUs a thread may use is not in perf script's text.".to_owned()];
@@ -190,6 +191,7 @@ fn facts(header: Header, seen: &Seen) -> Facts {
         clock: "perf (sched_clock, unless the recording chose another)".to_owned(),
         has_waking,
         has_wakeup,
+        has_yields,
         has_charges: seen.charges,
         whole_machine: whole,
         online: header.online,

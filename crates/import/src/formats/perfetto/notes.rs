@@ -23,6 +23,7 @@ pub(super) struct Own {
     begin: Option<Ns>,
     clock: String,
     has_waking: Option<bool>,
+    has_yields: bool,
     has_wakeup: Option<bool>,
     has_charges: bool,
     whole_machine: bool,
@@ -65,6 +66,7 @@ impl Own {
             b"has_waking" => self.has_waking = Some(yes),
             b"has_wakeup" => self.has_wakeup = Some(yes),
             b"has_charges" => self.has_charges = yes,
+            b"has_yields" => self.has_yields = yes,
             b"whole_machine" => self.whole_machine = yes,
             b"focus" => self.focus = i32::try_from(number).ok(),
             b"machine" => self.machine = serde_json::from_slice(words).ok(),
@@ -82,6 +84,7 @@ impl Own {
         (facts.begin, facts.clock, facts.focus) = (self.begin, self.clock, self.focus);
         (facts.has_waking, facts.has_wakeup) = (self.has_waking, self.has_wakeup);
         (facts.has_charges, facts.whole_machine) = (self.has_charges, self.whole_machine);
+        facts.has_yields = self.has_yields;
         facts.online = self.online;
         facts.machine = self.machine.or(facts.machine.take());
     }
@@ -148,6 +151,10 @@ impl<'a> Note<'a> {
         Some(match self.text("out")? {
             b"runnable" => SwitchOut::Runnable,
             b"preempted" => SwitchOut::Preempted,
+            b"preempted_to_user" => SwitchOut::PreemptedToUser,
+            b"yielded" => SwitchOut::Yielded,
+            b"throttled" => SwitchOut::Throttled,
+            b"gave_way" => SwitchOut::GaveWay,
             b"blocked" => SwitchOut::Blocked,
             b"exited" => SwitchOut::Exited,
             _ => SwitchOut::Untold,
@@ -280,6 +287,7 @@ impl<'a> Note<'a> {
                 throttled: self.int("throttled").unwrap_or(0),
                 time: self.ns("time", Ns::ZERO),
             },
+            b"corewise_yield" => What::Yield { tid: tid(), begins: self.int("begins") == Some(1) },
             b"corewise_throttle" => What::Throttle { tid: tid(), begins: self.int("begins") == Some(1) },
             b"corewise_sched_attr" => {
                 let told = |field| self.int(field).and_then(|v| i16::try_from(v).ok());

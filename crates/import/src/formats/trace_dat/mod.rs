@@ -58,6 +58,7 @@ impl Importer for TraceDat {
                     Capability::Stacks,
                     Tells::If("-e sched:sched_switch -R 'stacktrace if prev_state != 0' (the kernel's part)"),
                 ),
+                (Capability::Yields, Tells::If("-e syscalls:sys_enter_sched_yield; known from the first call on")),
                 (Capability::Losses, Tells::Yes),
             ],
             cannot: &[

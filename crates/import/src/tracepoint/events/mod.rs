@@ -12,12 +12,14 @@ mod sched_process;
 mod sched_stat_runtime;
 mod sched_switch;
 mod sched_wakeup;
+mod sched_yield;
 
 use super::table::{Reader, Tracepoint};
 
 pub(crate) use sched_process::{NEWTASK, OLD_PID};
 pub(crate) use sched_switch::SWITCH;
 pub(crate) use sched_wakeup::WAKING;
+pub(crate) use sched_yield::called;
 
 /// All of them. No two have one name.
 pub(crate) const TRACEPOINTS: &[&[Tracepoint]] = &[
@@ -27,6 +29,7 @@ pub(crate) const TRACEPOINTS: &[&[Tracepoint]] = &[
     sched_migrate_task::TRACEPOINTS,
     sched_process::TRACEPOINTS,
     sched_pi_setprio::TRACEPOINTS,
+    sched_yield::TRACEPOINTS,
     cpu_idle::TRACEPOINTS,
     cpu_frequency::TRACEPOINTS,
     cpu_parking::TRACEPOINTS,
