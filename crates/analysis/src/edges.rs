@@ -126,7 +126,9 @@ impl Places {
             (_, Reason::Inferred) => return None,
             // The CPU of a ready stretch is a run queue. It is where the thread left, unless that came with a waking or a
             // move; of a thread that ran, its run tells that better.
-            (ThreadState::Ready, reason) if !ran && (reason.left_runnable() || reason == Reason::Snapshot) => stretch.cpu,
+            (ThreadState::Ready, reason) if !ran && (reason.left_runnable() || reason == Reason::Snapshot) => {
+                stretch.cpu
+            }
             // So it is of time that is lost with events.
             (ThreadState::Ready, _) | (_, Reason::Lossy) => None,
             _ => stretch.cpu,

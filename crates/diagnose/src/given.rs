@@ -207,7 +207,10 @@ impl Preempted {
     pub(crate) fn assumed(&self, threads: impl Iterator<Item = i64>) -> Option<String> {
         let unsure = threads.fold(0_i64, |sum, key| sum.saturating_add(self.unsure.get(&key).copied().unwrap_or(0)));
         (unsure > 0).then(|| {
-            format!("{} of them left a thread runnable, and the source does not tell a preemption from a yield", grouped(unsure))
+            format!(
+                "{} of them left a thread runnable, and the source does not tell a preemption from a yield",
+                grouped(unsure)
+            )
         })
     }
 }

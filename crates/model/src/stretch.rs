@@ -168,12 +168,7 @@ impl Reason {
     pub fn left_runnable(self) -> bool {
         matches!(
             self,
-            Self::Preempted
-                | Self::Yielded
-                | Self::LeftRunnable
-                | Self::Throttled
-                | Self::GaveWay
-                | Self::NeverSlept
+            Self::Preempted | Self::Yielded | Self::LeftRunnable | Self::Throttled | Self::GaveWay | Self::NeverSlept
         )
     }
 

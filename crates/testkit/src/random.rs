@@ -282,13 +282,8 @@ impl Scheduler {
 }
 
 /// Of a thread that leaves and can still run, without the kernel's mark of a preemption.
-const LEFT: [SwitchOut; 5] = [
-    SwitchOut::Runnable,
-    SwitchOut::PreemptedToUser,
-    SwitchOut::Yielded,
-    SwitchOut::Throttled,
-    SwitchOut::GaveWay,
-];
+const LEFT: [SwitchOut; 5] =
+    [SwitchOut::Runnable, SwitchOut::PreemptedToUser, SwitchOut::Yielded, SwitchOut::Throttled, SwitchOut::GaveWay];
 
 fn number(thread: usize) -> Tid {
     Tid(thread as i32 + 1)

@@ -58,7 +58,11 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         of.running = of.running.saturating_add(running);
         of.lost = of.lost.saturating_add(lost);
         of.claims.push(given.claim(thread, tid, lost));
-        of.shown.push(lost, row, &["running_count", "running_ns", "ready_preempted_ns"]);
+        let mut columns = vec!["running_count", "running_ns", "ready_preempted_ns"];
+        if preempted.unsure.contains_key(&thread) {
+            columns.push("ready_unknown_ns");
+        }
+        of.shown.push(lost, row, &columns);
     })?;
     let cpus = given.cpus()?;
     let found = by_name.into_iter().map(|(name, of)| finding(given, &name, of, cpus.max(1), &preempted));
@@ -82,14 +86,16 @@ fn finding(given: &Given<'_>, name: &str, of: Crowd, cpus: i64, preempted: &Pree
         format!("each preemption costs two switches of {} ns; the lower end: nothing", given.threshold("switch_ns")),
         "cold caches come on top".to_owned(),
     ];
-    assumptions.extend(preempted.assumed(of.claims.iter().map(|claim| claim.thread)));
+    let unsure = preempted.assumed(of.claims.iter().map(|claim| claim.thread));
+    let was = if unsure.is_some() { "preempted, or yielded," } else { "preempted" };
+    assumptions.extend(unsure);
     let finding = given.finding(of.claims, change, what);
     // CPUs switch at the same time, each for its part.
     let recoverable = finding.recoverable_ns.max(of.lost / cpus);
     let who = if all > 1 { format!("{} called {name} were", plural(all, "thread")) } else { format!("{name} was") };
     Finding {
         title: format!(
-            "{who} preempted {} times in {} ms of running: about {} ms went into switching",
+            "{who} {was} {} times in {} ms of running: about {} ms went into switching",
             grouped(of.count),
             ms(of.running),
             ms(recoverable)
