@@ -7,7 +7,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, ready_wait, switch_causes};
 use model::words::{grouped, ms, plural};
-use model::{Change, Policy};
+use model::{AnyOf, Change, Policy};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -57,11 +57,12 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         of.running = of.running.saturating_add(running);
         of.lost = of.lost.saturating_add(lost);
         of.claims.push(given.claim(thread, tid, lost));
-        of.shown.push(
-            lost,
-            row,
-            &[&ready_wait::RUNNING_COUNT, &ready_wait::RUNNING_NS, &ready_wait::READY_PREEMPTED_NS],
-        );
+        let mut columns: Vec<&dyn AnyOf<ready_wait::Table>> =
+            vec![&ready_wait::RUNNING_COUNT, &ready_wait::RUNNING_NS, &ready_wait::READY_PREEMPTED_NS];
+        if preempted.unsure.contains_key(&thread) {
+            columns.push(&ready_wait::READY_UNKNOWN_NS);
+        }
+        of.shown.push(lost, row, &columns);
     })?;
     let cpus = given.cpus()?;
     let found = by_name.into_iter().map(|(name, of)| finding(given, &name, of, cpus.max(1), &preempted));
@@ -85,14 +86,16 @@ fn finding(given: &Given<'_>, name: &str, of: Crowd, cpus: i64, preempted: &Pree
         format!("each preemption costs two switches of {} ns; the lower end: nothing", given.threshold(&SWITCH)),
         "cold caches come on top".to_owned(),
     ];
-    assumptions.extend(preempted.assumed(of.claims.iter().map(|claim| claim.thread)));
+    let unsure = preempted.assumed(of.claims.iter().map(|claim| claim.thread));
+    let was = if unsure.is_some() { "preempted, or yielded," } else { "preempted" };
+    assumptions.extend(unsure);
     let finding = given.finding(of.claims, change, what);
     // CPUs switch at the same time, each for its part.
     let recoverable = finding.recoverable_ns.max(of.lost / cpus);
     let who = if all > 1 { format!("{} called {name} were", plural(all, "thread")) } else { format!("{name} was") };
     Finding {
         title: format!(
-            "{who} preempted {} times in {} ms of running: about {} ms went into switching",
+            "{who} {was} {} times in {} ms of running: about {} ms went into switching",
             grouped(of.count),
             ms(of.running),
             ms(recoverable)

@@ -330,7 +330,7 @@ mod tests {
     fn who_is_current_calls_sched_yield() {
         for (name, begins) in [("sys_enter_sched_yield", true), ("sys_exit_sched_yield", false)] {
             let common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n";
-            let mut decoder = Decoder::new(ByteOrder::Little);
+            let mut decoder = Decoder::new(Reader::PerfData, ByteOrder::Little);
             let format = format!("name: {name}\nID: 3\nformat:\n{common}\nprint fmt: \"\"\n");
             decoder.learn(&EventFormat::parse(&format).unwrap());
             let event = Event { at: Ns(5), offset: 0, cpu: CpuId(0), current: Tid(7), what: What::Sample };
