@@ -19,7 +19,7 @@ pub const SECTION: Section = Section {
 };
 
 /// What was free, or that it was not for a CPU that the thread waited: column, words, a column's head and its rank.
-const FREE: [(Tone, Col<ready_wait::Table, Option<i64>>, &str, &str, u8); 8] = [
+const FREE: [(Tone, ReadyTime, &str, &str, u8); 8] = [
     (Tone::Red, ready_wait::NO_CPU_FREE_NS, "no CPU was free", "none free ms", 2),
     (Tone::Orange, ready_wait::FREE_SAME_TYPE_NS, "one of the same type was free", "same type ms", 3),
     (Tone::Purple, ready_wait::FREE_OTHER_TYPE_NS, "one of another type was free", "other type ms", 3),
@@ -29,6 +29,8 @@ const FREE: [(Tone, Col<ready_wait::Table, Option<i64>>, &str, &str, u8); 8] = [
     (Tone::Blue, ready_wait::THROTTLED_NS, "held by its cgroup's CPU quota", "throttled ms", 2),
     (Tone::Unknown, ready_wait::FREE_UNKNOWN_NS, "unknown", "unknown ms", 5),
 ];
+
+type ReadyTime = Col<ready_wait::Table, Option<i64>>;
 
 struct Waited {
     key: i64,
