@@ -25,7 +25,7 @@ pub struct Unrecorded {
 /// How a CPU stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Standing {
-    /// Its events counted at that time.
+    /// Its events counted at that time, as far as was asked.
     Recorded(u64),
     Offline,
     /// Online since, and its events cannot be opened.
@@ -34,8 +34,8 @@ enum Standing {
 
 /// The buffers and events that [`Online`] asks for.
 pub trait Events {
-    /// Whether a CPU's events still count.
-    fn count(&mut self, cpu: u32, now: u64) -> bool;
+    /// Whether a CPU's events still count; `None`: not asked this time.
+    fn count(&mut self, cpu: u32, now: u64) -> Option<bool>;
     /// Opens a CPU's events.
     ///
     /// # Errors
@@ -82,13 +82,17 @@ impl Online {
         for cpu in online {
             let from = match self.cpus.get(cpu) {
                 Some(Standing::Refused(..)) => continue,
-                Some(Standing::Recorded(_)) if events.count(*cpu, now) => {
-                    self.cpus.insert(*cpu, Standing::Recorded(now));
-                    continue;
-                }
                 Some(Standing::Recorded(from)) => {
-                    all.extend(lost(events.close(*cpu), *cpu, *from, now));
-                    *from
+                    let from = *from;
+                    match events.count(*cpu, now) {
+                        None => continue,
+                        Some(true) => {
+                            self.cpus.insert(*cpu, Standing::Recorded(now));
+                            continue;
+                        }
+                        Some(false) => all.extend(lost(events.close(*cpu), *cpu, from, now)),
+                    }
+                    from
                 }
                 Some(Standing::Offline) | None => self.looked,
             };
@@ -153,11 +157,13 @@ mod tests {
         dead: BTreeSet<u32>,
         forbidden: BTreeSet<u32>,
         full: u64,
+        /// Nobody asks before then.
+        asked: u64,
     }
 
     impl Events for Machine {
-        fn count(&mut self, cpu: u32, _: u64) -> bool {
-            self.open.contains(&cpu) && !self.dead.contains(&cpu)
+        fn count(&mut self, cpu: u32, now: u64) -> Option<bool> {
+            (now >= self.asked).then(|| self.open.contains(&cpu) && !self.dead.contains(&cpu))
         }
 
         fn open(&mut self, cpu: u32) -> Result<(), String> {
@@ -201,17 +207,23 @@ mod tests {
         // Away and back between two looks: from the last look at which its events counted.
         machine.dead.insert(1);
         assert_eq!(look(&mut machine, 60, &[0, 1]), [gap(1, 51, 62)]);
+        // Not asked between: from where it was known to count.
+        machine.asked = 68;
+        machine.dead.insert(1);
+        assert_eq!(look(&mut machine, 65, &[0, 1]), []);
+        assert_eq!(look(&mut machine, 68, &[0, 1]), [gap(1, 62, 70)]);
+        machine.asked = 0;
         // One that was not there when the recording began.
-        assert_eq!(look(&mut machine, 70, &[0, 1, 5]), [gap(5, 61, 72)]);
+        assert_eq!(look(&mut machine, 80, &[0, 1, 5]), [gap(5, 69, 82)]);
         // A list that cannot be read says nothing.
-        assert_eq!(look(&mut machine, 80, &[]), []);
+        assert_eq!(look(&mut machine, 90, &[]), []);
         // What its buffer had no room for goes with it.
         machine.full = 7;
-        assert_eq!(look(&mut machine, 90, &[0, 1]), [Unrecorded { cpu: 5, from: 71, to: 91, events: Some(7) }]);
+        assert_eq!(look(&mut machine, 100, &[0, 1]), [Unrecorded { cpu: 5, from: 82, to: 101, events: Some(7) }]);
         assert_eq!(machine.open, [0, 1].into());
         assert_eq!(online.all().collect::<Vec<_>>(), [0, 1, 5]);
         let lacks = online.lacks();
-        assert!(lacks.len() == 2 && lacks[0].starts_with("CPU 1 came online during the recording (x 2)"), "{lacks:?}");
+        assert!(lacks.len() == 2 && lacks[0].starts_with("CPU 1 came online during the recording (x 3)"), "{lacks:?}");
         assert_eq!(online.end(99), []);
     }
 

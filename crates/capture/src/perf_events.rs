@@ -97,12 +97,14 @@ struct OnCpu {
     /// The first one, whose buffer it is.
     first: File,
     _others: Vec<OwnedFd>,
-    /// For how long it had been enabled, at that time.
+    /// For how long it had been enabled, no later than at that time.
     enabled: (u64, u64),
 }
 
 /// So often it is asked whether a CPU's events still count, ns: each time interrupts that CPU.
 const ASK_NS: u64 = 1_000_000_000;
+/// The clock of that and the trace's may differ by this much between two askings.
+const APART_NS: u64 = 2_000_000;
 
 impl Drop for Buffer {
     fn drop(&mut self) {
@@ -277,21 +279,19 @@ impl OnCpu {
     }
 
     /// Whether they still count: the kernel stops the time for which they are enabled where it takes them off with their CPU.
-    fn count(&mut self, now: u64) -> bool {
+    fn count(&mut self, now: u64) -> Option<bool> {
         let (before, at) = self.enabled;
-        let since = now.saturating_sub(at);
-        if since < ASK_NS {
-            return true;
+        if now.saturating_sub(at) < ASK_NS {
+            return None;
         }
         // The count, and the time enabled.
         let mut words = [0; 16];
         if self.first.read_exact(&mut words).is_err() {
-            return false;
+            return Some(false);
         }
-        let mut b = wire::Bytes::new(&words[8..]);
-        let enabled = b.u64();
-        self.enabled = (enabled, now);
-        at == 0 || enabled.saturating_sub(before) >= since / 2
+        let enabled = wire::Bytes::new(&words[8..]).u64();
+        self.enabled = (enabled, samples::now());
+        Some(at == 0 || enabled.saturating_sub(before) + APART_NS >= now - at)
     }
 }
 
@@ -304,8 +304,8 @@ struct Opened<'a> {
 }
 
 impl Events for Opened<'_> {
-    fn count(&mut self, cpu: u32, now: u64) -> bool {
-        self.cpus.iter_mut().any(|on| on.buffer.cpu == cpu && on.count(now))
+    fn count(&mut self, cpu: u32, now: u64) -> Option<bool> {
+        self.cpus.iter_mut().find(|on| on.buffer.cpu == cpu).map_or(Some(false), |on| on.count(now))
     }
 
     fn open(&mut self, cpu: u32) -> Result<(), String> {
