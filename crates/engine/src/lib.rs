@@ -20,7 +20,7 @@ pub use ingest::{Capability, Condition, Facts, Fatal, Importer, Offer, Opened, O
 pub use machine::{is_machine, machine_file};
 pub use read::{Accounted, Infer, PassOptions, account, account_with};
 pub use session::{EachEvents, Session};
-pub use source::{FileSource, FolderSource, Identity, JoinedSource, Part, Priority, Source, formats, open_source};
+pub use source::{FileSource, Identity, JoinedSource, Part, Priority, Source, formats, open_source};
 pub use store::{Format, SourceFile, TableWriter, trace_id_of_recording};
 pub use summary::{LawRow, Summary, TroubleRow};
 /// Where names of functions are looked for.

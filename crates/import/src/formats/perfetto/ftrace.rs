@@ -9,7 +9,7 @@ use super::wire::{Broken, Fields};
 use crate::tracepoint::events::{self, NEWTASK, OLD_PID, SWITCH, WAKING};
 use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
 use crate::tracepoint::{Names, waker};
-use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, LeftOut, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
 
 /// Threads whose process is kept; a hostile file must not fill the memory.
@@ -66,9 +66,11 @@ impl Kernel {
     }
 
     /// A thread is of a process.
-    pub(super) fn belongs(&mut self, tid: Tid, pid: Pid) {
+    pub(super) fn belongs(&mut self, tid: Tid, pid: Pid, left_out: &mut LeftOut) {
         if self.processes.len() < MOST_THREADS || self.processes.contains_key(&tid) {
             self.processes.insert(tid, pid);
+        } else {
+            left_out.threads += 1;
         }
     }
 
@@ -130,7 +132,7 @@ impl Kernel {
                 let event = place.event(at, self.envelope(current), What::Sample);
                 what(&values, Output { names, out: &mut *out, event: &event });
                 if let Some(Event { what, .. }) = out.events.last_mut() {
-                    self.of_processes(kind, what, &values);
+                    self.of_processes(kind, what, &values, &mut out.left_out);
                 }
                 return Ok(None);
             }
@@ -190,7 +192,7 @@ impl Kernel {
     }
 
     /// The same, with the process of a thread that is made, executed or ended, which other packets tell.
-    fn of_processes(&mut self, message: u32, what: &mut What, values: &FieldValues<'_>) {
+    fn of_processes(&mut self, message: u32, what: &mut What, values: &FieldValues<'_>, left_out: &mut LeftOut) {
         match what {
             What::Fork { parent, tid, pid, .. } if message == NEWTASK.perfetto => {
                 *pid = match std::mem::replace(&mut self.told, Pid::UNKNOWN) {
@@ -200,7 +202,7 @@ impl Kernel {
                 };
                 self.newest = *tid;
                 let (tid, pid) = (*tid, *pid);
-                self.belongs(tid, pid);
+                self.belongs(tid, pid, left_out);
             }
             What::Fork { tid, .. } if *tid == self.newest => *what = What::Sample,
             What::Exec { pid, .. } if self.own => *pid = Pid(values.number(OLD_PID) as i32),
