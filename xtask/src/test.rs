@@ -23,7 +23,7 @@ struct Program {
 /// How often tests of a need ran, and did not.
 type Count = BTreeMap<&'static str, (usize, usize)>;
 
-/// Runs them. `Err`: what went wrong, a line each.
+/// Runs them; `words` are cargo's: `-p corewise-capture` for one package. `Err`: what went wrong, a line each.
 pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
     let one = |why: String| vec![why];
     let (programs, corewise) = built(repo, words).map_err(one)?;
@@ -38,8 +38,8 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
             Err(why) => wrong.push(format!("{}: {why}", program.source)),
         }
     }
-    let doc = Command::new("cargo").args(["test", "--locked", "--workspace", "--doc"]).current_dir(&repo.root).status();
-    if !doc.is_ok_and(|status| status.success()) {
+    // A package alone may have no library, and so no documentation.
+    if words.is_empty() && !cargo(repo, words).arg("--doc").status().is_ok_and(|status| status.success()) {
         wrong.push("the examples of the documentation".to_owned());
     }
     println!("\nWhat tests need of the machine:");
@@ -55,12 +55,21 @@ pub fn run(repo: &Repo, words: &[String]) -> Result<(), Vec<String>> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
+/// Of the whole workspace, where no words say otherwise.
+fn cargo(repo: &Repo, words: &[String]) -> Command {
+    let mut cargo = Command::new("cargo");
+    let all: &[_] = if words.is_empty() { &["--workspace"] } else { &[] };
+    cargo.args(["test", "--locked"]).args(all).args(words).current_dir(&repo.root);
+    cargo
+}
+
 /// Builds all, and tells the programs of tests, and corewise.
 fn built(repo: &Repo, words: &[String]) -> Result<(Vec<Program>, PathBuf), String> {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["test", "--locked", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
-    let built = cargo.args(words).current_dir(&repo.root).stderr(Stdio::inherit()).output();
-    let built = built.map_err(|why| format!("cargo: {why}"))?;
+    let built = cargo(repo, words)
+        .args(["--no-run", "--message-format=json-render-diagnostics"])
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|why| format!("cargo: {why}"))?;
     if !built.status.success() {
         return Err("the tests do not compile".to_owned());
     }
@@ -79,7 +88,7 @@ fn built(repo: &Repo, words: &[String]) -> Result<(Vec<Program>, PathBuf), Strin
         }
     }
     programs.sort_by(|a, b| a.source.cmp(&b.source));
-    Ok((programs, corewise.ok_or("corewise was not built")?))
+    Ok((programs, corewise.map_or_else(|| repo.corewise(), Ok)?))
 }
 
 /// Runs all tests whose needs are met, then asks the others why not. How many ran, and how many did not.

@@ -8,17 +8,7 @@ use model::{NameId, Ns, Tid, WakeKind, What};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
-use support::{alone, gettid, read, recorded_while};
-
-/// Keeps the calling thread to CPU 0.
-fn to_cpu_0() {
-    // SAFETY: the set outlives the call.
-    unsafe {
-        let mut one: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(0, &mut one);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one);
-    }
-}
+use support::{alone, gettid, read, recorded_while, to_cpu};
 
 /// `CLOCK_MONOTONIC`.
 fn now() -> Ns {
@@ -50,7 +40,7 @@ fn settings_are_told() {
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 7) };
         spin(20);
         let before = now();
-        to_cpu_0();
+        to_cpu(0);
         let after = now();
         spin(20);
         let _ = begin.iter().count(); // lives until the recording has ended
@@ -115,7 +105,7 @@ fn wakers_of_sleepers_and_readers(backend: Backend) {
         let before_end = move || Instant::now() < until;
         let (mut from, mut to) = std::io::pipe().unwrap();
         let sleeper = std::thread::spawn(move || {
-            to_cpu_0();
+            to_cpu(0);
             while before_end() {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -127,7 +117,7 @@ fn wakers_of_sleepers_and_readers(backend: Backend) {
             gettid()
         });
         // On the CPU of the sleeper's timer nearly always, and now and then it writes.
-        to_cpu_0();
+        to_cpu(0);
         while before_end() {
             (0..20_000).for_each(|n| _ = std::hint::black_box(n));
             to.write_all(&[0]).unwrap();

@@ -58,3 +58,13 @@ pub fn gettid() -> i32 {
     // SAFETY: no memory is involved.
     unsafe { libc::gettid() }
 }
+
+/// Keeps the calling thread to a CPU.
+pub fn to_cpu(cpu: usize) {
+    // SAFETY: the set outlives the call.
+    unsafe {
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut one);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one);
+    }
+}
