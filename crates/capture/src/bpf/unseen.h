@@ -18,7 +18,8 @@
  *      in            from          until
  *      H ........... K ........... Y        two switches: K's last stay ends where Y came in, H left where K came in
  *
- * Where one of them has come in again since, its earlier stay is not kept, and who left there is not known. */
+ * Where one of them has come in again since, its earlier stay is not kept, and who left there is not known; seldom another one's
+ * stay fits by chance (tests/unseen.rs says how often, of switches that are simulated). */
 #define FELLOWS 32
 /* Stays between two moments at which somebody was heard. */
 #define CHAIN 8
