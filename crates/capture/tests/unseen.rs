@@ -77,42 +77,37 @@ fn unknown(totals: &account::Totals) -> Ns {
     totals.cpus.iter().filter(|c| c.followed).map(|c| c.time(CpuState::Unknown)).fold(Ns::ZERO, |a, b| Ns(a.0 + b.0))
 }
 
-/// Forced on, each chain of switches is whole: only who left may stay open. Forced off, nothing is inferred; what is hidden is missing,
-/// and the recording says how often. By itself it is on where something is hidden.
+/// Whether the recording says that switches are missing, and before how many others.
+fn missing(recorded: &Recorded) -> Option<usize> {
+    let said = recorded.lacks.iter().find(|lack| lack.contains(MISSING))?;
+    Some(said.split(' ').nth(1).unwrap().parse().unwrap())
+}
+
+/// Forced on, each chain of switches is whole: only who left may stay open. So it is by itself: either it is on, or nothing is hidden.
 #[test]
 #[ignore = "needs BPF rights"]
-fn hidden_switches_are_inferred_or_missing_and_never_made_up() {
+fn where_hidden_switches_are_inferred_each_chain_is_whole() {
     let _alone = alone();
-    let (on, told_on, _) = recording(Some(true));
-    let (off, told_off, totals_off) = recording(Some(false));
-    let (_, told_auto, _) = recording(None);
-    let hides = inferred(&told_on) > 0;
-
-    let [other, _] = broken(&told_on);
-    assert_eq!(other, [], "{} inferred", inferred(&told_on));
-    assert!(!on.lacks.iter().any(|lack| lack.contains(MISSING)), "{:?}", on.lacks);
-
-    let [other, open] = broken(&told_off);
-    assert_eq!((inferred(&told_off), open), (0, Vec::new()));
-    assert_eq!(!other.is_empty(), hides, "{other:?}");
-    let said = off.lacks.iter().find(|lack| lack.contains(MISSING));
-    assert_eq!(said.is_some(), hides, "{:?}", off.lacks);
-    if let Some(said) = said {
-        let missing: usize = said.split(' ').nth(1).unwrap().parse().unwrap();
-        assert!(missing >= other.len(), "{missing}, and {} are broken", other.len());
+    for infer in [Some(true), None] {
+        let (done, told, _) = recording(infer);
+        let [other, open] = broken(&told);
+        assert_eq!((other, missing(&done)), (Vec::new(), None), "{infer:?}: {} inferred", inferred(&told));
+        eprintln!("{infer:?}: {} inferred, {} of them leave open who left", inferred(&told), open.len());
     }
-    // Who ran between is nobody's time: each break is one of the accounting's, and the CPU's time around it is unknown.
-    assert!(totals_off.broken() >= other.len() as u64, "{} of {}", totals_off.broken(), other.len());
-    assert_eq!(unknown(&totals_off) > Ns::ZERO, hides);
+}
 
-    assert_eq!(inferred(&told_auto) > 0, hides, "hidden: {hides}");
-    eprintln!(
-        "{} inferred ({} leave open who left); without: {} breaks, {} ms unknown",
-        inferred(&told_on),
-        broken(&told_on)[1].len(),
-        other.len(),
-        unknown(&totals_off).0 / 1_000_000
-    );
+/// Forced off, nothing is inferred; what is hidden is missing, the recording says how often, and the time around it is nobody's. How many
+/// are hidden depends on how busy the machine is: of none, none is missing.
+#[test]
+#[ignore = "needs BPF rights"]
+fn where_they_are_not_they_are_missing_and_never_made_up() {
+    let _alone = alone();
+    let (done, told, totals) = recording(Some(false));
+    let [other, open] = broken(&told);
+    assert_eq!((inferred(&told), open), (0, Vec::new()));
+    assert!(missing(&done).unwrap_or(0) >= other.len(), "{:?}, and {} breaks", missing(&done), other.len());
+    assert!(totals.broken() == 0 || unknown(&totals) > Ns::ZERO, "{} broken", totals.broken());
+    eprintln!("{} breaks, {} ms unknown", other.len(), unknown(&totals).0 / 1_000_000);
 }
 
 /// The same programs, compiled for this machine's processor, over a scheduler that is simulated: what they infer is what happened.
