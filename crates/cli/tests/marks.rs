@@ -84,7 +84,6 @@ fn calls_of_a_go_program_have_no_end() {
 fn the_next_recorder_clears_up() {
     let _alone = alone();
     let folder = Folder::new();
-    let before = instances();
     let words = ["record", "-o", &folder.name("killed.cw"), "--duration", "60"];
     let mut killed = corewise(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let own = format!("corewise-{}", killed.id());
@@ -96,7 +95,8 @@ fn the_next_recorder_clears_up() {
     killed.wait().unwrap();
     assert!(instances().contains(&own), "the recorder made no instance of tracefs");
     good(["record", "-o", &folder.name("next.cw"), "--duration", "200ms"]);
-    assert_eq!(instances(), before);
+    // Others may be recording at the same time.
+    assert!(!instances().contains(&own), "{:?}", instances());
 }
 
 /// The server draws 20 times around its requests, and says a word at its end.
@@ -106,12 +106,15 @@ fn what_a_program_writes_to_trace_marker_is_kept() {
     let _alone = alone();
     let folder = Folder::new();
     let server = server(&folder, &[]);
-    let before = instances();
     for backend in ["bpf", "perf"] {
         let dir = folder.name(backend);
         let ran = run(["record", "-o", &dir, "--backend", backend, "--", &server]);
         assert!(ran.code == Some(0) && !ran.err.contains("trace_marker is not kept"), "{}", ran.err);
-        assert_eq!(instances(), before, "the recorder's own instance stays behind");
+        let stays = |name: &String| {
+            let pid = name.strip_prefix("corewise-").filter(|pid| pid.bytes().all(|b| b.is_ascii_digit()));
+            pid.is_some_and(|pid| !std::path::Path::new("/proc").join(pid).exists())
+        };
+        assert!(!instances().iter().any(stays), "the recorder's own instance stays behind: {:?}", instances());
         let marks = marks(&dir);
         let [draw] = named(&marks, "server", "draw")[..] else { panic!("{marks:?}") };
         assert_eq!((number(draw, "count"), number(draw, "open")), (20, 0), "{marks:?}");
