@@ -36,8 +36,8 @@ lint: setup-build ## formatting, and clippy's warnings as errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
-unit: setup-build
-	$(CARGO) test --locked --workspace
+unit: setup-build ## the tests, those too whose needs of rights, tools and files this machine meets
+	$(CARGO) xtask test
 
 check: setup-build ## layers, sizes, dependencies, licences, recipes (cargo xtask check)
 	$(CARGO) build --locked --package corewise
@@ -50,7 +50,7 @@ viewer-test: check ## the viewer's types and units, and its pages in a browser
 	scripts/viewer test $(abspath $(TARGET))/debug/corewise
 
 scripts: ## the tests of the Python scripts
-	python3 -m unittest discover --start-directory acceptance --pattern 'test_*.py'
+	acceptance/units
 
 doc: setup-build ## the API documentation, its warnings as errors
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --no-deps --quiet

@@ -9,6 +9,7 @@ fn main() -> ExitCode {
     let sources = PathBuf::from("src/bpf");
     for file in [
         "record.bpf.c",
+        "probe.bpf.c",
         "affinity.h",
         "unseen.h",
         "rare.h",
@@ -28,27 +29,30 @@ fn main() -> ExitCode {
         eprintln!("OUT_DIR is not set: build with cargo");
         return ExitCode::FAILURE;
     };
-    let object = PathBuf::from(out).join("record.bpf.o");
     // The byte order of BPF is that of the machine it runs on.
     let target = match std::env::var("CARGO_CFG_TARGET_ENDIAN").as_deref() {
         Ok("big") => "bpfeb",
         _ => "bpfel",
     };
-    let done = Command::new(&clang)
-        .args(["-target", target, "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-c"])
-        .arg(sources.join("record.bpf.c"))
-        .arg("-o")
-        .arg(&object)
-        .status();
-    match done {
-        Ok(status) if status.success() => ExitCode::SUCCESS,
-        Ok(status) => {
-            eprintln!("{clang} could not compile src/bpf/record.bpf.c ({status})");
-            ExitCode::FAILURE
-        }
-        Err(why) => {
-            eprintln!("{clang} cannot be run ({why}): `apt-get install clang llvm`, or set CLANG to where it is");
-            ExitCode::FAILURE
+    for name in ["record", "probe"] {
+        let source = sources.join(format!("{name}.bpf.c"));
+        let done = Command::new(&clang)
+            .args(["-target", target, "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-c"])
+            .arg(&source)
+            .arg("-o")
+            .arg(PathBuf::from(&out).join(format!("{name}.bpf.o")))
+            .status();
+        match done {
+            Ok(status) if status.success() => {}
+            Ok(status) => {
+                eprintln!("{clang} could not compile {} ({status})", source.display());
+                return ExitCode::FAILURE;
+            }
+            Err(why) => {
+                eprintln!("{clang} cannot be run ({why}): `apt-get install clang llvm`, or set CLANG to where it is");
+                return ExitCode::FAILURE;
+            }
         }
     }
+    ExitCode::SUCCESS
 }

@@ -1,18 +1,22 @@
 //! The checks of the house, and the one command that rewrites expected results.
 //!
 //! `cargo xtask check` holds the repository against STYLE.md's limits that a machine can check; `cargo xtask bless` lets
-//! the tests rewrite the last block of each Markdown case, for a person to read the diff.
+//! the tests rewrite the last block of each Markdown case, for a person to read the diff; `cargo xtask test` runs the tests, those
+//! too that need something of the machine which is there.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // words out: this is a tool for a terminal
 
 mod dependencies;
+mod ignored;
 mod layers;
 mod licences;
+mod needs;
 mod outside;
 mod placeholders;
 mod readme;
 mod recipes;
 mod repo;
 mod sizes;
+mod test;
 
 use repo::Repo;
 use std::process::{Command, ExitCode};
@@ -22,8 +26,6 @@ use std::process::{Command, ExitCode};
 pub enum Found {
     /// All is well; a word on what was looked at.
     Well(String),
-    /// It could not look, and why.
-    Skipped(String),
     /// What is wrong, a line each.
     Wrong(Vec<String>),
 }
@@ -45,18 +47,23 @@ const CHECKS: &[(&str, Check)] = &[
     ("outside", outside::check),
     ("placeholders", placeholders::check),
     ("recipes", recipes::check),
+    ("ignored", ignored::check),
     ("readme", readme::check),
 ];
 
 const USAGE: &str = "\
 cargo xtask check [NAME…]   hold the repository against its own rules (all, or those named)
-cargo xtask bless           let the tests rewrite the last block of each Markdown case";
+cargo xtask bless           let the tests rewrite the last block of each Markdown case
+cargo xtask test [WORD…]    run the tests, those too whose needs this machine meets (WORDs are cargo's: -p corewise-capture)
+cargo xtask needs           name the needs of tests that this machine meets, a line each";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
         Some("check") => check(&words[1..]),
         Some("bless") => bless(),
+        Some("test") => test(&words[1..]),
+        Some("needs") => needs(),
         _ => {
             let names: Vec<&str> = CHECKS.iter().map(|c| c.0).collect();
             eprintln!("{USAGE}\n\nchecks: {}", names.join(", "));
@@ -81,7 +88,6 @@ fn check(only: &[String]) -> ExitCode {
     for (name, run) in CHECKS.iter().filter(|c| only.is_empty() || only.iter().any(|o| o == c.0)) {
         match run(&repo).unwrap_or_else(|why| Found::Wrong(vec![why])) {
             Found::Well(what) => println!("{name}: {what}"),
-            Found::Skipped(why) => println!("{name}: skipped: {why}"),
             Found::Wrong(lines) => {
                 failed = true;
                 lines.iter().for_each(|line| println!("{name}: WRONG: {line}"));
@@ -89,6 +95,27 @@ fn check(only: &[String]) -> ExitCode {
         }
     }
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn test(words: &[String]) -> ExitCode {
+    let wrong = Repo::here().map_err(|why| vec![why]).and_then(|repo| test::run(&repo, words)).err();
+    wrong.iter().flatten().for_each(|line| eprintln!("error: {line}"));
+    if wrong.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// By the newest build.
+fn needs() -> ExitCode {
+    let met = Repo::here().and_then(|repo| needs::met(&repo, &repo.corewise()?));
+    match met {
+        Ok(met) => {
+            met.iter().filter(|(_, met)| **met).for_each(|(name, _)| println!("{name}"));
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// The tests know their own cases: those that see COREWISE_BLESS write what they got where they would have compared it.

@@ -1,9 +1,8 @@
 //! The README shows only commands that are there.
 
 use crate::Found;
-use crate::repo::{Repo, text};
+use crate::repo::Repo;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PAGES: &[&str] = &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
@@ -13,13 +12,11 @@ pub fn check(repo: &Repo) -> Result<Found, String> {
     for page in PAGES {
         shown.extend(commands_shown(&repo.read(page)?).into_iter().map(|command| (command, *page)));
     }
-    let Some(binary) = newest_binary(Path::new(text(&repo.metadata["target_directory"]))) else {
-        return Ok(Found::Skipped("corewise is not built".to_owned()));
-    };
+    let binary = repo.corewise()?;
     let out = Command::new(&binary).arg("--help").output().map_err(|why| format!("{}: {why}", binary.display()))?;
     let there = commands_there(&String::from_utf8_lossy(&out.stdout));
     if there.is_empty() {
-        return Ok(Found::Skipped(format!("{} --help lists no commands", binary.display())));
+        return Err(format!("{} --help lists no commands", binary.display()));
     }
     let wrong = shown
         .iter()
@@ -27,13 +24,6 @@ pub fn check(repo: &Repo) -> Result<Found, String> {
         .map(|(command, page)| format!("{page} shows `corewise {command}`, which --help does not list"))
         .collect();
     Ok(Found::of(wrong, format!("{} commands shown, all there", shown.len())))
-}
-
-/// `COREWISE`, or the build that is newest.
-fn newest_binary(target: &Path) -> Option<PathBuf> {
-    let named = std::env::var_os("COREWISE").map(PathBuf::from);
-    let built = ["debug", "release"].iter().map(|profile| target.join(profile).join("corewise"));
-    named.into_iter().chain(built).filter(|p| p.is_file()).max_by_key(|p| p.metadata().and_then(|m| m.modified()).ok())
 }
 
 /// Words that follow `corewise` at the beginning of a line of a code block, or of a `code` span.

@@ -37,6 +37,16 @@ impl Repo {
         self.files.iter().map(String::as_str).filter(|f| endings.iter().any(|e| f.ends_with(e)))
     }
 
+    /// `COREWISE`, or the build that is newest.
+    pub fn corewise(&self) -> Result<PathBuf, String> {
+        let target = Path::new(text(&self.metadata["target_directory"]));
+        let named = std::env::var_os("COREWISE").map(PathBuf::from);
+        let built = ["debug", "release"].iter().map(|profile| target.join(profile).join("corewise"));
+        let there = named.into_iter().chain(built).filter(|p| p.is_file());
+        let newest = there.max_by_key(|p| p.metadata().and_then(|m| m.modified()).ok());
+        newest.ok_or_else(|| "corewise is not built: cargo build --package corewise".to_owned())
+    }
+
     /// Packages of this workspace.
     pub fn members(&self) -> impl Iterator<Item = &Value> {
         let ids: Vec<&Value> = list(&self.metadata["workspace_members"]).collect();

@@ -16,6 +16,7 @@ fn count() -> u64 {
 }
 
 #[test]
+#[ignore = "needs ../shared, python3"]
 fn as_the_referee_has_it() {
     let traces: Vec<Random> = (0..count())
         .map(|seed| Random {
@@ -26,10 +27,7 @@ fn as_the_referee_has_it() {
         .filter(|t| t.batch().events.iter().any(|e| matches!(e.what, What::Switch(_) | What::Wake(_))))
         .collect();
     let texts: Vec<String> = traces.iter().map(|t| perf_script::render(&t.batch())).collect();
-    let answers = match referee::ask(&texts) {
-        Ok(answers) => answers,
-        Err(why) => return eprintln!("skipped: {why}"),
-    };
+    let answers = referee::ask(&texts);
     let mut events = 0;
     for (trace, answer) in traces.iter().zip(&answers) {
         let a = ours(trace.batch());

@@ -33,8 +33,8 @@ fn did(thread: i64, row: &Row) -> [ThreadStretch; 2] {
 }
 
 /// `priority_residency` of the threads of a file, which did what its rows say.
-fn by_priority(name: &str) -> Option<Table> {
-    let rows = figures::table(name)?;
+fn by_priority(name: &str) -> Table {
+    let rows = figures::table(name);
     let mut threads: Vec<ThreadStretch> = (1..).zip(&rows).flat_map(|(thread, row)| did(thread, row)).collect();
     threads.sort_by_key(|s| s.span.start);
     let (machine, span) = (Machine::default(), Span::new(Ns::ZERO, Ns(100_000_000_000)));
@@ -44,7 +44,7 @@ fn by_priority(name: &str) -> Option<Table> {
         Vec::new(),
     );
     running.push(&Timeline { threads: &threads, ..Timeline::default() });
-    running.finish().pop()
+    running.finish().remove(0)
 }
 
 /// The cells of a column in milliseconds, of the rows that are wanted.
@@ -59,8 +59,9 @@ fn mean(of: &[f64]) -> f64 {
 }
 
 #[test]
+#[ignore = "needs ../shared"]
 fn cap_55_ready_time_by_priority() {
-    let (Some(symmetric), Some(hybrid)) = (by_priority("case1_symmetric"), by_priority("case1_hybrid")) else { return };
+    let (symmetric, hybrid) = (by_priority("case1_symmetric"), by_priority("case1_hybrid"));
     let of = |col: &str, prio: i64| ms(&symmetric, col, |tid, p| p == Some(prio) && tid != 2672);
     let [cpu_11, ready_11, cpu_9, ready_9] =
         [("running_ns", 11), ("ready_ns", 11), ("running_ns", 9), ("ready_ns", 9)].map(|(col, prio)| of(col, prio));
@@ -160,8 +161,9 @@ fn cap_56_the_thread_that_the_fast_one_waits_for() {
 /// quantum, while cpu0 and cpu1 idle; R, which draws the frame, waits for the one that began: a stall of 35 ms. The trace tells who
 /// was behind whom, that each left at the end of its quantum, and that another core was idle.
 #[test]
+#[ignore = "needs ../shared"]
 fn cap_57_quantum_after_quantum_on_one_cpu() {
-    let Some(rows) = figures::table("case3_switches") else { return };
+    let rows = figures::table("case3_switches");
     let ends = rows.iter().filter(|r| r["cpu"] == "16" && r["new_wait_reason"] == "WrQuantumEnd").count();
     let threads: Vec<char> = ('A'..).take(ends).collect();
     // As many switches, and the first thread comes again behind the others. A column is a millisecond.

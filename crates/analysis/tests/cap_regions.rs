@@ -11,8 +11,9 @@ use testkit::{Mode, machine};
 /// it, which is what makes the printed 567 ms of the unpinned run (864/k, and the rest of E's part there). The printed times of
 /// 4, 16 and 128 chunks lie within what is estimated; that of 1024 lies above it, by the cost of chunks, which is in none of it.
 #[test]
+#[ignore = "needs ../shared"]
 fn cap_67_what_chunks_would_recover() {
-    let Some(rows) = table("openmp_chunks") else { return };
+    let rows = table("openmp_chunks");
     let pinned = rows.iter().find(|row| row["pinned"] == "1").unwrap();
     let (slow, fast) = (number(pinned, "latency_ms") as usize, 358);
     let cpu = |number, core: &str, thread: &str, busy: usize| {

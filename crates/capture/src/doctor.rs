@@ -1,5 +1,6 @@
 //! What this machine lets corewise record, and what to do about the rest.
 
+use crate::hidden::Switches;
 use crate::trace_marker::TraceMarker;
 use crate::{rights, tracer};
 use std::path::Path;
@@ -87,9 +88,22 @@ fn kernel(release: &str) -> Finding {
 
 /// Loads and attaches the programs for a moment.
 fn programs() -> Vec<Finding> {
-    match tracer::Tracer::start(1 << 20, true, false, &[]) {
+    match tracer::Tracer::start(1 << 20, true, false, &[], None) {
         Ok(tracer) => {
             let mut all = vec![finding("BPF programs", true, Verdict::Bad, "load and attach", "")];
+            all.push(finding(
+                "context switches",
+                tracer.switches == Switches::Delivered,
+                Verdict::Partial,
+                match tracer.switches {
+                    Switches::Delivered => "all are delivered",
+                    Switches::Hidden => {
+                        "this kernel hides what some tasks do (some virtual machines do): switches by them are inferred"
+                    }
+                    Switches::NotSeen => "CPUs are too busy to see whether this kernel hides any",
+                },
+                if tracer.switches == Switches::NotSeen { "look again while the machine is less busy" } else { "" },
+            ));
             all.push(finding(
                 "changes of priority and affinity",
                 !tracer.look_for_changes,

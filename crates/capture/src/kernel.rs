@@ -21,8 +21,10 @@ impl Kernel {
     /// # Errors
     /// Where neither can.
     pub fn start(options: &RecordOptions, marks: &[Found]) -> Result<(Self, String), CaptureError> {
-        let bpf =
-            || Tracer::start(options.ring_bytes, options.irq, options.stacks, marks).map(|t| Self::Bpf(Box::new(t)));
+        let bpf = || {
+            Tracer::start(options.ring_bytes, options.irq, options.stacks, marks, options.infer_switches)
+                .map(|t| Self::Bpf(Box::new(t)))
+        };
         let perf = || PerfTracer::start(options.irq).map(Self::Perf);
         if let (Backend::Perf, Some(mark)) = (options.backend, marks.first()) {
             let why = "perf events keep no marked calls: leave out --backend perf".to_owned();
@@ -177,6 +179,14 @@ impl Kernel {
         match self {
             Self::Bpf(t) => t.links(),
             Self::Perf(_) => [0; 2],
+        }
+    }
+
+    /// How many switches show that others before them were neither delivered nor inferred.
+    pub fn unlinked(&self) -> u64 {
+        match self {
+            Self::Bpf(t) => t.unlinked(),
+            Self::Perf(_) => 0,
         }
     }
 

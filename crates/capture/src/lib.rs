@@ -18,6 +18,7 @@ mod cgroups;
 mod conditions;
 mod doctor;
 mod focus;
+mod hidden;
 mod kernel;
 mod mappings;
 mod mark_point;

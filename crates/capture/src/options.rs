@@ -56,6 +56,9 @@ pub struct RecordOptions {
     pub arguments: Vec<String>,
     /// Bytes of the buffer between kernel and recorder: a power of two, at least 1 MiB.
     pub ring_bytes: u32,
+    /// Whether switches are inferred that the kernel hides from BPF programs; `None`: where it is seen to hide some when the recording
+    /// begins, and where CPUs are too busy to see it.
+    pub infer_switches: Option<bool>,
 }
 
 impl RecordOptions {
@@ -75,6 +78,7 @@ impl RecordOptions {
             machine: None,
             arguments: Vec::new(),
             ring_bytes: 64 << 20,
+            infer_switches: None,
         }
     }
 }

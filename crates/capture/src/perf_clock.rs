@@ -80,14 +80,12 @@ impl Drop for PerfClock {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::print_stderr)]
+    #![allow(clippy::unwrap_used)]
 
     #[test]
+    #[ignore = "needs perf events"]
     fn it_goes_on_as_the_other_clocks_do() {
-        let Some(mut clock) = super::PerfClock::open() else {
-            eprintln!("skipped: this machine lets nobody count her own threads");
-            return;
-        };
+        let mut clock = super::PerfClock::open().unwrap();
         let (before, first) = (crate::samples::now(), clock.read().unwrap());
         std::thread::sleep(std::time::Duration::from_millis(20));
         let (second, after) = (clock.read().unwrap(), crate::samples::now());

@@ -329,6 +329,12 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
         let told = format!("{told}, of which {open} leave open who left");
         meta.facts.about.push(("switches_told_by_next".into(), told));
     }
+    let unlinked = recorder.tracer.unlinked();
+    if unlinked > 0 {
+        meta.facts.lacks.push(format!(
+            "Before {unlinked} switches others are missing: this kernel hides what some tasks do, and they were not inferred."
+        ));
+    }
     if let Some(lost @ 1..) = recorder.trace_marker.as_ref().map(|t| t.lost) {
         let told =
             format!("Programs wrote to trace_marker faster than it could be read: at least {lost} texts are lost.");

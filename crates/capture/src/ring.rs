@@ -99,6 +99,9 @@ impl Ring {
     }
 }
 
+/// Where a block has it (`unlinked` of bpf/wire.h).
+const UNLINKED: usize = 108;
+
 /// The blocks of all CPUs, to see which CPU has something to hand over.
 pub struct Blocks {
     memory: Mapped,
@@ -128,6 +131,12 @@ impl Blocks {
     pub fn lost(&self, cpu: u32) -> u64 {
         let first = cpu as usize * self.levels;
         (first..first + self.levels).map(|b| self.memory.u64_at(b * self.value + 8).load(Ordering::Acquire)).sum()
+    }
+
+    /// How many switches of a CPU were by another one than who came in last.
+    pub fn unlinked(&self, cpu: u32) -> u64 {
+        let own = cpu as usize * self.levels * self.value;
+        u64::from(self.memory.u32_at(own + UNLINKED).load(Ordering::Relaxed))
     }
 
     /// Of a CPU's switches: how many were told by the one that came in, and how many of these leave open who left.

@@ -1,12 +1,13 @@
 //! The BPF backend: loads and attaches the kernel side, drains it, and takes snapshots.
 
+use crate::hidden::{self, Switches};
 use crate::mark_point::Found;
 use crate::options::CaptureError;
 use crate::ring::{Blocks, Ring};
 use crate::wire;
 use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::libbpf_sys;
-use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, UprobeOpts};
+use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramMut, UprobeOpts};
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
@@ -58,6 +59,10 @@ const FUNCTIONS: [(&str, &str); 3] = [
     ("set_cpus_allowed", "__set_cpus_allowed_ptr"),
 ];
 
+/// Programs that infer switches which the kernel hides, at tracepoints; before all others there. And the one that the recorder runs.
+const INFERRING: [&str; 2] = ["infer_at_switch", "infer_at_idle"];
+const INFER_CURRENT: &str = "infer_current";
+
 /// Programs at functions and probes of programs: on entry, on return.
 const MARKS: [&str; 2] = ["mark_entered", "mark_returned"];
 
@@ -93,11 +98,15 @@ pub struct Tracer {
     cpus: u32,
     hand_over: RawFd,
     who: RawFd,
+    /// Where switches are inferred: the program that does it for who runs now.
+    infer: Option<RawFd>,
     /// Name and file descriptor of every attached program.
     programs: Vec<RawFd>,
     missed: u64,
     /// What this kernel cannot tell.
     pub lacks: Vec<String>,
+    /// Whether the kernel delivers every switch.
+    pub switches: Switches,
     /// Settings of threads must be looked at: no program tells each change.
     pub look_for_changes: bool,
     tells_throttles: bool,
@@ -110,6 +119,12 @@ pub struct Tracer {
     _object: Object,
 }
 
+/// The CPUs that are online.
+fn online_cpus() -> Vec<u32> {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    crate::record::cpu_numbers(&list).into_iter().map(|cpu| cpu.0).collect()
+}
+
 /// The highest CPU number of this machine, plus one.
 pub fn possible_cpus() -> u32 {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
@@ -117,7 +132,7 @@ pub fn possible_cpus() -> u32 {
     last.map_or(1, |n| n + 1)
 }
 
-fn why(doing: &str, error: &libbpf_rs::Error) -> CaptureError {
+pub fn why(doing: &str, error: &libbpf_rs::Error) -> CaptureError {
     let said = SAID.lock().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default();
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !crate::rights::may_load() {
         return CaptureError::Rights;
@@ -126,11 +141,18 @@ fn why(doing: &str, error: &libbpf_rs::Error) -> CaptureError {
 }
 
 impl Tracer {
-    /// Loads and attaches everything that this kernel has.
+    /// Loads and attaches everything that this kernel has. `infer`: whether switches are inferred that the kernel hides; `None`: where
+    /// it hides some, and where CPUs are too busy to see whether.
     ///
     /// # Errors
     /// Without the rights; or what libbpf or the kernel's verifier say.
-    pub fn start(ring_bytes: u32, irq: bool, stacks: bool, marks: &[Found]) -> Result<Self, CaptureError> {
+    pub fn start(
+        ring_bytes: u32,
+        irq: bool,
+        stacks: bool,
+        marks: &[Found],
+        infer: Option<bool>,
+    ) -> Result<Self, CaptureError> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
         if let Ok(mut said) = SAID.lock() {
             said.clear();
@@ -138,6 +160,8 @@ impl Tracer {
         let btf = Btf::from_vmlinux()
             .map_err(|e| CaptureError::Bpf(format!("this kernel has no BTF (/sys/kernel/btf/vmlinux): {e}")))?;
         let cpus = possible_cpus();
+        let switches = hidden::look(&online_cpus())?;
+        let infer = infer.unwrap_or(switches != Switches::Delivered);
         let attempt = |has: Wanted| {
             let mut lacks = Vec::new();
             let object = open(&btf, cpus, ring_bytes, has, &mut lacks)?
@@ -146,13 +170,14 @@ impl Tracer {
             Self::attach(object, cpus, ring_bytes, has, marks, lacks)
         };
         // Some kernels do not let programs attach to functions; everything else does not need it.
-        let has = Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty(), stacks };
+        let has = Wanted { irq, functions: may_watch_functions(&btf), marks: !marks.is_empty(), stacks, infer };
         let mut tracer = match attempt(has) {
             Err(_) if has.functions => attempt(Wanted { functions: false, ..has }),
             done => done,
         }?;
         tracer.tells_throttles = holds_threads(&btf);
         tracer.tells_yields = reads_registers(&btf);
+        tracer.switches = switches;
         Ok(tracer)
     }
 
@@ -165,10 +190,13 @@ impl Tracer {
         mut lacks: Vec<String>,
     ) -> Result<Self, CaptureError> {
         let (mut links, mut programs, mut threads) = (Vec::new(), Vec::new(), None);
-        let (mut hand_over, mut who) = (-1, -1);
+        let (mut hand_over, mut who, mut infer) = (-1, -1, None);
         let look_for_changes = !has.functions;
         let mut tells_parking = false;
-        for program in object.progs_mut() {
+        // At a tracepoint programs run in the order in which they were attached.
+        let is_first = |p: &ProgramMut<'_>| INFERRING.iter().any(|first| p.name() == *first);
+        let (first, others): (Vec<_>, Vec<_>) = object.progs_mut().partition(is_first);
+        for program in first.into_iter().chain(others) {
             let name = program.name().to_string_lossy().into_owned();
             let fd = program.as_fd().as_raw_fd();
             if !program.autoload() || MARKS.contains(&name.as_str()) {
@@ -177,6 +205,7 @@ impl Tracer {
             match name.as_str() {
                 "hand_over_rest" => hand_over = fd,
                 "who_runs" => who = fd,
+                INFER_CURRENT => infer = Some(fd),
                 _ => match program.attach() {
                     Ok(link) if name == "all_threads" => threads = Some(link),
                     Ok(link) => {
@@ -187,6 +216,7 @@ impl Tracer {
                     Err(e)
                         if NEEDED.contains(&name.trim_end_matches("_old"))
                             || OWN.contains(&name.as_str())
+                            || name == INFERRING[0]
                             || FUNCTIONS.iter().any(|(p, _)| *p == name) =>
                     {
                         return Err(why(&format!("attaching {name}"), &e));
@@ -219,9 +249,11 @@ impl Tracer {
             cpus,
             hand_over,
             who,
+            infer,
             programs,
             missed: 0,
             lacks,
+            switches: Switches::NotSeen,
             look_for_changes,
             tells_throttles: false,
             tells_yields: false,
@@ -259,8 +291,12 @@ impl Tracer {
     pub fn hand_over(&self, all: bool) -> bool {
         let mut done = true;
         // Where switches go untold, each CPU is asked whom it runs, or one that runs long would tell of it too late.
-        let all = all || self.links()[0] > 0;
+        let infer = self.infer.filter(|_| all || self.links()[0] > 0);
+        let all = all || infer.is_some();
         for cpu in 0..self.cpus {
+            if let Some(infer) = infer {
+                let _ = run_on(infer, cpu);
+            }
             if all || self.blocks.waits(cpu) {
                 // An offline CPU handed over nothing since; what it left is lost with the kernel's buffers only if it
                 // never comes back, and then it is counted as lost.
@@ -286,6 +322,11 @@ impl Tracer {
     /// many of these leave open who left.
     pub fn links(&self) -> [u64; 2] {
         (0..self.cpus).map(|cpu| self.blocks.links(cpu)).fold([0; 2], |a, b| [a[0] + b[0], a[1] + b[1]])
+    }
+
+    /// How many switches show that others before them were neither delivered nor inferred.
+    pub fn unlinked(&self) -> u64 {
+        (0..self.cpus).map(|cpu| self.blocks.unlinked(cpu)).sum()
     }
 
     /// A row for every thread, in wire form one behind the other.
@@ -405,6 +446,7 @@ struct Wanted {
     functions: bool,
     marks: bool,
     stacks: bool,
+    infer: bool,
 }
 
 /// Opens the object and leaves out what this kernel does not have.
@@ -443,6 +485,9 @@ fn open(
         } else {
             match name {
                 name if MARKS.contains(&name) => wanted.marks,
+                INFER_CURRENT => wanted.infer,
+                "infer_at_switch" => wanted.infer,
+                "infer_at_idle" => wanted.infer && has_point("cpu_idle"),
                 "sched_switch" => state_is_told,
                 "sched_switch_old" => !state_is_told,
                 "sched_wakeup" => !queueing_is_told,
@@ -468,7 +513,7 @@ fn open(
             "ring" => map.set_max_entries(ring_bytes),
             "blocks" => map.set_max_entries(cpus * wire::LEVELS as u32),
             "pending" => map.set_max_entries(cpus * wire::PENDING),
-            "chains" => map.set_max_entries(cpus),
+            "chains" => map.set_max_entries(cpus).and_then(|()| map.set_autocreate(wanted.infer)),
             "functions" => map.set_autocreate(wanted.irq),
             "kernel_stacks" | "user_stacks" => map.set_autocreate(wanted.stacks),
             name => {

@@ -14,6 +14,7 @@ const NAME: &[u8; 8] = b"\xff\xfe) R\xc3(\0";
 const TOLD: &str = "\u{fffd}\u{fffd}) R\u{fffd}(";
 
 #[test]
+#[ignore = "needs BPF rights, perf events"]
 fn a_thread_whose_name_is_no_utf_8_is_recorded() {
     let _alone = alone();
     for backend in [Backend::Bpf, Backend::Perf] {
@@ -33,12 +34,9 @@ fn a_thread_whose_name_is_no_utf_8_is_recorded() {
         let tid = hear.recv().unwrap();
         let mut options = RecordOptions::new(dir.path().join("run"));
         (options.backend, options.duration) = (backend, Some(Duration::from_millis(300)));
-        let done = recorded_while(&options, &mut || ());
+        recorded_while(&options, &mut || ());
         drop(go);
         sleeper.join().unwrap();
-        if done.is_none() {
-            continue;
-        }
         let told = read(&options.dir);
         let name = |id: model::NameId| id.0.checked_sub(1).map_or("", |at| &*told.names[at as usize]);
         let seen = told.events.iter().find_map(|e| match e.what {

@@ -1,5 +1,5 @@
 //! What is told of threads beside their switches: what they are set to, and in whose name they are woken.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;
 
@@ -8,17 +8,7 @@ use model::{NameId, Ns, Tid, WakeKind, What};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
-use support::{alone, gettid, read, recorded_while};
-
-/// Keeps the calling thread to CPU 0.
-fn to_cpu_0() {
-    // SAFETY: the set outlives the call.
-    unsafe {
-        let mut one: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(0, &mut one);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one);
-    }
-}
+use support::{alone, gettid, read, recorded_while, to_cpu};
 
 /// `CLOCK_MONOTONIC`.
 fn now() -> Ns {
@@ -37,6 +27,7 @@ fn spin(ms: u64) {
 
 /// The mask is told when it changes; where that cannot be, it is unknown from before the change until it was seen.
 #[test]
+#[ignore = "needs BPF rights"]
 fn settings_are_told() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
@@ -49,20 +40,17 @@ fn settings_are_told() {
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 7) };
         spin(20);
         let before = now();
-        to_cpu_0();
+        to_cpu(0);
         let after = now();
         spin(20);
         let _ = begin.iter().count(); // lives until the recording has ended
         (gettid(), before, after)
     });
-    let done = recorded_while(&options, &mut || {
+    recorded_while(&options, &mut || {
         let _ = attached.send(());
     });
     drop(attached);
     let (tid, before, after) = worker.join().unwrap();
-    if done.is_none() {
-        return;
-    }
     let tid = Tid(tid);
     let told = read(&options.dir);
     let mut nice: HashMap<Tid, Vec<i8>> = HashMap::new();
@@ -91,11 +79,13 @@ fn settings_are_told() {
 }
 
 #[test]
+#[ignore = "needs BPF rights"]
 fn whom_an_interrupt_came_upon_woke_nobody() {
     wakers_of_sleepers_and_readers(Backend::Bpf);
 }
 
 #[test]
+#[ignore = "needs perf events"]
 fn nor_by_perf_events() {
     wakers_of_sleepers_and_readers(Backend::Perf);
 }
@@ -115,7 +105,7 @@ fn wakers_of_sleepers_and_readers(backend: Backend) {
         let before_end = move || Instant::now() < until;
         let (mut from, mut to) = std::io::pipe().unwrap();
         let sleeper = std::thread::spawn(move || {
-            to_cpu_0();
+            to_cpu(0);
             while before_end() {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -127,7 +117,7 @@ fn wakers_of_sleepers_and_readers(backend: Backend) {
             gettid()
         });
         // On the CPU of the sleeper's timer nearly always, and now and then it writes.
-        to_cpu_0();
+        to_cpu(0);
         while before_end() {
             (0..20_000).for_each(|n| _ = std::hint::black_box(n));
             to.write_all(&[0]).unwrap();
@@ -135,12 +125,9 @@ fn wakers_of_sleepers_and_readers(backend: Backend) {
         drop(to);
         tell.send((gettid(), sleeper.join().unwrap(), reader.join().unwrap())).unwrap();
     });
-    let done = recorded_while(&options, &mut || _ = attached.send(()));
+    recorded_while(&options, &mut || _ = attached.send(()));
     drop(attached);
     load.join().unwrap();
-    if done.is_none() {
-        return;
-    }
     let (spinner, sleeper, reader) = tids.recv().unwrap();
     let told = read(&options.dir);
     let wakers = |of: i32| {
@@ -153,7 +140,7 @@ fn wakers_of_sleepers_and_readers(backend: Backend) {
             }
         }
         let all: usize = by.values().sum();
-        assert!(all >= 50, "{all} wakings");
+        assert!(all >= 10, "{all} wakings");
         move |waker: i32| by.get(&waker).copied().unwrap_or(0) as f64 / all as f64
     };
     let (of_sleeper, of_reader) = (wakers(sleeper), wakers(reader));

@@ -1,4 +1,4 @@
-//! A recording of what ends idle periods (`record --irq`). Where it cannot be made the test says so and is skipped.
+//! A recording of what ends idle periods (`record --irq`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use support::{Folder, cannot_record, good, run};
+use support::{Folder, good, run};
 
 static ON: AtomicBool = AtomicBool::new(true);
 
@@ -34,27 +34,17 @@ fn allowed() -> Vec<usize> {
     (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &mask) }).collect()
 }
 
-/// How long a CPU was idle since the machine was started, ns, as the kernel counts it.
-fn idle_ns(cpu: usize) -> i64 {
-    let stat = std::fs::read_to_string("/proc/stat").unwrap();
-    let line = stat.lines().find_map(|line| line.strip_prefix(&format!("cpu{cpu} "))).unwrap();
-    // SAFETY: no memory is involved.
-    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    line.split_whitespace().nth(3).unwrap().parse::<i64>().unwrap() * 1_000_000_000 / ticks
-}
+/// Where a busy machine leaves few idle periods, other causes may be most of them.
+const FEW: i64 = 20;
 
 /// One thread sleeps for 2 ms at a time and then writes to a pipe, on the first CPU; another one reads that, on the second. A timer
 /// takes the first CPU out of idle, whose function is hrtimer_wakeup, and the writer the second one, by an interrupt, or without
 /// one where the idle task looks for work by itself. Other timers and devices end some periods: most is what is asked.
 #[test]
+#[ignore = "needs BPF rights, two CPUs"]
 fn timers_and_other_cpus_end_idle_periods() {
     let cpus = allowed();
-    if let Some(why) = cannot_record() {
-        return println!("skipped: this machine cannot be recorded:\n{why}");
-    }
-    let [first, second, ..] = cpus[..] else {
-        return println!("skipped: this machine has one CPU");
-    };
+    let [first, second, ..] = cpus[..] else { panic!("this machine has one CPU") };
     let (mut from, mut into) = std::io::pipe().unwrap();
     let writing = std::thread::spawn(move || {
         settle(first, c"idle-writer");
@@ -69,22 +59,23 @@ fn timers_and_other_cpus_end_idle_periods() {
     });
     let folder = Folder::new();
     let dir = folder.name("run.cw");
-    let before = [first, second].map(idle_ns);
     let ran = run(["record", "-o", &dir, "--irq", "--duration", "1s"]);
-    let idle = [first, second].map(idle_ns);
     ON.store(false, Ordering::Relaxed);
     writing.join().unwrap();
     reading.join().unwrap();
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    // Where the kernel lets nobody load BPF programs, neither timers nor other CPUs' interrupts are recorded.
-    if !ran.err.contains("by bpf") {
-        return println!("skipped: recorded without BPF: {}", ran.err);
+    assert!(ran.err.contains("by bpf"), "{}", ran.err);
+    let table = |name: &str| -> Vec<Value> {
+        serde_json::from_str(&good(["table", &dir, name, "--format", "json"])).expect("JSON")
+    };
+    let rows = table("idle_wakeups");
+    // However busy the machine is: no idle period is longer than the writer's sleep and how late its timer is.
+    for (row, cpu) in table("cpus").iter().zip(0..).filter(|(_, cpu)| [first, second].contains(cpu)) {
+        let of_cpu = rows.iter().filter(|r| r["cpu"].as_u64() == Some(cpu as u64));
+        let (idle, periods) =
+            (row["idle_ns"].as_i64().unwrap(), of_cpu.map(|r| r["periods"].as_i64().unwrap()).sum::<i64>());
+        assert!(idle <= (periods + 1) * 4_000_000, "CPU {cpu} was idle for {idle} ns in {periods} periods");
     }
-    if idle.iter().zip(before).any(|(after, before)| after - before < 500_000_000) {
-        return println!("skipped: this machine is too busy to idle");
-    }
-    let rows: Vec<Value> =
-        serde_json::from_str(&good(["table", &dir, "idle_wakeups", "--format", "json"])).expect("JSON");
     // Of the periods of a CPU with this cause and waker: all of them, and those that this interrupt ended.
     let periods = |cpu: usize, cause: &str, waker: Option<&str>, ended: &dyn Fn(Option<&str>) -> bool| {
         let ours = |row: &&Value| {
@@ -96,8 +87,8 @@ fn timers_and_other_cpus_end_idle_periods() {
         (all, such)
     };
     let (all, timer) = periods(first, "interrupt", None, &|name| name == Some("timer hrtimer_wakeup"));
-    assert!(all > 50 && timer * 2 > all, "{timer} of {all} by a timer: {rows:?}");
+    assert!(timer * 2 + FEW > all, "{timer} of {all} by a timer: {rows:?}");
     let (all, sent) =
         periods(second, "thread", Some("idle-writer"), &|name| name.is_none_or(|name| name.starts_with("ipi ")));
-    assert!(all > 50 && sent * 2 > all, "{sent} of {all} by another CPU: {rows:?}");
+    assert!(sent * 2 + FEW > all, "{sent} of {all} by another CPU: {rows:?}");
 }

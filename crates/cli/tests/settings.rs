@@ -1,29 +1,26 @@
-//! A recording of a thread whose nice value and policy are changed. Where it cannot be made the test says so and is skipped.
+//! A recording of a thread whose nice value and policy are changed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
 
 use serde_json::Value;
-use std::process::Command;
-use support::{Folder, cannot_record, good};
+use support::{Folder, good};
 
-/// A shell of nice 0 that becomes nice 7, then of policy batch, then clamped where the kernel can do that: it has a row for each,
-/// in this order, that follow one another.
 #[test]
+#[ignore = "needs BPF rights"]
 fn a_thread_has_a_row_for_each_of_its_settings() {
-    if let Some(why) = cannot_record() {
-        println!("skipped: {why}");
-        return;
-    }
-    let there = |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|out| out.status.success());
-    if !["renice", "chrt"].into_iter().all(there) {
-        println!("skipped: renice and chrt (util-linux) are not there");
-        return;
-    }
-    let clamps = Command::new("uclampset").args(["-m", "100", "true"]).output().is_ok_and(|out| out.status.success());
-    if !clamps {
-        println!("skipped for uclamp: this kernel does not let uclampset set it");
-    }
+    rows_of_settings(false);
+}
+
+#[test]
+#[ignore = "needs BPF rights, uclamp"]
+fn and_for_its_clamps() {
+    rows_of_settings(true);
+}
+
+/// A shell of nice 0 that becomes nice 7, then of policy batch, then clamped: it has a row for each, in this order, that follow one
+/// another.
+fn rows_of_settings(clamps: bool) {
     // Where the kernel lets no program attach to functions, changes are seen once a second.
     let folder = Folder::new();
     let own = folder.path("tid");

@@ -9,20 +9,20 @@ use support::{pair, sheets, smt_pairs};
 use testkit::figures::{self, Row, number};
 
 /// What all printed tables are held to, in the groups in which they belong together.
-fn everything() -> Option<Vec<Statement>> {
+fn everything() -> Vec<Statement> {
     let groups = [
-        support::processors()?,
-        support::priorities()?,
-        support::two_systems()?,
-        support::case_1()?,
-        support::siblings()?,
-        support::utilisation()?,
-        support::counts()?,
-        support::contention()?,
-        support::core_types()?,
-        support::marks()?,
+        support::processors(),
+        support::priorities(),
+        support::two_systems(),
+        support::case_1(),
+        support::siblings(),
+        support::utilisation(),
+        support::counts(),
+        support::contention(),
+        support::core_types(),
+        support::marks(),
     ];
-    Some(groups.concat())
+    groups.concat()
 }
 
 /// Which table, rule and row tells what an id of the file names, in units of which the file has so many.
@@ -213,7 +213,7 @@ fn claimed(all: &[Statement], rule: &str, of: &str, row: &Row) -> Verdict {
         _ => None,
     };
     names.extend(partner);
-    let mut sheets = sheets(&names).unwrap();
+    let mut sheets = sheets(&names);
     sheets.push(claim);
     let asked = Asked {
         smt: smt_pairs(),
@@ -225,8 +225,9 @@ fn claimed(all: &[Statement], rule: &str, of: &str, row: &Row) -> Verdict {
 }
 
 #[test]
+#[ignore = "needs ../shared"]
 fn every_row_of_these_items_is_computed_and_judged() {
-    let (Some(rows), Some(all)) = (figures::table("derived_expected"), everything()) else { return };
+    let (rows, all) = (figures::table("derived_expected"), everything());
     let (mut wrong, mut here, mut there, mut listed) = (Vec::new(), 0, 0, 0);
     for row in &rows {
         let id = row["id"].as_str();

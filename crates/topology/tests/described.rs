@@ -168,8 +168,9 @@ fn our_own_json_comes_back_as_it_was() {
 
 /// hwloc's own exports: packages, cores, caches and the kinds of core, each held against the file's own cpusets.
 #[test]
+#[ignore = "needs ../shared"]
 fn hwloc_collection() {
-    let Some(dir) = collection() else { return };
+    let dir = collection();
     let read = |name: &str| machine_file(&dir.join(format!("topology/hwloc/hwloc__{name}.xml"))).unwrap();
     let machine = read("Intel-RaptorLake-Corei7-1370P");
     assert_eq!(of_type(&machine, CoreType::Performance), "0-11");
@@ -192,8 +193,9 @@ fn hwloc_collection() {
 
 /// hwloc itself reads the tree of a hybrid laptop and exports it; both ways lead to one machine.
 #[test]
+#[ignore = "needs ../shared, lstopo"]
 fn hwloc_sees_a_tree_as_we_do() {
-    let Some(dir) = collection() else { return };
+    let dir = collection();
     let stem = "20em64t-hybrid-1p6c2t+2ca4co1t";
     let archive = dir.join(format!("topology/hwloc/hwloc__{stem}.tar.bz2"));
     // Whole: hwloc reads files that we do not.
@@ -206,7 +208,7 @@ fn hwloc_sees_a_tree_as_we_do() {
     lstopo.args(["--no-io", "--if", "fsroot", "--of", "xml", "-i"]).arg(&below);
     for version in ["", "v1"] {
         lstopo.args(if version.is_empty() { vec![] } else { vec!["--export-xml-flags", version] });
-        let Ok(xml) = lstopo.output() else { return println!("skipped: needs lstopo-no-graphics (hwloc-nox)") };
+        let xml = lstopo.output().unwrap();
         let by_hwloc = Machine::from_text(&String::from_utf8(xml.stdout).unwrap()).unwrap();
         for (ours, theirs) in by_hwloc.cpus.iter().zip(&by_sysfs.cpus) {
             assert_eq!(
@@ -226,8 +228,9 @@ fn hwloc_sees_a_tree_as_we_do() {
 
 /// util-linux's expected texts beside the trees that they were made of.
 #[test]
+#[ignore = "needs ../shared"]
 fn lscpu_collection() {
-    let Some(dir) = collection() else { return };
+    let dir = collection();
     let dir = dir.join("topology/lscpu");
     for name in ["arm-A510-A710-A715-X3", "x86_64-epyc_7451"] {
         let (_keep, tree) = unpacked(&dir.join(format!("util-linux__{name}.tar.gz")));
@@ -250,8 +253,9 @@ fn lscpu_collection() {
 
 /// LISA's board: `cpu-capacities` 446 and 1024, frequencies to 850 and 1100 MHz.
 #[test]
+#[ignore = "needs ../shared"]
 fn lisa_collection() {
-    let Some(dir) = collection() else { return };
+    let dir = collection();
     for name in ["lisa__sched_load_plat_info.yml", "lisa__trace_txt_plat_info.yml"] {
         let machine = machine_file(&dir.join("trace-dat").join(name)).unwrap();
         assert_eq!(
@@ -271,8 +275,9 @@ fn lisa_collection() {
 
 /// pepc's folders as they are; `recorded.rs` holds their trees.
 #[test]
+#[ignore = "needs ../shared"]
 fn pepc_folders() {
-    let Some(dir) = collection() else { return };
+    let dir = collection();
     for (name, fast, slow, cores) in
         [("adl0", "0-7", "8-15", 12), ("mtl-m-2", "0-3", "4-13", 12), ("dell-9360-kbl", "", "", 2)]
     {
@@ -295,8 +300,9 @@ fn pepc_folders() {
 
 /// Phones: names of cores, and types only where the kernel told a capacity or a frequency.
 #[test]
+#[ignore = "needs ../shared"]
 fn phones() {
-    let Some(dir) = collection() else { return };
+    let dir = collection();
     let dir = dir.join("topology/cpuinfo");
     let names = |machine: &Machine| {
         let mut names: BTreeMap<String, Vec<CpuId>> = BTreeMap::new();

@@ -15,8 +15,9 @@ use topology::{Machine, Source, cpulist, draw};
 
 /// guests/README.md: types by capacity, and SMT pairs.
 #[test]
+#[ignore = "needs ../shared"]
 fn guests_are_as_their_readme_says() {
-    let Some(dir) = collection() else { return };
+    let dir = collection();
     let mut seen = 0;
     for guest in std::fs::read_dir(dir.join("guests")).unwrap().map(|e| e.unwrap().path()) {
         let name = guest.file_name().unwrap().to_string_lossy().into_owned();
@@ -74,8 +75,9 @@ fn guests_are_as_their_readme_says() {
 /// hwloc's tree and its `.console`: PUs of each core, L2 groups, and the CPU kinds with their cpusets. The kernel had no
 /// hybrid PMU lists in it, and two of the six P-cores are favoured (5.2 against 5.0 GHz).
 #[test]
+#[ignore = "needs ../shared"]
 fn hwloc_raptor_lake() {
-    let Some(dir) = collection() else { return };
+    let dir = collection();
     let stem = "hwloc__20em64t-hybrid-1p6c2t+2ca4co1t";
     let (_keep, machine) = unpacked(&dir.join(format!("topology/hwloc/{stem}.tar.bz2")));
     let console = std::fs::read_to_string(dir.join(format!("topology/hwloc/{stem}.console"))).unwrap();
@@ -131,8 +133,9 @@ fn set(groups: Vec<String>) -> BTreeSet<String> {
 }
 
 #[test]
+#[ignore = "needs ../shared"]
 fn lscpu_arm_with_four_kinds_of_core() {
-    let Some(dir) = collection() else { return };
+    let dir = collection();
     let dir = dir.join("topology/lscpu");
     let (_keep, machine) = unpacked(&dir.join("util-linux__arm-A510-A710-A715-X3.tar.gz"));
     let expected = std::fs::read_to_string(dir.join("util-linux__lscpu-arm-A510-A710-A715-X3")).unwrap();
@@ -168,8 +171,9 @@ fn lscpu_arm_with_four_kinds_of_core() {
 }
 
 #[test]
+#[ignore = "needs ../shared"]
 fn lscpu_epyc() {
-    let Some(dir) = collection() else { return };
+    let dir = collection();
     let dir = dir.join("topology/lscpu");
     let (_keep, machine) = unpacked(&dir.join("util-linux__x86_64-epyc_7451.tar.gz"));
     let expected = std::fs::read_to_string(dir.join("util-linux__lscpu-x86_64-epyc_7451")).unwrap();
@@ -187,8 +191,8 @@ fn lscpu_epyc() {
 }
 
 /// pepc keeps a `/sys` as lines of `mode|path|value`, without what it does not use (no topology files but the die's).
-fn pepc(name: &str) -> Option<Machine> {
-    let dir = collection()?.join("topology/pepc").join(name);
+fn pepc(name: &str) -> Machine {
+    let dir = collection().join("topology/pepc").join(name);
     let text = std::fs::read_to_string(dir.join("sys/inlinefiles.txt")).unwrap();
     let mut files: BTreeMap<String, String> = text
         .lines()
@@ -205,12 +209,13 @@ fn pepc(name: &str) -> Option<Machine> {
         }
     }
     files.insert("/proc/cpuinfo".to_owned(), std::fs::read_to_string(dir.join("proc/cpuinfo")).unwrap());
-    Some(Machine::from_sysfs(&files))
+    Machine::from_sysfs(&files)
 }
 
 #[test]
+#[ignore = "needs ../shared"]
 fn pepc_alder_lake() {
-    let Some(machine) = pepc("adl0") else { return };
+    let machine = pepc("adl0");
     assert_eq!(of_type(&machine, CoreType::Performance), "0-7");
     assert_eq!(of_type(&machine, CoreType::Efficient), "8-15");
     assert_eq!(deciders(&machine), [Source::PmuCpuList]);
@@ -228,8 +233,9 @@ fn pepc_alder_lake() {
 /// Its two low-power E-cores stand in cpu_atom's list: efficient, as no source says low power; but what CPPC and the
 /// frequency see is told.
 #[test]
+#[ignore = "needs ../shared"]
 fn pepc_meteor_lake() {
-    let Some(machine) = pepc("mtl-m-2") else { return };
+    let machine = pepc("mtl-m-2");
     assert_eq!(of_type(&machine, CoreType::Performance), "0-3");
     assert_eq!(of_type(&machine, CoreType::Efficient), "4-13");
     assert_eq!(of_type(&machine, CoreType::LowPower), "");
@@ -242,8 +248,9 @@ fn pepc_meteor_lake() {
 }
 
 #[test]
+#[ignore = "needs ../shared"]
 fn pepc_kaby_lake_is_uniform() {
-    let Some(machine) = pepc("dell-9360-kbl") else { return };
+    let machine = pepc("dell-9360-kbl");
     assert_eq!(of_type(&machine, CoreType::Uniform), "0-3");
     assert_eq!(groups(&machine, |c| &c.l2), ["0,2", "1,3"], "siblings are not pairs n, n+1");
 }

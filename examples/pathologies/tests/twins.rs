@@ -15,39 +15,53 @@ fn programs() -> BTreeSet<String> {
     files.filter_map(|f| f.strip_suffix(".rs").map(str::to_owned)).collect()
 }
 
-/// The units of work that a twin says it did; none where it says why it was skipped.
-fn units(program: &Path, words: &[&str]) -> Option<u64> {
+/// The units of work that a twin says it did.
+fn units(program: &Path, words: &[&str]) -> u64 {
     let done = Command::new(program).args(words).output().unwrap_or_else(|e| panic!("{}: {e}", program.display()));
     let out = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success(), "{} {words:?}: {out}{:?}", program.display(), String::from_utf8(done.stderr));
     let last = out.lines().last().unwrap();
-    if last.starts_with("skipped: ") {
-        println!("{}: {last}", program.display());
-        return None;
-    }
-    let (units, ms) = last.strip_prefix("work ").and_then(|l| l.split_once(" units, wall_ms ")).unwrap();
+    let work = last.strip_prefix("work ").and_then(|l| l.split_once(" units, wall_ms "));
+    let (units, ms) = work.unwrap_or_else(|| panic!("{} {words:?}: {last}", program.display()));
     assert!(ms.parse::<f64>().unwrap() > 0.0, "{last}");
-    Some(units.parse().unwrap())
+    units.parse().unwrap()
+}
+
+/// Whether a program makes control groups.
+fn makes_groups(name: &str) -> bool {
+    std::fs::read_to_string(folder().join(name).with_extension("rs")).unwrap().contains("Group::new()")
 }
 
 #[test]
 fn both_twins_of_each_do_the_same_work() {
+    same_work(&|name| !makes_groups(name));
+}
+
+#[test]
+#[ignore = "needs CPU quotas"]
+fn and_those_in_control_groups() {
+    same_work(&makes_groups);
+}
+
+fn same_work(wanted: &dyn Fn(&str) -> bool) {
     // cargo builds a package's examples for its tests, beside their folder.
     let tests: PathBuf = std::env::current_exe().unwrap();
     let built = tests.parent().unwrap().with_file_name("examples");
-    for name in programs() {
+    let names: Vec<_> = programs().into_iter().filter(|name| wanted(name)).collect();
+    assert!(!names.is_empty());
+    for name in names {
         let program = built.join(&name);
         let (faulty, mended) =
             (units(&program, &["--seconds", "0.02"]), units(&program, &["--seconds", "0.02", "--mended"]));
         assert_eq!(faulty, mended, "{name}");
-        assert_ne!(faulty, Some(0), "{name}");
+        assert_ne!(faulty, 0, "{name}");
     }
 }
 
 #[test]
 fn work_grows_with_the_seconds_asked_for() {
     let built = std::env::current_exe().unwrap().parent().unwrap().with_file_name("examples");
-    let of = |seconds| units(&built.join("chunks_too_small"), &["--mended", "--seconds", seconds]).unwrap();
+    let of = |seconds| units(&built.join("chunks_too_small"), &["--mended", "--seconds", seconds]);
     assert_eq!(of("0.2"), 4 * of("0.05"));
 }
 

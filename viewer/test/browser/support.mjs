@@ -21,6 +21,8 @@ export const skip =
   (!(binary && existsSync(binary)) && "skipped: name the built binary with COREWISE") ||
   false;
 
+// `make test` says what this machine has (cargo xtask needs): where Chromium is, these tests run.
+if (skip && process.env.COREWISE_NEEDS_MET?.split("\n").includes("chromium")) throw new Error(skip);
 if (skip) console.log(skip);
 
 /** A trace that is served. `trace` is a folder, or nothing for the fixture, whose server all tests of a process share. */

@@ -137,6 +137,47 @@ int cpuhp_enter(u64 *ctx)
 	return target - step == 1 ? on_parking(ctx[0], UNPARKED) : 0;
 }
 
+/* A CPU has stopped: nothing it does is told any more, nor was its last switch, to its idle task (tracepoints are silent on a CPU
+ * that is offline). Who ran there left when the kernel
+ * counted for the last time what it is charged, if that was the one switch since. */
+__attribute__((noinline)) int stopped(u32 cpu)
+{
+	struct rare_switched r = {};
+	struct block *own = lowest(cpu);
+	hand_over_all(cpu);
+	if (!own || !own->in)
+		return 0;
+	u64 now = ktime(), task = own->task, counted = 0, switches = 0;
+	u32 pid = 0, state = 0, exit_state = 0;
+	struct task_struct *prev = (void *)task;
+	struct cfs_rq *queue = 0;
+	struct rq *rq = 0;
+	bool known = own->tid && !READ(pid, prev->pid) && pid == own->tid && !READ(counted, prev->se.exec_start) &&
+		     !READ(r.prev_prio, prev->prio) && !READ(r.exec, prev->se.sum_exec_runtime) &&
+		     !READ(state, prev->__state) && !READ(exit_state, prev->exit_state);
+	bool proved = known && QUEUE_TIME(prev) && !READ(queue, prev->se.cfs_rq) && !READ(rq, queue->rq) &&
+		      !READ(switches, rq->nr_switches) && switches - own->switches == 1;
+	u64 left = counted + own->behind + own->skew;
+	/* Its idle task runs already. */
+	if (own->tid) {
+		r.head.at = proved && left > own->in && left < now ? left : now;
+		r.prev = proved ? pid : -1;
+		r.code = proved ? state_code(0, state, exit_state) : UNTOLD;
+		if (!proved)
+			r.exec = -1;
+		r.head.kind = KIND_RARE;
+		r.head.type = SWITCHED;
+		r.head.cpu = cpu;
+		r.next_prio = IDLE_PRIO;
+		own->by_next++;
+		own->one_sided += !proved;
+		send(&r, sizeof(r));
+	}
+	/* The next switch there is the first that is seen. */
+	own->in = 0;
+	return 0;
+}
+
 /* A step down that fails is undone; a CPU that stands above a step when that ends is online. */
 SEC("tp_btf/cpuhp_exit")
 int cpuhp_exit(u64 *ctx)

@@ -42,7 +42,7 @@ struct seen {
 	u32 cpu; /* of its last switch-in */
 	u64 early; /* when it was WOKEN_EARLY */
 	u64 books; /* books_of it, at its last switch-out to wait */
-	u64 exec; /* what it had been charged when it was last accounted for (note_charges, came_unseen) */
+	u64 exec; /* what it had been charged when it was last accounted for (unseen.h) */
 	/* Where masks are looked at (affinity.h). */
 	u32 of; /* whose */
 	u64 mask; /* its sum */
@@ -372,20 +372,10 @@ NOINLINE int tell_late(u32 tid, u64 at, u32 type)
 }
 
 /* Blocked, and running again, but nobody told of its waking: whoever woke it is one of those of whom nothing is delivered
- * (came_unseen). The kernel's note of its queueing tells when. */
+ * (unseen.h). The kernel's note of its queueing tells when. */
 INLINE void woken_unseen(u32 tid, u64 at)
 {
 	tell_late(tid, at, WOKEN_UNSEEN);
-}
-
-/* A thread comes in here that came in on another CPU last. If that CPU still has it as the one who runs there, it left
- * unheard (came_unseen), and what it has been charged by now is what it ran there: later it will be more. */
-NOINLINE int left_unseen(u32 cpu, u64 task, u64 exec)
-{
-	struct block *b = lowest(cpu);
-	if (b && b->task == task && !b->left)
-		b->left = exec;
-	return 0;
 }
 
 #include "quota.h"
@@ -399,10 +389,8 @@ INLINE u64 wakeup_of(struct block *own, u32 cpu, u32 tid, u64 now, struct task_s
 		if (!s || !tid)
 			return 0;
 		u32 waited = s->wait, before = s->cpu;
-		if (before != cpu) {
+		if (before != cpu)
 			s->cpu = cpu;
-			left_unseen(before, (u64)next, next->se.sum_exec_runtime);
-		}
 		if ((waited & ~BLOCKED) != tid) {
 			if (unlikely(waited == (tid | QUOTA_HELD))) {
 				s->wait = 0;
@@ -442,19 +430,8 @@ INLINE void came_in(struct block *own, u64 task, u32 tid, u64 exec, u64 at, u64 
 	own->interrupts = 0;
 }
 
-#include "unseen.h"
 #include "stacks.h"
 #include "yields.h"
-
-/* Anything that happens on a CPU shows who runs there. `leaving`: 1 where the switch away from it is counted already. */
-INLINE void look_who_runs(struct block *own, struct task_struct *p, u64 now, u32 leaving)
-{
-	if (unlikely(own->task != (u64)p) && own->in) {
-		own->came = (u64)p;
-		struct readings r = readings_of(p);
-		came_unseen(now, r.behind, r.switches ? r.switches - leaving : 0);
-	}
-}
 
 INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
@@ -467,14 +444,14 @@ INLINE int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct t
 	u32 code = state_code(preempt, prev_state, prev_state ? prev->exit_state : 0);
 	if (!code || code == MARKED_PREEMPTED)
 		code = why_runnable(prev, code);
-	look_who_runs(own, prev, now, 1);
+	/* Where switches are inferred (unseen.h), that has come first. */
+	if (unlikely(own->task != (u64)prev) && own->in)
+		own->unlinked++;
 	look_at_mask(prev, now, RAN);
 	look_at_mask(next, now, WAITED);
 	struct readings r = readings_of(next);
 	read_clock(own, r.clock, now);
 	came_in(own, (u64)next, next->pid, next->se.sum_exec_runtime, now, r.behind, r.switches);
-	if (unlikely(own->process && next->tgid == own->process))
-		note_charges(cpu);
 	bool to_wait = code && code < 9 && prev_state && !prev->exit_state;
 	if (QUEUE_TIME(prev) && to_wait) {
 		struct seen *s = seen_of(prev->pid);
@@ -610,7 +587,6 @@ int cpu_idle(u64 *ctx)
 	if (!b || !own)
 		return 0;
 	u64 now = ktime();
-	look_who_runs(own, current_task(), now, 0);
 	room(b, now, word(IDLE, ctx[0], 0));
 	release(b, 8);
 	return 0;
@@ -636,14 +612,12 @@ int cpu_frequency(u64 *ctx)
 SEC("raw_tp")
 int hand_over_rest(void *ctx)
 {
-	struct block *own = lowest(this_cpu());
-	if (own)
-		look_who_runs(own, current_task(), ktime(), 0);
 	return hand_over_all(this_cpu());
 }
 
 #include "rare.h"
 #include "marks.h"
+#include "unseen.h"
 
 /* ---- snapshot ---- */
 

@@ -1,5 +1,8 @@
-/* Switches that the one who left could not tell: who ran is told by who came in, as far as the kernel's books prove it. Part
- * of record.bpf.c. */
+/* Switches that the one who left could not tell: who ran is told by who came in, as far as the kernel's books prove it.
+ *
+ * A unit of its own, of programs that are loaded only where the kernel hides switches (probe.bpf.c). They are attached before the
+ * others, and so run before them at the same tracepoint: what they find on a CPU is what its last switch left there. The other
+ * programs do not know of them. */
 #ifndef COREWISE_UNSEEN_H
 #define COREWISE_UNSEEN_H
 
@@ -15,7 +18,8 @@
  *      in            from          until
  *      H ........... K ........... Y        two switches: K's last stay ends where Y came in, H left where K came in
  *
- * Where one of them has come in again since, its earlier stay is not kept, and who left there is not known. */
+ * Where one of them has come in again since, its earlier stay is not kept, and who left there is not known; seldom another one's
+ * stay fits by chance (tests/unseen.rs says how often, of switches that are simulated). */
 #define FELLOWS 32
 /* Stays between two moments at which somebody was heard. */
 #define CHAIN 8
@@ -58,6 +62,16 @@ INLINE bool explains(u64 charged, u64 stolen, u64 ran)
 {
 	u64 slack = ran / 50 > SLACK_NS ? ran / 50 : SLACK_NS;
 	return charged + stolen + slack >= ran && charged <= ran + 5 * slack;
+}
+
+/* A thread comes in here that came in on another CPU last. If that CPU still has it as the one who runs there, it left
+ * unheard, and what it has been charged by now is what it ran there: later it will be more. */
+NOINLINE int left_unseen(u32 cpu, u64 task, u64 exec)
+{
+	struct block *b = lowest(cpu);
+	if (b && b->task == task && !b->left)
+		b->left = exec;
+	return 0;
 }
 
 /* When the last stay of `task`, one of `own->process`, began, by the run queue's clock: where that was on this CPU, since `own->in`,
@@ -146,11 +160,11 @@ INLINE void charged_by_now(u32 tid, u64 exec)
 		s->exec = exec;
 }
 
-/* One of them has come in: the charges of all of them are noted, to tell from the next ones who ran until somebody is heard. */
+/* One of them (`own->came`) comes in: the charges of all of them are noted, to tell from the next ones who ran until somebody is heard. */
 __attribute__((noinline)) int note_charges(u32 on)
 {
 	struct block *own = lowest(on);
-	struct task_struct *of = own ? (void *)own->task : 0;
+	struct task_struct *of = own ? (void *)own->came : 0;
 	struct signal_struct *process = 0;
 	struct list_head *node = 0, *head = 0;
 	if (!of || READ(process, of->signal))
@@ -331,44 +345,56 @@ __attribute__((noinline)) int came_unseen(u64 now, u64 behind, u64 switches)
 	return 0;
 }
 
-/* A CPU has stopped: nothing it does is told any more, nor was its last switch, to its idle task. Who ran there left when the kernel
- * counted for the last time what it is charged, if that was the one switch since. */
-__attribute__((noinline)) int stopped(u32 cpu)
+/* Anything that happens on a CPU shows who runs there. `leaving`: 1 where the switch away from it is counted already. */
+INLINE void look_who_runs(struct block *own, struct task_struct *p, u32 leaving)
 {
-	struct rare_switched r = {};
-	struct block *own = lowest(cpu);
-	hand_over_all(cpu);
-	if (!own || !own->in)
-		return 0;
-	u64 now = ktime(), task = own->task, counted = 0, switches = 0;
-	u32 pid = 0, state = 0, exit_state = 0;
-	struct task_struct *prev = (void *)task;
-	struct cfs_rq *queue = 0;
-	struct rq *rq = 0;
-	bool known = own->tid && !READ(pid, prev->pid) && pid == own->tid && !READ(counted, prev->se.exec_start) &&
-		     !READ(r.prev_prio, prev->prio) && !READ(r.exec, prev->se.sum_exec_runtime) &&
-		     !READ(state, prev->__state) && !READ(exit_state, prev->exit_state);
-	bool proved = known && QUEUE_TIME(prev) && !READ(queue, prev->se.cfs_rq) && !READ(rq, queue->rq) &&
-		      !READ(switches, rq->nr_switches) && switches - own->switches == 1;
-	u64 left = counted + own->behind + own->skew;
-	/* Its idle task runs already. */
-	if (own->tid) {
-		r.head.at = proved && left > own->in && left < now ? left : now;
-		r.prev = proved ? pid : -1;
-		r.code = proved ? state_code(0, state, exit_state) : UNTOLD;
-		if (!proved)
-			r.exec = -1;
-		r.head.kind = KIND_RARE;
-		r.head.type = SWITCHED;
-		r.head.cpu = cpu;
-		r.next_prio = IDLE_PRIO;
-		own->by_next++;
-		own->one_sided += !proved;
-		send(&r, sizeof(r));
+	if (unlikely(own->task != (u64)p) && own->in) {
+		own->came = (u64)p;
+		struct readings r = readings_of(p);
+		came_unseen(ktime(), r.behind, r.switches ? r.switches - leaving : 0);
 	}
-	/* The next switch there is the first that is seen. */
-	own->in = 0;
+}
+
+SEC("tp_btf/sched_switch")
+int infer_at_switch(u64 *ctx)
+{
+	u32 cpu = this_cpu();
+	struct block *own = lowest(cpu);
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	if (!own)
+		return 0;
+	look_who_runs(own, prev, 1);
+	if (unlikely(own->process && next->tgid == own->process)) {
+		own->came = (u64)next;
+		note_charges(cpu);
+	}
+	u32 tid = next->pid;
+	struct seen *s = seen_of(tid);
+	if (QUEUE_TIME(next) && tid && s && s->cpu != cpu)
+		left_unseen(s->cpu, (u64)next, next->se.sum_exec_runtime);
 	return 0;
 }
+
+INLINE int infer_now(void)
+{
+	struct block *own = lowest(this_cpu());
+	if (own)
+		look_who_runs(own, current_task(), 0);
+	return 0;
+}
+
+SEC("tp_btf/cpu_idle")
+int infer_at_idle(u64 *ctx)
+{
+	return infer_now();
+}
+
+/* Run by the recorder on each CPU. */
+SEC("raw_tp")
+int infer_current(void *ctx)
+{
+	return infer_now();
+}
+
 
 #endif

@@ -125,12 +125,15 @@ struct block {
 	u64 exec; /* what it had been charged then */
 	u64 switches; /* how many this CPU had made by then */
 	u64 task; /* where it stands: to compare, and for probe_read */
-	u64 came; /* the one that runs instead, while that is looked into */
+	u64 came; /* the one that runs instead, or comes in, while that is looked into */
 	u32 interrupts; /* how deep it is in interrupts and timers */
-	u32 pad;
+	u32 unlinked; /* switches by another one than who came in last: those between were not delivered, and not inferred */
 	struct block_head head;
 	u8 data[BLOCK_DATA + RECORD_MAX];
 };
+
+/* Where src/ring.rs reads them. */
+_Static_assert(__builtin_offsetof(struct block, by_next) == 16 && __builtin_offsetof(struct block, unlinked) == 108, "as there");
 
 struct rare {
 	u8 kind;

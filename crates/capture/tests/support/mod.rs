@@ -1,9 +1,9 @@
-//! Recordings of this machine for tests. Without the rights each test says `skipped: why`.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+//! Recordings of this machine for tests.
+#![allow(clippy::unwrap_used, clippy::panic)]
 // Not every test uses all of it.
 #![allow(dead_code)]
 
-use capture::{CaptureError, RecordOptions, Recorded, open_spool, record};
+use capture::{RecordOptions, Recorded, open_spool, record};
 use ingest::{Facts, Reach, Troubles};
 use model::{Batch, Event};
 use std::path::Path;
@@ -16,22 +16,15 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub fn recorded(options: &RecordOptions) -> Option<Recorded> {
+pub fn recorded(options: &RecordOptions) -> Recorded {
     recorded_while(options, &mut || ())
 }
 
 /// `begun` is called when everything is attached: how long that takes, nobody can say.
-pub fn recorded_while(options: &RecordOptions, begun: &mut (dyn FnMut() + Send)) -> Option<Recorded> {
+pub fn recorded_while(options: &RecordOptions, begun: &mut (dyn FnMut() + Send)) -> Recorded {
     // In a thread of its own: the rights that it gives up are the thread's.
     let done = std::thread::scope(|s| s.spawn(|| record(options, &mut |_| begun())).join().unwrap());
-    match done {
-        Ok(done) => Some(done),
-        Err(why @ (CaptureError::Rights | CaptureError::Bpf(_) | CaptureError::Perf(_))) => {
-            eprintln!("skipped: {why}");
-            None
-        }
-        Err(other) => panic!("{other}"),
-    }
+    done.unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// What a spool tells.
@@ -64,4 +57,14 @@ pub fn read(dir: &Path) -> Told {
 pub fn gettid() -> i32 {
     // SAFETY: no memory is involved.
     unsafe { libc::gettid() }
+}
+
+/// Keeps the calling thread to a CPU.
+pub fn to_cpu(cpu: usize) {
+    // SAFETY: the set outlives the call.
+    unsafe {
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut one);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one);
+    }
 }

@@ -62,8 +62,11 @@ impl Folder {
     }
 }
 
-/// Why this machine cannot be recorded now, if so.
-pub fn cannot_record() -> Option<String> {
-    let doctor = run(["doctor"]);
-    (doctor.code != Some(0)).then_some(doctor.out)
+/// Compiles a C program, with the compiler that compiles the BPF programs.
+pub fn compiled(folder: &Folder, source: &str, how: &[&str]) -> String {
+    let program = folder.name(Path::new(source).file_stem().and_then(OsStr::to_str).expect("a name"));
+    let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".into());
+    let done = Command::new(clang).args(how).args(["-o", &program, source]).output().expect("clang runs");
+    assert!(done.status.success(), "{source}: {}", String::from_utf8_lossy(&done.stderr));
+    program
 }

@@ -4,9 +4,9 @@
 use printed::{Asked, Pair, Sheet, Statement, Verdict, check, read};
 use testkit::figures;
 
-/// Tables by the names of their files; `None` where they are absent.
-pub fn sheets(names: &[&str]) -> Option<Vec<Sheet>> {
-    names.iter().map(|name| Some(read(name, &figures::text(name)?).unwrap())).collect()
+/// Tables by the names of their files.
+pub fn sheets(names: &[&str]) -> Vec<Sheet> {
+    names.iter().map(|name| read(name, &figures::text(name)).unwrap()).collect()
 }
 
 pub fn pair(over: &str, under: &str) -> Pair {
@@ -18,53 +18,53 @@ pub fn smt_pairs() -> Vec<Pair> {
     ["other", "same"].map(|n| pair(&format!("{n}_node_smt_on"), &format!("{n}_node_smt_off"))).to_vec()
 }
 
-fn held(names: &[&str], asked: &Asked) -> Option<Vec<Statement>> {
-    Some(check(&sheets(names)?, asked))
+fn held(names: &[&str], asked: &Asked) -> Vec<Statement> {
+    check(&sheets(names), asked)
 }
 
-pub fn processors() -> Option<Vec<Statement>> {
+pub fn processors() -> Vec<Statement> {
     let asked = Asked { processor: Some("i9-12900K".into()), ..Asked::default() };
     held(&["cpu_specs", "case2_counters"], &asked)
 }
 
-pub fn priorities() -> Option<Vec<Statement>> {
+pub fn priorities() -> Vec<Statement> {
     held(&["boost_residency"], &Asked::default())
 }
 
-pub fn two_systems() -> Option<Vec<Statement>> {
+pub fn two_systems() -> Vec<Statement> {
     let names = ["thread_by_cpu", "thread_by_cpu_totals", "ready_wait_hybrid", "ready_wait_symmetric"];
     held(&names, &Asked { compare: vec![pair(names[2], names[3])], ..Asked::default() })
 }
 
-pub fn case_1() -> Option<Vec<Statement>> {
+pub fn case_1() -> Vec<Statement> {
     held(&["case1_hybrid"], &Asked::default())
 }
 
-pub fn siblings() -> Option<Vec<Statement>> {
+pub fn siblings() -> Vec<Statement> {
     let names = ["smt_siblings_hybrid", "smt_siblings_8c16t"];
     held(&names, &Asked { compare: vec![pair(names[0], names[1])], ..Asked::default() })
 }
 
-pub fn utilisation() -> Option<Vec<Statement>> {
+pub fn utilisation() -> Vec<Statement> {
     let nodes = ["other", "same"].map(|n| pair(&format!("linuxki_double_busy_{n}"), &format!("{n}_node_smt_off")));
     let names = ["linuxki_double_busy_other", "linuxki_double_busy_same", "linuxki_cpu"];
     held(&names, &Asked { compare: nodes.to_vec(), ..Asked::default() })
 }
 
 /// perf was asked for intervals of five seconds.
-pub fn counts() -> Option<Vec<Statement>> {
+pub fn counts() -> Vec<Statement> {
     held(&["perf_smt_on_off"], &Asked { smt: smt_pairs(), span_s: Some(5.0), ..Asked::default() })
 }
 
-pub fn contention() -> Option<Vec<Statement>> {
+pub fn contention() -> Vec<Statement> {
     held(&["smt_contention_times"], &Asked::default())
 }
 
-pub fn core_types() -> Option<Vec<Statement>> {
+pub fn core_types() -> Vec<Statement> {
     held(&["vtune_core_type_grid", "relative_ips", "p_cpi_hybrid_vs_symmetric"], &Asked::default())
 }
 
-pub fn marks() -> Option<Vec<Statement>> {
+pub fn marks() -> Vec<Statement> {
     held(&["frames_markers"], &Asked::default())
 }
 

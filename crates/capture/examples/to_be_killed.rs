@@ -1,0 +1,11 @@
+//! Records into the folder that is named, for a test to kill it; FOLDER.attached is there when everything is attached.
+
+use capture::{CaptureError, RecordOptions};
+use std::time::Duration;
+
+fn main() -> Result<(), CaptureError> {
+    let mut options = RecordOptions::new(std::env::args_os().nth(1).unwrap_or_default());
+    options.duration = Some(Duration::from_secs(20));
+    let attached = options.dir.with_extension("attached");
+    capture::record(&options, &mut |_| _ = std::fs::write(&attached, "")).map(drop)
+}

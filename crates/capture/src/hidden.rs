@@ -1,0 +1,126 @@
+//! Whether this kernel hides switches from programs (`bpf/probe.bpf.c`), which is looked at before a recording: what infers them
+//! (`bpf/unseen.h`) is loaded only there.
+
+use crate::options::CaptureError;
+use crate::tracer::{possible_cpus, why};
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder};
+use std::time::Duration;
+
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
+
+/// How often it is looked at, where CPUs are too busy for their idle tasks to run.
+const LOOKS: usize = 5;
+/// Threads that sleep at once.
+const AT_ONCE: usize = 64;
+const SLEEP: Duration = Duration::from_micros(200);
+
+/// Whether every switch is delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Switches {
+    /// On every CPU the idle task came in and left, and both were seen.
+    Delivered,
+    /// Some were not.
+    Hidden,
+    /// A CPU was too busy for its idle task to run.
+    NotSeen,
+}
+
+/// What was seen of a CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Chain {
+    /// How often the idle task came in.
+    idled: u32,
+    /// Switches by another one than who came in last.
+    hidden: u32,
+}
+
+/// Looks for a few milliseconds.
+///
+/// # Errors
+/// The program cannot be loaded or attached.
+pub fn look(online: &[u32]) -> Result<Switches, CaptureError> {
+    let (object, _link) = attached()?;
+    let mut seen = Switches::NotSeen;
+    for _ in 0..LOOKS {
+        online.chunks(AT_ONCE).for_each(sleep_on);
+        let chains: Option<Vec<Chain>> = online.iter().map(|cpu| chain(&object, *cpu)).collect();
+        seen = judge(&chains.ok_or_else(|| CaptureError::Bpf("the probe for hidden switches has no map".into()))?);
+        if seen != Switches::NotSeen {
+            break;
+        }
+    }
+    Ok(seen)
+}
+
+/// The idle task that came in twice has left once. Of one CPU that is too busy nothing is known, whatever the others show.
+fn judge(chains: &[Chain]) -> Switches {
+    if chains.iter().any(|c| c.hidden > 0) {
+        Switches::Hidden
+    } else if chains.iter().all(|c| c.idled > 1) {
+        Switches::Delivered
+    } else {
+        Switches::NotSeen
+    }
+}
+
+fn attached() -> Result<(Object, Link), CaptureError> {
+    let mut object =
+        ObjectBuilder::default().open_memory(OBJECT).map_err(|e| why("opening the probe for hidden switches", &e))?;
+    for mut map in object.maps_mut() {
+        if map.name() == "chains" {
+            map.set_max_entries(possible_cpus()).map_err(|e| why("sizing the probe for hidden switches", &e))?;
+        }
+    }
+    let object = object.load().map_err(|e| why("the kernel refused the probe for hidden switches", &e))?;
+    let link = object.progs_mut().next().map(|program| program.attach());
+    let link = link.ok_or_else(|| CaptureError::Bpf("the probe for hidden switches has no program".into()))?;
+    Ok((object, link.map_err(|e| why("attaching the probe for hidden switches", &e))?))
+}
+
+/// A thread on each of these CPUs sleeps a few times; on those on which it may not run, none does.
+fn sleep_on(cpus: &[u32]) {
+    std::thread::scope(|scope| {
+        for cpu in cpus {
+            scope.spawn(move || {
+                if stay_on(*cpu) {
+                    (0..4).for_each(|_| std::thread::sleep(SLEEP));
+                }
+            });
+        }
+    });
+}
+
+/// Keeps this thread to one CPU; whether it may be there.
+fn stay_on(cpu: u32) -> bool {
+    // SAFETY: all-zero is a valid set; CPU_SET stays within it, and it outlives the call.
+    unsafe {
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        if cpu >= libc::CPU_SETSIZE.unsigned_abs() {
+            return false;
+        }
+        libc::CPU_SET(cpu as usize, &mut one);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one) == 0
+    }
+}
+
+/// `None`: the map has no such CPU.
+fn chain(object: &Object, cpu: u32) -> Option<Chain> {
+    let map = object.maps().find(|map| map.name() == "chains")?;
+    let value = map.lookup(&cpu.to_ne_bytes(), MapFlags::ANY).ok()??;
+    let int = |at: usize| value.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
+    Some(Chain { idled: int(8)?, hidden: int(12)? })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn one_hidden_switch_is_enough_and_one_busy_cpu_leaves_it_open() {
+        let chain = |idled, hidden| Chain { idled, hidden };
+        assert_eq!(judge(&[chain(2, 0), chain(9, 0)]), Switches::Delivered);
+        assert_eq!(judge(&[chain(2, 0), chain(0, 1)]), Switches::Hidden);
+        assert_eq!(judge(&[chain(9, 0), chain(1, 0)]), Switches::NotSeen);
+    }
+}
