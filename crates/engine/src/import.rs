@@ -6,6 +6,7 @@ use model::{
     Allowed, Batch, BlockedAt, CpuId, CpuStretch, Marked, Move, Ns, PowerChange, Rows, Setting, Span, Stacks, Table,
     TableDef, ThreadStretch, Throttle, Together, tables,
 };
+use safefs::{Access, Dir};
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
 use topology::Machine;
@@ -22,10 +23,12 @@ pub struct Progress {
 /// Where an import goes.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
-    /// A new folder.
+    /// A new folder, for this user alone.
     New(&'a Path),
+    /// A new folder that every user of the machine may read.
+    Shared(&'a Path),
     /// The folder that holds the recording's spool.
-    InPlace(&'a Path),
+    InPlace(&'a Dir),
 }
 
 /// Reads a source into a trace folder: its events, stretches and tables. What can be inferred stands there apart, so that all
@@ -40,8 +43,10 @@ pub fn import(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Accounted, EngineError> {
     let options = &PassOptions { infer: Infer::Apart, ..options.clone() };
-    if let Target::New(path) = target {
-        FolderWriter::can_create(path)?;
+    match target {
+        Target::New(path) => FolderWriter::can_create(path, Access::Private)?,
+        Target::Shared(path) => FolderWriter::can_create(path, Access::Shared)?,
+        Target::InPlace(_) => {}
     }
     // The checksum reads all of the file, as the import does.
     let haste = Haste::spare_time();
@@ -147,9 +152,11 @@ fn read(
     let begin = |facts: &ingest::Facts| {
         let machine = facts.machine.clone().unwrap_or_default();
         let machine = options.machine.as_ref().map_or_else(|| machine.clone(), |m| machine.clone().overlay(m.clone()));
+        let imported = Making { machine: &machine, sources: source.parts() };
         let writer = match target {
-            Target::New(path) => FolderWriter::create(path, Making { machine: &machine, sources: source.parts() }),
-            Target::InPlace(path) => FolderWriter::create_in_place(path, Making { machine: &machine, sources: 0 }),
+            Target::New(path) => FolderWriter::create(path, Access::Private, imported),
+            Target::Shared(path) => FolderWriter::create(path, Access::Shared, imported),
+            Target::InPlace(dir) => FolderWriter::create_in_place(dir, Making { machine: &machine, sources: 0 }),
         };
         Writing { collector: Collector::default(), writer: Some(writer), events: 0, stacks: Stacks::default() }
     };

@@ -216,7 +216,7 @@ fn main() {
     let machine = topology::Machine::default();
     let (wall, cpu) = (Instant::now(), cpu_seconds());
     let mut folder =
-        store::FolderWriter::create(&target, store::Making { machine: &machine, sources: usize::from(imported) })
+        store::FolderWriter::create(&target, safefs::Access::Private, store::Making { machine: &machine, sources: usize::from(imported) })
             .unwrap();
     folder.names(&names).unwrap();
     let chunks = made.events.len().div_ceil(4096);
