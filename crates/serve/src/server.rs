@@ -1,6 +1,6 @@
 //! The server: where it listens, how long, and what it says of the recording.
 
-use crate::connections::Few;
+use crate::connections::{Caller, Connections};
 use crate::findings::Findings;
 use crate::guard::Guard;
 use crate::kinds;
@@ -107,7 +107,8 @@ impl Server {
     pub fn run(self) -> Result<(), ServeError> {
         let Self { runtime, listener, door, first, beside, idle, .. } = self;
         runtime.block_on(async move {
-            let served = axum::serve(Few::new(listener), routes(Arc::clone(&door), first, beside));
+            let routes = routes(Arc::clone(&door), first, beside).into_make_service_with_connect_info::<Caller>();
+            let served = axum::serve(Connections::new(listener), routes);
             let ended = async {
                 match idle.map(|idle| idle.as_millis() as u64) {
                     None => std::future::pending().await,
