@@ -240,7 +240,12 @@ impl Recorder {
     }
 }
 
-fn run(options: &RecordOptions, folder: &Dir, spool: &Dir, progress: &mut dyn FnMut(Progress)) -> Result<Recorded, CaptureError> {
+fn run(
+    options: &RecordOptions,
+    folder: &Dir,
+    spool: &Dir,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Recorded, CaptureError> {
     let started = (samples::now(), samples::realtime());
     let cpu_before = used().0;
     let conditions = conditions::read(&options.arguments);

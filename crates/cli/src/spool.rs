@@ -88,12 +88,7 @@ impl Spool {
     ///
     /// # Errors
     /// It cannot be read, or the folder cannot be written.
-    pub fn convert_to(
-        &self,
-        other: &Path,
-        access: Access,
-        options: &PassOptions,
-    ) -> Result<Accounted, Failure> {
+    pub fn convert_to(&self, other: &Path, access: Access, options: &PassOptions) -> Result<Accounted, Failure> {
         let target = if access == Access::Shared { Target::Shared(other) } else { Target::New(other) };
         let accounted = self.import(target, options)?;
         match Dir::open_for_writing(other) {

@@ -60,7 +60,9 @@ fn an_import_is_its_owners_alone_unless_it_is_shared() {
     let folder = Folder::new();
     let file = folder.path("drawn.txt");
     std::fs::write(&file, testkit_trace()).unwrap();
-    for (name, more, dir_mode, file_mode) in [("own.cw", &[][..], 0o700, 0o600), ("shared.cw", &["--shared"], 0o755, 0o644)] {
+    for (name, more, dir_mode, file_mode) in
+        [("own.cw", &[][..], 0o700, 0o600), ("shared.cw", &["--shared"], 0o755, 0o644)]
+    {
         let dir = folder.name(name);
         let words = [&["import", &file.display().to_string(), "-o", &dir], more].concat();
         let imported = with_umask(0, &words);
@@ -84,12 +86,16 @@ fn testkit_trace() -> &'static str {
 #[ignore = "needs root"]
 fn a_recording_is_its_owners_alone_unless_it_is_shared() {
     let folder = Folder::new();
-    for (name, more, dir_mode, file_mode) in [("own.cw", &[][..], 0o700, 0o600), ("shared.cw", &["--shared"], 0o755, 0o644)] {
+    for (name, more, dir_mode, file_mode) in
+        [("own.cw", &[][..], 0o700, 0o600), ("shared.cw", &["--shared"], 0o755, 0o644)]
+    {
         let dir = folder.name(name);
         let words = [&["record", "-o", &dir, "--stacks", "--keep-spool"], more, &["--", "true"]].concat();
         let recorded = with_umask(0, &words);
         assert_eq!(recorded.code, Some(0), "{}", recorded.err);
-        assert!(folder.path(name).join("spool/places.json").exists() && folder.path(name).join("processes.json").exists());
+        assert!(
+            folder.path(name).join("spool/places.json").exists() && folder.path(name).join("processes.json").exists()
+        );
         are(&folder.path(name), dir_mode, file_mode, 0);
         // What is recovered elsewhere is private again.
         let other = folder.name(&format!("other-{name}"));
@@ -195,7 +201,16 @@ fn swap(folder: &Path, victim: &Path, done: &AtomicBool) -> u64 {
         if done.load(Ordering::Relaxed) {
             break;
         }
-        for name in ["run.cw", "run.cw/spool", "run.cw/.part", "run.cw/events", "run.cw/tables", "run.cw/manifest.json", "run.cw/processes.json", "run.cw/processes.json.new"] {
+        for name in [
+            "run.cw",
+            "run.cw/spool",
+            "run.cw/.part",
+            "run.cw/events",
+            "run.cw/tables",
+            "run.cw/manifest.json",
+            "run.cw/processes.json",
+            "run.cw/processes.json.new",
+        ] {
             let path = folder.join(name);
             let is_link = std::fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink());
             if is_link && n % 2 == 1 {
@@ -239,7 +254,8 @@ fn nothing_is_written_through_links_that_are_put_there_meanwhile() {
                     unsafe { libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) };
                     swap(&home, &victim, &done)
                 });
-                let recorded = ran(sudo(&["record", "-o", run.to_str().unwrap(), "--", "sleep", "0.3"]).output().unwrap());
+                let recorded =
+                    ran(sudo(&["record", "-o", run.to_str().unwrap(), "--", "sleep", "0.3"]).output().unwrap());
                 // It may fail, in a sentence.
                 assert!(recorded.code == Some(0) || recorded.err.starts_with("corewise: "), "{}", recorded.err);
                 done.store(true, Ordering::Relaxed);
@@ -269,7 +285,12 @@ fn all_threads_give_up_what_recording_no_longer_needs() {
     let folder = nobodys();
     // DAC_READ_SEARCH and SYS_PTRACE; under sudo CHOWN, to hand the folder over.
     let (kept, under_sudo) = (1 << 2 | 1 << 19, 1 << 2 | 1 << 19 | 1);
-    let runs = [("bpf", "home/a.cw", under_sudo), ("perf", "home/b.cw", under_sudo), ("bpf", "c.cw", kept), ("perf", "d.cw", kept)];
+    let runs = [
+        ("bpf", "home/a.cw", under_sudo),
+        ("perf", "home/b.cw", under_sudo),
+        ("bpf", "c.cw", kept),
+        ("perf", "d.cw", kept),
+    ];
     for (backend, name, allowed) in runs {
         let path = folder.path(name);
         let go = folder.path("go");

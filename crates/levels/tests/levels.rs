@@ -11,7 +11,8 @@ const ALL: usize = usize::MAX;
 fn written(folder: &Path, stretches: &[Stretch], chapter: usize) -> PathBuf {
     let path = folder.join("drawn.levels");
     let whole = stretches.iter().map(|s| s.end).max().unwrap_or(0);
-    let mut writer = Writer::<States>::into(std::fs::File::create(&path).unwrap(), &path, "drawn", 4, whole, chapter).unwrap();
+    let mut writer =
+        Writer::<States>::into(std::fs::File::create(&path).unwrap(), &path, "drawn", 4, whole, chapter).unwrap();
     stretches.iter().for_each(|s| writer.push(s).unwrap());
     writer.finish().unwrap();
     path

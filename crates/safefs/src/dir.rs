@@ -1,8 +1,8 @@
 //! A folder that is held open.
 
+use crate::Access;
 use crate::owner::{self, Owner};
 use crate::walk::{self, folder, give, kind, names, readable};
-use crate::Access;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, fsync, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -193,7 +193,9 @@ impl Dir {
         // A pipe in its place would keep us waiting.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name.as_ref(), flags, Mode::empty()).map_err(|why| match why {
-            Errno::LOOP => Error::new(ErrorKind::PermissionDenied, "it is a link, and none is followed within a trace folder"),
+            Errno::LOOP => {
+                Error::new(ErrorKind::PermissionDenied, "it is a link, and none is followed within a trace folder")
+            }
             why => why.into(),
         })?;
         match kind(&fstat(&fd)?) {

@@ -33,6 +33,7 @@ pub(crate) fn ours(of: &Stat) -> Result<()> {
 }
 
 fn foreign(uid: u32) -> Error {
-    let words = format!("it belongs to another user (uid {uid}): choose a folder of your own, or run corewise as that user");
+    let words =
+        format!("it belongs to another user (uid {uid}): choose a folder of your own, or run corewise as that user");
     Error::new(ErrorKind::PermissionDenied, words)
 }

@@ -20,7 +20,8 @@ impl Place {
     /// # Errors
     /// It has no name, or the way is not to be gone.
     pub fn of(path: &Path, access: Access) -> Result<Self> {
-        let name = path.file_name().ok_or_else(|| Error::new(ErrorKind::InvalidInput, "it is no name for a new folder"))?;
+        let name =
+            path.file_name().ok_or_else(|| Error::new(ErrorKind::InvalidInput, "it is no name for a new folder"))?;
         let around = path.parent().unwrap_or(Path::new(""));
         let fd = walk(around, Some(access.of_folders()))?;
         Ok(Self { around: Dir::around(fd, around)?, name: name.to_owned(), access })

@@ -83,7 +83,9 @@ pub(crate) fn walk(path: &Path, missing: Option<u32>) -> Result<OwnedFd> {
     while let Some(name) = left.pop_front() {
         match folder(&at, &name) {
             Ok(next) => at = next,
-            Err(Errno::NOENT) if missing.is_some() && name != ".." => at = missing_one(&at, &name, missing.unwrap_or(0o700))?,
+            Err(Errno::NOENT) if missing.is_some() && name != ".." => {
+                at = missing_one(&at, &name, missing.unwrap_or(0o700))?
+            }
             Err(Errno::NOTDIR | Errno::LOOP) => {
                 links += 1;
                 if links > MOST_LINKS {

@@ -171,7 +171,11 @@ impl To<'_> {
         let path = self.place.path().join(&part);
         // Of a process of the same number.
         let _ = self.place.remove(&part);
-        let file = self.place.create(&part).map_err(|why| levels::Error::Io { path: path.clone(), doing: "making it", why })?;
+        let file = self.place.create(&part).map_err(|why| levels::Error::Io {
+            path: path.clone(),
+            doing: "making it",
+            why,
+        })?;
         let writer = Writer::into(file, &path, self.stamp, self.first, self.whole, chapter)?;
         Ok(Whole { writer: Some(writer), place: self.place.clone(), part, name: name.to_owned() })
     }

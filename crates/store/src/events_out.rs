@@ -136,9 +136,7 @@ impl EventSheets {
     pub(crate) fn stacks(&mut self, more: &[Box<[StackFrame]>], with: &mut Encoder) -> Result<(), Error> {
         let mut sheet = match self.stacks.take() {
             Some(sheet) => sheet,
-            None => {
-                Sheet::create(&self.folder, "stack.parquet", &STACKS, &columns(0, &STACKS, STACK_STORES, &[]))?
-            }
+            None => Sheet::create(&self.folder, "stack.parquet", &STACKS, &columns(0, &STACKS, STACK_STORES, &[]))?,
         };
         for stack in more {
             sheet.longs(0, std::iter::repeat_n(self.next_stack, stack.len()));

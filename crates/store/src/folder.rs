@@ -139,7 +139,8 @@ impl Folder {
             sheet.finish(&mut encoder)?.close_as(self.manifest.trace, &mut encoder, &[])
         };
         let done = write();
-        let done = done.and_then(|_| tables.rename(&part, &tables, &name).map_err(Error::io(&path, "giving it its name")));
+        let done =
+            done.and_then(|_| tables.rename(&part, &tables, &name).map_err(Error::io(&path, "giving it its name")));
         if done.is_err() {
             let _ = tables.remove(&part);
         }

@@ -8,9 +8,9 @@ use model::{
     SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use safefs::{Access, Dir};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use safefs::{Access, Dir};
 use store::{Folder, FolderWriter, Making, Manifest, SourceFile};
 use topology::Machine;
 
@@ -247,7 +247,8 @@ fn threads_table() -> Table {
 
 fn write(at: &Path, events: &[Event], threads: &[ThreadStretch], cpus: &[CpuStretch], imported: bool) {
     let machine = Machine::default();
-    let mut w = FolderWriter::create(at, Access::Private, Making { machine: &machine, sources: usize::from(imported) }).unwrap();
+    let mut w = FolderWriter::create(at, Access::Private, Making { machine: &machine, sources: usize::from(imported) })
+        .unwrap();
     let all = names();
     w.names(&all[..7]).unwrap();
     w.names(&all[7..]).unwrap();

@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use super::{Meta, SPOOL, Writer, frame, open_spool, segments};
-use safefs::Dir;
 use crate::wire;
 use ingest::{Reach, Troubles};
 use model::{Batch, Event, LossSpan, NameId, Ns, What};
+use safefs::Dir;
 use std::path::{Path, PathBuf};
 
 /// A block of switches of CPU `cpu` between 0 and 1, one each 10 ns from `base`.
