@@ -35,7 +35,7 @@ from pathlib import Path
 
 import corewise
 
-MODULES = ["virtio", "virtio_ring", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci", "virtio_blk"]
+MODULES = ["virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci", "virtio_blk"]
 SECTOR = 512
 
 INIT = """#!/bin/sh

@@ -64,7 +64,7 @@ fn an_import_is_its_owners_alone_unless_it_is_shared() {
         [("own.cw", &[][..], 0o700, 0o600), ("shared.cw", &["--shared"], 0o755, 0o644)]
     {
         let dir = folder.name(name);
-        let words = [&["import", &file.display().to_string(), "-o", &dir], more].concat();
+        let words = [&["import", file.to_str().unwrap(), "-o", &dir], more].concat();
         let imported = with_umask(0, &words);
         assert_eq!(imported.code, Some(0), "{}", imported.err);
         // Tables that are kept when they are asked for, too.
@@ -151,7 +151,7 @@ fn under_sudo_the_folder_is_the_users_who_called_it() {
         assert!(view.code == Some(0) && view.out.starts_with("http://127.0.0.1:") || !built, "{}", view.err);
         assert_eq!(path.join("levels/thread.levels").exists(), built);
         // What root keeps in it later is theirs too.
-        let table = ran(sudo(&["table", path.to_str().unwrap(), "wake_latency"]).output().unwrap());
+        let table = ran(sudo(&["table", path.to_str().unwrap(), "run_lengths"]).output().unwrap());
         assert_eq!(table.code, Some(0), "{}", table.err);
         are(&path, 0o700, 0o600, NOBODY);
     }
