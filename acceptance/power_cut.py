@@ -320,10 +320,11 @@ class Guest:
     def order(self, order, until=None):
         """The monitor's answer; asks again until a word is in it."""
         path = f"{self.held.folder}/monitor"
-        while not os.path.exists(path):
-            time.sleep(0.01)
         with socket.socket(socket.AF_UNIX) as monitor:
-            monitor.connect(path)
+            while monitor.connect_ex(path):
+                if self.process.poll() is not None:
+                    sys.exit(f"the guest does not start: {self.heard[-2000:]}")
+                time.sleep(0.01)
             answer = prompt(monitor)
             while True:
                 monitor.sendall(order.encode() + b"\n")

@@ -10,6 +10,7 @@
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -23,8 +24,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// At once; a browser opens six. The more there are, the more may come at once without one being dropped before it has spoken.
-const MOST: usize = 256;
+/// At once; a browser opens six. Who finds no place waits in the system's queue behind others that do, so there are as many as a user
+/// may usually open files.
+const MOST: u64 = 1024;
+/// Files that are open beside them.
+const OTHER_FILES: u64 = 256;
+/// Where the system lets this process open few files.
+const LEAST: u64 = 64;
 /// For a whole request, from the connection or the first byte of it.
 const REQUEST: Duration = Duration::from_secs(10);
 /// From an answer to the next request, and for the other side to take more of an answer.
@@ -40,8 +46,8 @@ pub(crate) struct Connections {
 }
 
 /// Who is connected, the oldest first.
-#[derive(Default)]
 struct Places {
+    most: usize,
     taken: Mutex<Vec<Taken>>,
     freed: Notify,
 }
@@ -107,7 +113,7 @@ impl Places {
             let freed = self.freed.notified();
             let may_go_at = {
                 let mut taken = self.taken();
-                if taken.len() < MOST {
+                if taken.len() < self.most {
                     return;
                 }
                 let oldest = taken.iter().position(|one| !one.caller.is_known());
@@ -134,8 +140,23 @@ impl Places {
 
 impl Connections {
     pub(crate) fn new(listener: TcpListener) -> Self {
-        Self { listener, places: Arc::default() }
+        let places = Places { most: most() as usize, taken: Mutex::default(), freed: Notify::new() };
+        Self { listener, places: Arc::new(places) }
     }
+}
+
+/// As many as there may be files open for, of which the system lets a process have more than it begins with.
+fn most() -> u64 {
+    let wanted = MOST + OTHER_FILES;
+    let limit = getrlimit(Resource::Nofile);
+    let mut files = limit.current.unwrap_or(u64::MAX);
+    if files < wanted {
+        let more = limit.maximum.unwrap_or(u64::MAX).min(wanted);
+        if setrlimit(Resource::Nofile, Rlimit { current: Some(more), ..limit }).is_ok() {
+            files = more;
+        }
+    }
+    files.saturating_sub(OTHER_FILES).clamp(LEAST, MOST)
 }
 
 impl Listener for Connections {
