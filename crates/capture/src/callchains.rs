@@ -14,6 +14,7 @@ use crate::places::{self, KERNEL, Place, UNKNOWN};
 use crate::spool::frame;
 use crate::wire::{self, Chain};
 use model::{Ns, StackId};
+use safefs::Dir;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::hash::Hash;
@@ -245,7 +246,7 @@ impl Callchains {
     ///
     /// # Errors
     /// As the file system says.
-    pub fn store(&mut self, spool: &Path, named: bool) -> std::io::Result<()> {
+    pub fn store(&mut self, spool: &Dir, named: bool) -> std::io::Result<()> {
         self.changed = false;
         let mut all = Vec::with_capacity(self.places.len());
         for ((space, address), lies) in self.places.iter().filter(|((space, _), _)| !self.mistaken.contains(space)) {

@@ -42,6 +42,6 @@ mod wire;
 pub use doctor::{Finding, Verdict, doctor};
 pub use mark_point::{MarkPlace, MarkPoint};
 pub use options::{Backend, CaptureError, Ended, Progress, RecordOptions, Recorded, Target};
-pub use processes::{Process, processes};
+pub use processes::{PROCESSES, Process, processes};
 pub use record::record;
-pub use spool::{Meta, is_spool, open_spool};
+pub use spool::{Meta, SPOOL, open_spool, open_spool_folder, spool_of};

@@ -2,6 +2,7 @@
 
 use crate::mark_point::MarkPoint;
 use ingest::OwnCost;
+use safefs::{Access, Dir};
 use std::path::PathBuf;
 use std::time::Duration;
 use topology::Machine;
@@ -34,6 +35,8 @@ pub enum Backend {
 pub struct RecordOptions {
     /// The trace folder; it must not exist, or be empty.
     pub dir: PathBuf,
+    /// Who may read it.
+    pub access: Access,
     /// What the recording is made for.
     pub target: Target,
     /// Ends it after this time at the latest.
@@ -67,6 +70,7 @@ impl RecordOptions {
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
+            access: Access::default(),
             target: Target::All,
             duration: None,
             irq: false,
@@ -108,10 +112,10 @@ pub enum Ended {
 }
 
 /// A recording that ended well.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Recorded {
-    /// The trace folder, which now holds a spool ([`crate::open_spool`]).
-    pub dir: PathBuf,
+    /// The trace folder, which now holds a spool ([`crate::spool_of`]) that is on disk.
+    pub folder: Dir,
     /// Which backend recorded, and why that one.
     pub backend: String,
     /// Why it ended.

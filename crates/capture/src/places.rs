@@ -1,6 +1,7 @@
 //! What lies at the addresses of callchains: `places.json` of a spool.
 
 use model::StackFrame;
+use safefs::Dir;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -37,17 +38,17 @@ pub struct Place {
 ///
 /// # Errors
 /// As the file system says.
-pub fn store(spool: &Path, places: &[Place]) -> std::io::Result<()> {
-    crate::spool::replace(&spool.join(FILE), &serde_json::to_vec(places)?)
+pub fn store(spool: &Dir, places: &[Place]) -> std::io::Result<()> {
+    spool.replace(FILE, &serde_json::to_vec(places)?).map(drop)
 }
 
 /// Those of a spool, in order of space and address; none where its recorder kept no callchains.
 ///
 /// # Errors
 /// A sentence, where the file is there and cannot be read.
-pub fn load(spool: &Path) -> Result<Vec<Place>, String> {
-    let path = spool.join(FILE);
-    match std::fs::read(&path) {
+pub fn load(spool: &Dir) -> Result<Vec<Place>, String> {
+    let path = spool.path().join(FILE);
+    match spool.read(FILE) {
         Ok(bytes) => serde_json::from_slice(&bytes)
             .map(|mut all: Vec<Place>| {
                 all.sort_unstable_by_key(|place| (place.space, place.address));
@@ -149,11 +150,12 @@ mod tests {
     #[test]
     fn what_is_stored_is_read_in_order() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(load(folder.path()).unwrap(), []);
+        let spool = Dir::open(folder.path()).unwrap();
+        assert_eq!(load(&spool).unwrap(), []);
         let all = [place(2, 7, None, None, Some(3)), place(1, 9, None, None, None)];
-        store(folder.path(), &all).unwrap();
-        assert_eq!(load(folder.path()).unwrap(), [all[1].clone(), all[0].clone()]);
+        store(&spool, &all).unwrap();
+        assert_eq!(load(&spool).unwrap(), [all[1].clone(), all[0].clone()]);
         std::fs::write(folder.path().join(FILE), "[{}]").unwrap();
-        assert!(load(folder.path()).unwrap_err().contains(FILE));
+        assert!(load(&spool).unwrap_err().contains(FILE));
     }
 }

@@ -1,10 +1,14 @@
 //! Which program each process ran: executable, build id, command line.
 
+use crate::spool::SPOOL;
+use safefs::Dir;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use symbols::build_id;
 
+/// The programs that ran, in a spool and in the trace folder that is made of it.
+pub const PROCESSES: &str = "processes.json";
 /// More programs than this are not kept: a bound, for a machine that execs without end.
 const MOST: usize = 50_000;
 
@@ -28,8 +32,8 @@ pub struct Process {
 /// # Errors
 /// A sentence, where the file is there and cannot be read.
 pub fn processes(dir: &Path) -> Result<Vec<Process>, String> {
-    let path = crate::spool::folder(dir).join("processes.json");
-    match std::fs::read(&path) {
+    let path = dir.join(SPOOL).join(PROCESSES);
+    match Dir::open(dir).and_then(|dir| dir.open_dir(SPOOL)?.read(PROCESSES)) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| format!("{}: {e}", path.display())),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(e) => Err(format!("{}: {e}", path.display())),
@@ -81,9 +85,9 @@ impl Gatherer {
     ///
     /// # Errors
     /// As the file system says.
-    pub fn store(&mut self, spool: &Path) -> std::io::Result<()> {
+    pub fn store(&mut self, spool: &Dir) -> std::io::Result<()> {
         self.changed = false;
-        crate::spool::replace(&spool.join("processes.json"), &serde_json::to_vec(&self.seen)?)
+        spool.replace(PROCESSES, &serde_json::to_vec(&self.seen)?).map(drop)
     }
 }
 

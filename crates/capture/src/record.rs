@@ -11,12 +11,12 @@ use crate::online::Unrecorded;
 use crate::options::{CaptureError, Ended, Progress, RecordOptions, Recorded};
 use crate::rights;
 use crate::samples;
-use crate::spool::{self, Meta, Writer, frame};
+use crate::spool::{self, Meta, SPOOL, Writer, frame};
 use crate::target::{Running, Signals};
 use crate::trace_marker::TraceMarker;
 use ingest::{Facts, OwnCost};
 use model::CpuId;
-use std::path::Path;
+use safefs::{Dir, Place};
 use std::time::{Duration, Instant};
 
 /// A mark lies this much before the moment at which the blocks were looked at: a store of another CPU is visible by then.
@@ -25,37 +25,36 @@ const MARGIN_NS: u64 = 1_000_000;
 const SEGMENT_BYTES: u64 = 64 << 20;
 
 /// Records until the target has ended, the duration is over or the user stops it. Blocks; takes SIGINT and SIGTERM
-/// meanwhile, and gives up this thread's capabilities once everything is attached.
+/// meanwhile, and gives up this thread's capabilities once everything is attached: threads that it starts later have none, of
+/// those that run already the recording says how many keep theirs. The spool is on disk when it returns.
 ///
 /// # Errors
 /// Without rights, where the folder is not empty, where the command cannot be run, or where the spool cannot be written
 /// ([`CaptureError::DiskFull`]: what was spooled until then is whole).
 pub fn record(options: &RecordOptions, progress: &mut dyn FnMut(Progress)) -> Result<Recorded, CaptureError> {
-    let spool = make_folder(&options.dir)?;
-    let done = run(options, &spool, progress);
-    if done.is_err() && spool::segments(&spool).is_ok_and(|s| s.is_empty()) {
+    let dir = &options.dir;
+    let made = Place::take(dir, options.access).and_then(|(folder, place)| Ok((folder.make(SPOOL)?, folder, place)));
+    let (spool, folder, place) = made.map_err(|why| match why.kind() {
+        std::io::ErrorKind::AlreadyExists => CaptureError::Exists(dir.clone()),
+        _ => CaptureError::Io { what: format!("making {}", dir.display()), why },
+    })?;
+    let done = run(options, &folder, &spool, progress);
+    // Of a command that cannot be run nobody wants the recording.
+    let unwanted = matches!(done, Err(CaptureError::Command { .. }));
+    if unwanted || done.is_err() && spool::segments(&spool).is_ok_and(|s| s.is_empty()) {
         // Nothing was recorded: leave nothing behind.
-        let _ = std::fs::remove_dir_all(&spool);
-        let _ = std::fs::remove_dir(&options.dir);
+        let _ = spool.clear().and_then(|()| folder.remove_dir(SPOOL));
+        if let Some(place) = place {
+            place.give_up();
+        }
+        return done;
+    }
+    if done.is_ok() {
+        let around = place.as_ref().map_or(Ok(()), |place| place.around().sync());
+        let synced = spool.sync_all().and_then(|()| folder.sync()).and(around);
+        synced.map_err(|why| CaptureError::spool(dir, why))?;
     }
     done
-}
-
-fn make_folder(dir: &Path) -> Result<std::path::PathBuf, CaptureError> {
-    let io = |why| CaptureError::Io { what: format!("making {}", dir.display()), why };
-    match std::fs::read_dir(dir) {
-        Ok(mut inside) => {
-            if inside.next().is_some() {
-                return Err(CaptureError::Exists(dir.to_owned()));
-            }
-        }
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => std::fs::create_dir_all(dir).map_err(io)?,
-        Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => return Err(CaptureError::Exists(dir.to_owned())),
-        Err(e) => return Err(io(e)),
-    }
-    let spool = spool::folder(dir);
-    std::fs::create_dir(&spool).map_err(io)?;
-    Ok(spool)
 }
 
 /// CPU time of this process, ns, and its largest resident memory, bytes.
@@ -260,7 +259,12 @@ impl Recorder {
     }
 }
 
-fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Recorded, CaptureError> {
+fn run(
+    options: &RecordOptions,
+    folder: &Dir,
+    spool: &Dir,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Recorded, CaptureError> {
     let started = (samples::now(), samples::realtime());
     let cpu_before = used().0;
     let conditions = conditions::read(&options.arguments);
@@ -294,8 +298,10 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
         Recorder { tracer, trace_marker, book, cgroups: Cgroups::find(), looked: samples::now(), clocks };
     recorder.begin_segment()?;
     recorder.tick();
-    if let Err(why) = rights::drop_all_but_reading(&options.dir, recorder.tracer.opens_later()) {
-        meta.facts.lacks.push(format!("The recorder kept its rights: giving them up failed ({why})."));
+    match rights::drop_all_but_reading(folder, recorder.tracer.opens_later()) {
+        Ok(0) => {}
+        Ok(n) => meta.facts.lacks.push(format!("{n} other threads of the recorder's program kept their rights.")),
+        Err(why) => meta.facts.lacks.push(format!("The recorder kept its rights: giving them up failed ({why}).")),
     }
     let begin = Instant::now();
     target.go()?;
@@ -353,7 +359,7 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
     }
     stored.map_err(failed)?;
     let lacks = meta.facts.lacks;
-    Ok(Recorded { dir: options.dir.clone(), backend, ended, exit_code: target.exit_code, elapsed, cost, lacks })
+    Ok(Recorded { folder: folder.clone(), backend, ended, exit_code: target.exit_code, elapsed, cost, lacks })
 }
 
 /// Looks the marks up in their files; and what of them cannot be told.
@@ -380,7 +386,7 @@ fn watch(
     target: &mut Running,
     signals: &Signals,
     begin: Instant,
-    spool: &Path,
+    spool: &Dir,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Ended, CaptureError> {
     let keep_ns = options.keep.map(|k| u64::try_from(k.as_nanos()).unwrap_or(u64::MAX));

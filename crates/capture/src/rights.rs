@@ -1,7 +1,8 @@
 //! Which rights this process has, and giving up those that recording no longer needs.
 
-use std::path::Path;
+use safefs::Dir;
 
+const CHOWN: u32 = 0;
 const DAC_OVERRIDE: u32 = 1;
 const DAC_READ_SEARCH: u32 = 2;
 const SYS_PTRACE: u32 = 19;
@@ -12,7 +13,11 @@ const BPF: u32 = 39;
 
 /// The effective capabilities, as bits.
 pub fn effective() -> u64 {
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    effective_of("/proc/thread-self/status")
+}
+
+fn effective_of(status: impl AsRef<std::path::Path>) -> u64 {
+    let status = std::fs::read_to_string(status).unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
     line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
 }
@@ -52,23 +57,23 @@ struct Data {
     inheritable: u32,
 }
 
-/// Gives up, for this thread, everything but reading other processes' names and programs, writing into `dir` where
-/// that needs a capability and, where `opens_events`, opening perf events (and locking their buffers in memory). Programs that are
-/// attached stay attached.
+/// Gives up, for this thread and those that it starts from now on, everything but reading other processes' names and programs, writing
+/// into `dir` and handing it over where these need a capability and, where `opens_events`, opening perf events (and locking their buffers
+/// in memory). Programs that are attached stay attached. Tells how many
+/// other threads of this process have more rights: `corewise` has none then, but who calls this library may have started some.
 ///
 /// # Errors
 /// As the kernel says.
-pub fn drop_all_but_reading(dir: &Path, opens_events: bool) -> std::io::Result<()> {
-    use std::os::unix::fs::MetadataExt;
-    // SAFETY: no memory is involved.
-    let me = unsafe { libc::geteuid() };
-    let foreign = std::fs::metadata(dir).map_or(true, |m| m.uid() != me);
+pub fn drop_all_but_reading(dir: &Dir, opens_events: bool) -> std::io::Result<usize> {
     let mut keep: u64 = 1 << SYS_PTRACE | 1 << DAC_READ_SEARCH;
-    if foreign {
+    if dir.is_foreign() {
         keep |= 1 << DAC_OVERRIDE;
     }
     if opens_events {
         keep |= 1 << PERFMON | 1 << IPC_LOCK;
+    }
+    if dir.has_heir() {
+        keep |= 1 << CHOWN;
     }
     let left = effective() & keep;
     let data = [left, left >> 32].map(|half| Data { effective: half as u32, permitted: half as u32, inheritable: 0 });
@@ -82,5 +87,6 @@ pub fn drop_all_but_reading(dir: &Path, opens_events: bool) -> std::io::Result<(
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
         return Err(std::io::Error::last_os_error());
     }
-    Ok(())
+    let threads = std::fs::read_dir("/proc/self/task")?.flatten();
+    Ok(threads.filter(|thread| effective_of(thread.path().join("status")) & !left != 0).count())
 }

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 static STOPS: AtomicU32 = AtomicU32::new(0);
 static TERMS: AtomicU32 = AtomicU32::new(0);
-/// The command, for Ctrl-C that did not come from its terminal.
-static CHILD: AtomicI32 = AtomicI32::new(0);
+/// The command's descriptor, for Ctrl-C that did not come from its terminal: its number may be another process's once it has
+/// ended. -1: there is none.
+static CHILD: AtomicI32 = AtomicI32::new(-1);
 
 extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     if signal == libc::SIGTERM {
@@ -19,10 +20,12 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c
     let before = STOPS.fetch_add(1, Ordering::Relaxed);
     let child = CHILD.load(Ordering::Relaxed);
     // From the terminal every process of the foreground group gets it; from `kill` only we do.
-    // SAFETY: the kernel hands in a valid siginfo; kill may be called in a handler.
+    // SAFETY: the kernel hands in a valid siginfo; a bare system call may be made in a handler.
     unsafe {
-        if before == 0 && child > 0 && !info.is_null() && (*info).si_code <= 0 {
-            libc::kill(child, signal);
+        if before == 0 && child >= 0 && !info.is_null() && (*info).si_code <= 0 {
+            let errno = *libc::__errno_location();
+            libc::syscall(libc::SYS_pidfd_send_signal, child, signal, std::ptr::null::<libc::siginfo_t>(), 0);
+            *libc::__errno_location() = errno;
         }
     }
 }
@@ -53,7 +56,7 @@ impl Signals {
     /// Whether the user wants the recording to end: at once, or where a command runs that gets the first Ctrl-C, the
     /// second time.
     pub fn stop(&self) -> bool {
-        let needed = if CHILD.load(Ordering::Relaxed) > 0 { 2 } else { 1 };
+        let needed = if CHILD.load(Ordering::Relaxed) >= 0 { 2 } else { 1 };
         TERMS.load(Ordering::Relaxed) > 0 || STOPS.load(Ordering::Relaxed) >= needed
     }
 }
@@ -167,8 +170,10 @@ impl Running {
         if pid < 0 {
             return Err(failed(Error::last_os_error()));
         }
-        CHILD.store(pid, Ordering::Relaxed);
-        Ok(Kind::Command { pid, watch: watch(pid), go: Some(go), failed: told, name })
+        // It is not reaped before this process asks for that: its number is its own until then.
+        let watch = watch(pid);
+        CHILD.store(watch.as_ref().map_or(-1, AsRawFd::as_raw_fd), Ordering::Relaxed);
+        Ok(Kind::Command { pid, watch, go: Some(go), failed: told, name })
     }
 
     /// The process that the recording is for.
@@ -246,7 +251,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Kind::Command { pid, go, .. } = &mut self.kind {
-            CHILD.store(0, Ordering::Relaxed);
+            CHILD.store(-1, Ordering::Relaxed);
             // SAFETY: no memory is involved.
             unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) };
             if go.take().is_some() {

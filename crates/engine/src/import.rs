@@ -5,6 +5,7 @@ use crate::tables::totals::{OF_TOTALS, context, followed, rows as totals_rows};
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Priority, Source, Summary, account_with};
 use account::{Collector, InTurn, Sink, SpillError, Stretches};
 use model::{Batch, CpuStretch, Stacks, Table, ThreadStretch, Timeline, TimelineEvent, tables};
+use safefs::{Access, Dir};
 use std::path::Path;
 use store::{FolderWriter, Making, Manifest};
 
@@ -20,10 +21,12 @@ pub struct Progress {
 /// Where an import goes.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
-    /// A new folder.
+    /// A new folder, for this user alone.
     New(&'a Path),
+    /// A new folder that every user of the machine may read.
+    Shared(&'a Path),
     /// The folder that holds the recording's spool.
-    InPlace(&'a Path),
+    InPlace(&'a Dir),
 }
 
 /// Reads a source into a trace folder: its events, stretches and tables. What can be inferred stands there apart, so that all
@@ -38,8 +41,10 @@ pub fn import(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Accounted, EngineError> {
     let options = &PassOptions { infer: Infer::Apart, ..options.clone() };
-    if let Target::New(path) = target {
-        FolderWriter::can_create(path)?;
+    match target {
+        Target::New(path) => FolderWriter::can_create(path, Access::Private)?,
+        Target::Shared(path) => FolderWriter::can_create(path, Access::Shared)?,
+        Target::InPlace(_) => {}
     }
     // The checksum reads all of the file, as the import does.
     let priority = Priority::spare_time();
@@ -116,9 +121,11 @@ fn read(
     let begin = |facts: &ingest::Facts| {
         let machine = facts.machine.clone().unwrap_or_default();
         let machine = options.machine.as_ref().map_or_else(|| machine.clone(), |m| machine.clone().overlay(m.clone()));
+        let imported = Making { machine: &machine, sources: source.parts() };
         let writer = match target {
-            Target::New(path) => FolderWriter::create(path, Making { machine: &machine, sources: source.parts() }),
-            Target::InPlace(path) => FolderWriter::create_in_place(path, Making { machine: &machine, sources: 0 }),
+            Target::New(path) => FolderWriter::create(path, Access::Private, imported),
+            Target::Shared(path) => FolderWriter::create(path, Access::Shared, imported),
+            Target::InPlace(dir) => FolderWriter::create_in_place(dir, Making { machine: &machine, sources: 0 }),
         }?;
         Ok(Writing { collector: Collector::default(), writer, events: 0, stacks: Stacks::default() })
     };

@@ -41,13 +41,12 @@ struct Making<D: Detail> {
 }
 
 impl<D: Detail> Writer<D> {
-    /// Begins a file; one that is there is replaced. `of` says of which trace it is; levels are of `first` ns, twice that,
-    /// and so on, up to `whole`, beside the stretches themselves; `chapter` slices of a level are put into order at a time.
+    /// Begins a file, which is empty; `path` names it in errors. `of` says of which trace it is; levels are of `first` ns, twice
+    /// that, and so on, up to `whole`, beside the stretches themselves; `chapter` slices of a level are put into order at a time.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn create(path: &Path, of: &str, first: i64, whole: i64, chapter: usize) -> Result<Self, Error> {
-        let file = File::create(path).map_err(Error::io(path, "making it"))?;
+    pub fn into(file: File, path: &Path, of: &str, first: i64, whole: i64, chapter: usize) -> Result<Self, Error> {
         let wider = std::iter::successors(Some(first.max(2)), |w| w.checked_mul(2)).take_while(|w| *w < whole);
         let widths: Vec<i64> = std::iter::once(0).chain(wider).collect();
         let making = |width: &i64| Making { fold: Fold::new(*width), slices: Vec::new(), carried: 0, from: i64::MIN };

@@ -11,7 +11,8 @@ const ALL: usize = usize::MAX;
 fn written(folder: &Path, stretches: &[Stretch], chapter: usize) -> PathBuf {
     let path = folder.join("drawn.levels");
     let whole = stretches.iter().map(|s| s.end).max().unwrap_or(0);
-    let mut writer = Writer::<States>::create(&path, "drawn", 4, whole, chapter).unwrap();
+    let mut writer =
+        Writer::<States>::into(std::fs::File::create(&path).unwrap(), &path, "drawn", 4, whole, chapter).unwrap();
     stretches.iter().for_each(|s| writer.push(s).unwrap());
     writer.finish().unwrap();
     path
@@ -147,7 +148,7 @@ fn of_values_the_least_the_most_and_the_mean_over_their_own_time_are_told() {
     let all = [held(0, 4, 1.0), held(4, 10, 4.0), held(10, 30, 7.0), held(30, 32, 3.0)];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("drawn.levels");
-    let mut writer = Writer::<Values>::create(&path, "drawn", 8, 32, 10).unwrap();
+    let mut writer = Writer::<Values>::into(std::fs::File::create(&path).unwrap(), &path, "drawn", 8, 32, 10).unwrap();
     all.iter().for_each(|h| writer.push(h).unwrap());
     writer.finish().unwrap();
     let reader = Reader::<Values>::open(&path).unwrap();

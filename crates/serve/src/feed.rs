@@ -131,8 +131,9 @@ mod tests {
     #[test]
     fn a_track_that_never_changes_is_whole_beside_one_that_changes_more_often_than_may_wait() {
         let folder = tempfile::tempdir().unwrap();
+        let place = safefs::Dir::open(folder.path()).unwrap();
         let changes = 3 * WAITING as i64;
-        let to = To { place: folder.path(), stamp: "drawn", first: 4, whole: 2 * changes };
+        let to = To { place: &place, stamp: "drawn", first: 4, whole: 2 * changes };
         let mut feed = Feed::<Values>::new(to, "drawn");
         feed.change(0, 0, Some(7.0));
         for change in 0..changes {
@@ -153,7 +154,8 @@ mod tests {
     #[test]
     fn of_a_trace_without_such_data_there_is_no_file() {
         let folder = tempfile::tempdir().unwrap();
-        let to = To { place: folder.path(), stamp: "drawn", first: 4, whole: 100 };
+        let place = safefs::Dir::open(folder.path()).unwrap();
+        let to = To { place: &place, stamp: "drawn", first: 4, whole: 100 };
         let mut feed = Feed::<States>::new(to, "drawn");
         // Told at the end of the recording, and never: neither lasts.
         feed.change(0, 100, Some((1, -1)));

@@ -5,15 +5,16 @@ use crate::{ServeError, Tracks};
 use engine::{EngineError, Session};
 use levels::{Detail, States, Stretch, Writer};
 use model::tables;
+use safefs::Dir;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 pub(crate) const THREADS: &str = "thread.levels";
 pub(crate) const CPUS: &str = "cpu.levels";
 
-/// What a chapter holds at least ([`Writer::create`]). Threads' tracks are many, and few of them are on a screen: larger
+/// What a chapter holds at least ([`Writer::into`]). Threads' tracks are many, and few of them are on a screen: larger
 /// chapters are fewer places to look; a level's take 7 MB. CPUs' are few.
 const THREADS_CHAPTER: usize = 1 << 17;
 const CPUS_CHAPTER: usize = 1 << 15;
@@ -21,8 +22,8 @@ const CPUS_CHAPTER: usize = 1 << 15;
 const AHEAD: usize = 2;
 
 /// The name of a file while it is not whole.
-pub(crate) fn part(place: &Path, name: &str) -> PathBuf {
-    place.join(format!("{name}{PART}{}", std::process::id()))
+pub(crate) fn part(name: &str) -> String {
+    format!("{name}{PART}{}", std::process::id())
 }
 
 pub(crate) const PART: &str = ".part-";
@@ -31,7 +32,7 @@ pub(crate) const PART: &str = ".part-";
 pub(crate) fn make(
     session: &Session,
     tracks: &Tracks,
-    place: &Path,
+    place: &Dir,
     stamp: &str,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), ServeError> {
@@ -117,12 +118,13 @@ pub(crate) struct Kept {
 pub(crate) const KEPT: &str = "kinds.json";
 
 /// Written last: where it is there, all else is.
-fn keep(place: &Path, kept: &Kept) -> Result<(), ServeError> {
-    let path = part(place, KEPT);
+fn keep(place: &Dir, kept: &Kept) -> Result<(), ServeError> {
+    let part = part(KEPT);
+    let _ = place.remove(&part);
     let written = serde_json::to_vec(kept).map_err(std::io::Error::other);
-    let written = written.and_then(|bytes| std::fs::write(&path, bytes));
-    let done = written.and_then(|()| std::fs::rename(&path, place.join(KEPT)));
-    done.map_err(|why| ServeError::NoPlace { path, why })
+    let written = written.and_then(|bytes| place.create(&part)?.write_all(&bytes));
+    let done = written.and_then(|()| place.rename(&part, place, KEPT));
+    done.map_err(|why| ServeError::NoPlace { path: place.path().join(part), why })
 }
 
 /// The name of a kind's file.
@@ -155,7 +157,7 @@ fn first_width(session: &Session) -> i64 {
 /// Where files are made, and of what.
 #[derive(Clone, Copy)]
 pub(crate) struct To<'a> {
-    pub(crate) place: &'a Path,
+    pub(crate) place: &'a Dir,
     pub(crate) stamp: &'a str,
     /// The narrowest width, ns.
     pub(crate) first: i64,
@@ -170,9 +172,17 @@ impl To<'_> {
     }
 
     fn file<D: Detail>(self, name: &str, chapter: usize) -> Result<Whole<D>, levels::Error> {
-        let path = part(self.place, name);
-        let writer = Writer::create(&path, self.stamp, self.first, self.whole, chapter)?;
-        Ok(Whole { writer: Some(writer), path, to: self.place.join(name) })
+        let part = part(name);
+        let path = self.place.path().join(&part);
+        // Of a process of the same number.
+        let _ = self.place.remove(&part);
+        let file = self.place.create(&part).map_err(|why| levels::Error::Io {
+            path: path.clone(),
+            doing: "making it",
+            why,
+        })?;
+        let writer = Writer::into(file, &path, self.stamp, self.first, self.whole, chapter)?;
+        Ok(Whole { writer: Some(writer), place: self.place.clone(), part, name: name.to_owned() })
     }
 
     /// Writes what a thread of its own reads.
@@ -208,8 +218,9 @@ impl To<'_> {
 pub(crate) struct Whole<D: Detail> {
     /// Until it is finished.
     writer: Option<Writer<D>>,
-    path: PathBuf,
-    to: PathBuf,
+    place: Dir,
+    part: String,
+    name: String,
 }
 
 impl<D: Detail> Whole<D> {
@@ -222,10 +233,10 @@ impl<D: Detail> Whole<D> {
             // Of one that fails, nothing is left.
             let done = writer.finish().map_err(ServeError::from);
             let named = |()| {
-                std::fs::rename(&self.path, &self.to)
-                    .map_err(|why| ServeError::NoPlace { path: self.path.clone(), why })
+                let renamed = self.place.rename(&self.part, &self.place, &self.name);
+                renamed.map_err(|why| ServeError::NoPlace { path: self.place.path().join(&self.part), why })
             };
-            return done.and_then(named).inspect_err(|_| drop(std::fs::remove_file(&self.path)));
+            return done.and_then(named).inspect_err(|_| drop(self.place.remove(&self.part)));
         }
         Ok(())
     }
@@ -234,7 +245,7 @@ impl<D: Detail> Whole<D> {
 impl<D: Detail> Drop for Whole<D> {
     fn drop(&mut self) {
         if self.writer.is_some() {
-            let _ = std::fs::remove_file(&self.path);
+            let _ = self.place.remove(&self.part);
         }
     }
 }

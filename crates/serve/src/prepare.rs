@@ -5,10 +5,13 @@ use crate::making::{CPUS, KEPT, Kept, PART, THREADS, file_of, make, part};
 use crate::{ServeError, Tracks};
 use engine::Session;
 use levels::{Detail, Reader, States, Values};
+use safefs::Dir;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+/// Their folder in a trace folder.
+const LEVELS: &str = "levels";
 /// Counts up when the order of tracks, or what a slice holds, changes.
 const LAYOUT: u32 = 3;
 
@@ -34,7 +37,7 @@ pub(crate) enum Levels {
 /// It is no trace folder, is damaged, or there is no place to write.
 pub fn prepare(session: &Session, tracks: &Tracks, progress: &mut dyn FnMut(u64)) -> Result<Prepared, ServeError> {
     let stamp = format!("layout {LAYOUT} trace {}", session.states_stamp()?);
-    let places = [Some(session.path().join("levels")), cache(&stamp)];
+    let places = [Some(session.path().join(LEVELS)), cache(&stamp)];
     for place in places.iter().flatten() {
         if let Some(found) = open(place, &stamp) {
             return Ok(found);
@@ -43,12 +46,15 @@ pub fn prepare(session: &Session, tracks: &Tracks, progress: &mut dyn FnMut(u64)
     let mut refused = None;
     for place in places.iter().flatten() {
         // What cannot be made here may be made in the next place.
-        if let Err(why) = std::fs::create_dir_all(place).and_then(|()| writable(place)) {
-            refused = Some(ServeError::NoPlace { path: place.clone(), why });
-            continue;
-        }
-        clear(place);
-        make(session, tracks, place, &stamp, progress)?;
+        let made = match writable(session, place) {
+            Ok(made) => made,
+            Err(why) => {
+                refused = Some(ServeError::NoPlace { path: place.clone(), why });
+                continue;
+            }
+        };
+        clear(&made);
+        make(session, tracks, &made, &stamp, progress)?;
         let unread =
             || ServeError::Start(format!("{}: levels of detail that were just made cannot be read", place.display()));
         return Ok(Prepared { made: true, ..open(place, &stamp).ok_or_else(unread)? });
@@ -90,21 +96,27 @@ fn cache(stamp: &str) -> Option<PathBuf> {
     Some(cache.join("corewise").join("levels").join(name))
 }
 
-/// Whether a file can be made in a folder: its mode does not tell that a file system is read-only.
-fn writable(place: &Path) -> std::io::Result<()> {
-    let probe = part(place, "probe");
-    std::fs::File::create(&probe)?;
-    std::fs::remove_file(&probe)
+/// The folder, if a file can be made there: its mode does not tell that a file system is read-only. In a trace folder it is as open as
+/// that, in the cache it is the user's alone.
+fn writable(session: &Session, place: &Path) -> std::io::Result<Dir> {
+    let folder = match place == session.path().join(LEVELS) {
+        true => Dir::open_for_writing(session.path())?.open_or_make(LEVELS)?,
+        false => Dir::make_all(place)?,
+    };
+    let probe = part("probe");
+    let _ = folder.remove(&probe);
+    folder.create(&probe)?;
+    folder.remove(&probe).map(|()| folder)
 }
 
 /// Removes what processes left that were ended while they made levels.
-fn clear(place: &Path) {
-    for entry in place.read_dir().into_iter().flatten().flatten() {
-        let name = entry.file_name().into_string().unwrap_or_default();
+fn clear(place: &Dir) {
+    for name in place.names().unwrap_or_default() {
+        let name = name.into_string().unwrap_or_default();
         let left_by = name.split_once(PART).and_then(|(_, process)| process.parse::<u32>().ok());
         if left_by.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
             // One that stays costs room, nothing else.
-            let _ = std::fs::remove_file(entry.path());
+            let _ = place.remove(&name);
         }
     }
 }

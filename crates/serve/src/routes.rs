@@ -1,6 +1,7 @@
 //! Requests and answers.
 
 use crate::asked::{Rows, Slices, Threads};
+use crate::connections::Caller;
 use crate::findings::Findings;
 use crate::guard::{Guard, HEADERS};
 use crate::prepare::Levels;
@@ -8,8 +9,8 @@ use crate::questions::{Questions, Unanswered};
 use crate::{Prepared, Tracks, answer, pages, panels, rows, tracks};
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, Request, State};
-use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE};
+use axum::extract::{ConnectInfo, Path, Query, Request, State};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION, SET_COOKIE};
 use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -100,32 +101,43 @@ fn answers(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Lets through who may ask, and gives every answer the headers.
-async fn guarded(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
-    let mut response = match allowed(&door, &request) {
+/// Lets through who may ask, and gives every answer the headers. Who may not keeps no connection.
+async fn guarded(
+    State(door): State<Arc<Door>>,
+    ConnectInfo(caller): ConnectInfo<Caller>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut response = match allowed(&door, &caller, &request) {
         Ok(()) => {
-            let _answering = door.seen.answering();
+            let _answering = (door.seen.answering(), caller.answering());
             next.run(request).await
         }
         Err(answer) => answer,
     };
+    if !caller.is_known() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     response.headers_mut().extend(HEADERS);
     response
 }
 
 #[allow(clippy::result_large_err)] // an answer is made once a request
-fn allowed(door: &Door, request: &Request) -> Result<(), Response> {
+fn allowed(door: &Door, caller: &Caller, request: &Request) -> Result<(), Response> {
     door.guard.place(request.headers()).map_err(IntoResponse::into_response)?;
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return Err((StatusCode::METHOD_NOT_ALLOWED, "nothing can be changed here\n").into_response());
     }
     let token = request.uri().query().filter(|_| request.uri().path() == "/").and_then(|q| q.strip_prefix("token="));
     if token.is_some_and(|told| door.guard.is_token(told)) {
+        caller.has_token();
         // Out of the address, so that it is in no history and on no screenshot.
         let headers = [(LOCATION, "/".to_owned()), (SET_COOKIE, door.guard.set_cookie())];
         return Err((StatusCode::SEE_OTHER, headers).into_response());
     }
-    door.guard.cookie(request.headers()).map_err(IntoResponse::into_response)
+    door.guard.cookie(request.headers()).map_err(IntoResponse::into_response)?;
+    caller.has_token();
+    Ok(())
 }
 
 async fn page(request: Request) -> Response {

@@ -1,6 +1,6 @@
 //! The server: where it listens, how long, and what it says of the recording.
 
-use crate::connections::Few;
+use crate::connections::{Caller, Connections};
 use crate::findings::Findings;
 use crate::guard::Guard;
 use crate::kinds;
@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Runtime;
 
 /// Where it listens and how long.
@@ -70,7 +70,7 @@ impl Server {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().max_blocking_threads(2).build().map_err(|e| start(&e))?;
         let at = SocketAddr::new(options.listen, options.port);
-        let listener = runtime.block_on(TcpListener::bind(at)).map_err(|why| ServeError::Listen { at, why })?;
+        let listener = runtime.block_on(async { listen(at) }).map_err(|why| ServeError::Listen { at, why })?;
         let at = listener.local_addr().map_err(|e| start(&e))?;
         let guard = Guard::new(at.port(), !at.ip().is_loopback()).map_err(|e| start(&e))?;
         let door = Arc::new(Door { guard, seen: Seen::new() });
@@ -107,7 +107,8 @@ impl Server {
     pub fn run(self) -> Result<(), ServeError> {
         let Self { runtime, listener, door, first, beside, idle, .. } = self;
         runtime.block_on(async move {
-            let served = axum::serve(Few::new(listener), routes(Arc::clone(&door), first, beside));
+            let routes = routes(Arc::clone(&door), first, beside).into_make_service_with_connect_info::<Caller>();
+            let served = axum::serve(Connections::new(listener), routes);
             let ended = async {
                 match idle.map(|idle| idle.as_millis() as u64) {
                     None => std::future::pending().await,
@@ -126,6 +127,17 @@ impl Server {
             }
         })
     }
+}
+
+/// So many may wait to be accepted. Whose place there is taken by others tries again after a second, then after three.
+const WAITING: u32 = 4096;
+
+fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Connections of the last run that still end do not keep its port.
+    socket.set_reuseaddr(true)?;
+    socket.bind(at)?;
+    socket.listen(WAITING)
 }
 
 /// What answers for a trace, with threads of its own.

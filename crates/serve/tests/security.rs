@@ -3,7 +3,10 @@
 
 mod support;
 
-use std::time::Instant;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use support::{Answer, Client, Trace};
 
 const DRAWN: &str = "cpu0 A A B .\ncpu1 . C C A\nwaking . A";
@@ -163,4 +166,143 @@ fn ten_thousand_quick_requests_do_not_end_it() {
     });
     println!("10,000 requests in {:.1} s", began.elapsed().as_secs_f64());
     still_answers(&client);
+}
+
+/// Files for both ends of some thousand connections.
+fn many_files() {
+    // SAFETY: a valid limit is read, changed and written.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit), 0);
+        limit.rlim_cur = limit.rlim_max.min(8192);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
+    }
+}
+
+/// Another user of the machine, who has no token, holds connections open, many at once: those that are closed it opens anew.
+fn crowd(at: std::net::SocketAddr, how_many: usize, done: &AtomicBool) -> u64 {
+    use std::os::fd::AsRawFd;
+    let (mut held, mut opened): (Vec<TcpStream>, u64) = (Vec::new(), 0);
+    while !done.load(Ordering::Relaxed) {
+        held.retain(|one| {
+            let mut poll = libc::pollfd { fd: one.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: one valid pollfd. What is readable was ended: nothing is answered to who asks nothing.
+            unsafe { libc::poll(&raw mut poll, 1, 0) == 0 }
+        });
+        while held.len() < how_many && !done.load(Ordering::Relaxed) {
+            let Ok(one) = TcpStream::connect_timeout(&at, Duration::from_secs(1)) else { break };
+            if opened % 2 == 0 {
+                let _ = (&one).write_all(b"GET /api/about HTTP/1.1\r\nHost: ");
+            }
+            held.push(one);
+            opened += 1;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    opened
+}
+
+/// The slowest of some answers to who has the token, each by a connection of its own, while others without it crowd the server.
+fn slowest_within(how_many: usize, questions: u32) -> (Duration, u64) {
+    many_files();
+    let client = Trace::drawn(DRAWN).served();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let crowd = scope.spawn(|| crowd(client.at, how_many, &done));
+        std::thread::sleep(Duration::from_secs(1));
+        let mut slowest = Duration::ZERO;
+        for _ in 0..questions {
+            let began = Instant::now();
+            assert_eq!(client.get(SLICES).code, 200);
+            slowest = slowest.max(began.elapsed());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        // One that is kept open and asks now and then is not dropped for the others.
+        let mut kept = TcpStream::connect(client.at).unwrap();
+        for _ in 0..5 {
+            write!(kept, "GET /api/about HTTP/1.1\r\n{}\r\n{}\r\n\r\n", client.host(), client.cookie()).unwrap();
+            let mut answer = [0; 64];
+            let length = kept.read(&mut answer).unwrap();
+            assert!(answer[..length].starts_with(b"HTTP/1.1 200"), "{answer:?}");
+            kept.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+            while kept.read(&mut answer).is_ok_and(|n| n > 0) {}
+            kept.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        let opened = crowd.join().unwrap();
+        (slowest, opened)
+    })
+}
+
+#[test]
+fn a_thousand_connections_without_the_token_do_not_lock_its_owner_out() {
+    // For longer than half a request is waited for: all of them are closed, and opened anew.
+    let (slowest, opened) = slowest_within(1000, 240);
+    println!("slowest answer {slowest:?}; {opened} connections were opened meanwhile");
+    assert!(opened > 1500, "{opened} connections: nobody had to open one anew");
+    assert!(slowest <= Duration::from_secs(1), "{slowest:?}");
+}
+
+#[test]
+fn more_than_there_are_places_for_only_slow_it_down() {
+    let (slowest, opened) = slowest_within(1500, 20);
+    println!("slowest answer {slowest:?}; {opened} connections were opened meanwhile");
+    assert!(opened > 3000, "{opened} connections: nobody was dropped for another");
+    assert!(slowest <= Duration::from_secs(10), "{slowest:?}");
+}
+
+#[test]
+fn half_a_request_is_waited_for_only_so_long() {
+    let client = Trace::drawn(DRAWN).served();
+    let began = Instant::now();
+    let mut waiting: Vec<TcpStream> = ["", "GET / HT", "GET /api/about HTTP/1.1\r\nHost: a\r\n"]
+        .into_iter()
+        .map(|begun| {
+            let mut one = TcpStream::connect(client.at).unwrap();
+            one.write_all(begun.as_bytes()).unwrap();
+            one
+        })
+        .collect();
+    // A byte now and then does not help.
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(400));
+        let _ = waiting[2].write_all(b"X");
+    }
+    for mut one in waiting {
+        one.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut rest = Vec::new();
+        let ended = one.read_to_end(&mut rest);
+        assert!(ended.as_ref().map_or_else(|why| why.kind() == ErrorKind::ConnectionReset, |_| true), "{ended:?}");
+        let took = began.elapsed();
+        assert!((8..20).contains(&took.as_secs()), "{took:?}");
+    }
+    still_answers(&client);
+}
+
+#[test]
+fn who_has_no_token_keeps_no_connection() {
+    let client = Trace::drawn(DRAWN).served();
+    let mut one = TcpStream::connect(client.at).unwrap();
+    write!(one, "GET /api/about HTTP/1.1\r\n{}\r\n\r\n", client.host()).unwrap();
+    one.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let mut answer = String::new();
+    one.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("connection: close"), "{answer}");
+}
+
+#[test]
+fn what_is_prepared_is_as_open_as_the_folder() {
+    use std::os::unix::fs::PermissionsExt;
+    for (open, folder, file) in [(false, 0o700, 0o600), (true, 0o755, 0o644)] {
+        let trace = Trace::drawn(DRAWN);
+        if open {
+            std::fs::set_permissions(trace.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        assert!(trace.prepared().levels.made);
+        let levels = trace.path().join("levels");
+        let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode(&levels), folder);
+        let files: Vec<_> = levels.read_dir().unwrap().map(|entry| mode(&entry.unwrap().path())).collect();
+        assert!(files.len() > 2 && files.iter().all(|mode| *mode == file), "{files:?}");
+    }
 }

@@ -225,9 +225,12 @@ fn main() {
     let target = std::env::temp_dir().join(format!("corewise-write-speed-{}.cw", std::process::id()));
     let machine = topology::Machine::default();
     let (wall, cpu) = (Instant::now(), cpu_seconds());
-    let mut folder =
-        store::FolderWriter::create(&target, store::Making { machine: &machine, sources: usize::from(imported) })
-            .unwrap();
+    let mut folder = store::FolderWriter::create(
+        &target,
+        safefs::Access::Private,
+        store::Making { machine: &machine, sources: usize::from(imported) },
+    )
+    .unwrap();
     folder.names(&names).unwrap();
     let chunks = made.events.len().div_ceil(4096);
     let part = |i: usize, len: usize| (i * len / chunks)..((i + 1) * len / chunks);

@@ -15,7 +15,7 @@ use crate::words::{self as w, ThreadNote};
 use crate::writer::PART_SHIFT;
 use model::{CpuId, Event, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
-use std::path::{Path, PathBuf};
+use safefs::Dir;
 
 const NONE: i32 = i32::MIN;
 
@@ -89,7 +89,7 @@ impl Note {
 
 /// The files of `events/`, made when their first row comes.
 pub(crate) struct EventSheets {
-    folder: PathBuf,
+    folder: Dir,
     sources: usize,
     sheets: Vec<Option<Sheet<Disk>>>,
     /// Places in the batch of the events of each kind.
@@ -109,9 +109,9 @@ pub(crate) struct EventSheets {
 }
 
 impl EventSheets {
-    pub(crate) fn new(folder: &Path, sources: usize) -> Self {
+    pub(crate) fn new(folder: Dir, sources: usize) -> Self {
         Self {
-            folder: folder.join("events"),
+            folder,
             sources,
             sheets: TABLES.iter().map(|_| None).collect(),
             picks: TABLES.iter().map(|_| Vec::new()).collect(),
@@ -136,7 +136,7 @@ impl EventSheets {
     pub(crate) fn stacks(&mut self, more: &[Box<[StackFrame]>], with: &mut Encoder) -> Result<(), Error> {
         let mut sheet = match self.stacks.take() {
             Some(sheet) => sheet,
-            None => Sheet::create(&self.folder.join("stack.parquet"), &STACKS, &columns(&STACKS, STACK_STORES, &[]))?,
+            None => Sheet::create(&self.folder, "stack.parquet", &STACKS, &columns(&STACKS, STACK_STORES, &[]))?,
         };
         for stack in more {
             sheet.longs(0, std::iter::repeat_n(self.next_stack, stack.len()));
@@ -310,8 +310,8 @@ impl EventSheets {
             None => {
                 let origin = origin(self.sources);
                 let more = if self.sources > 0 { &origin[..] } else { &[] };
-                let path = self.folder.join(format!("{}.parquet", table.def.name));
-                Sheet::create(&path, table.def, &columns(table.def, table.stores, more))?
+                let name = format!("{}.parquet", table.def.name);
+                Sheet::create(&self.folder, &name, table.def, &columns(table.def, table.stores, more))?
             }
         };
         let to = &mut sheet;

@@ -12,6 +12,7 @@ use crate::values::{NO_WORD, Values};
 use crate::small::{self, RowSheet};
 use crate::words as w;
 use model::{CpuId, CpuStretch, Ns, Span, Table, TableDef, ThreadKey, ThreadStretch, Tid, Value, tables};
+use safefs::Dir;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -131,19 +132,23 @@ impl Folder {
     /// Where it cannot be written (the folder may be read-only).
     pub fn write_table(&self, table: &Table) -> Result<(), Error> {
         let path = self.table_path(table.def.name);
-        let part = path.with_extension(format!("part-{}", std::process::id()));
+        let name = format!("{}.parquet", table.def.name);
+        let part = format!("{}.part-{}", table.def.name, std::process::id());
+        let tables = Dir::open_for_writing(&self.path).and_then(|folder| folder.open_dir("tables"));
+        let tables = tables.map_err(Error::io(&path, "opening its folder"))?;
         let mut encoder = Encoder::new().map_err(|e| Error::Bug(format!("zstd: {e}")))?;
-        let _ = std::fs::remove_file(&part);
+        let _ = tables.remove(&part);
         let mut write = || {
-            let mut sheet = RowSheet::create(&part, table.def)?;
+            let mut sheet = RowSheet::create(&tables, &part, table.def)?;
             table.rows.iter().try_for_each(|row| sheet.push(row, &mut encoder))?;
             sheet.finish(&mut encoder)?.close_file(self.manifest.trace, &mut encoder, &[])
         };
         self.store_upgrade()?;
         let done = write();
-        let done = done.and_then(|_| std::fs::rename(&part, &path).map_err(Error::io(&path, "giving it its name")));
+        let done =
+            done.and_then(|_| tables.rename(&part, &tables, &name).map_err(Error::io(&path, "giving it its name")));
         if done.is_err() {
-            let _ = std::fs::remove_file(&part);
+            let _ = tables.remove(&part);
         }
         done
     }

@@ -11,6 +11,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{Type, TypePtr};
+use safefs::Dir;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
@@ -110,11 +111,11 @@ pub(crate) struct Sheet<W: Write + Send> {
 }
 
 impl Sheet<Disk> {
-    /// A new file; one that is there already is an error.
-    pub(crate) fn create(path: &Path, def: &TableDef, columns: &[Column]) -> Result<Self, Error> {
-        let file = File::options().read(true).write(true).create_new(true).open(path);
-        let file = file.map_err(Error::io(path, "creating it"))?;
-        Self::new(BufWriter::with_capacity(WRITTEN, file), path, def, columns)
+    /// A new file in a folder; one that is there already is an error.
+    pub(crate) fn create(folder: &Dir, name: &str, def: &TableDef, columns: &[Column]) -> Result<Self, Error> {
+        let path = folder.path().join(name);
+        let file = folder.create(name).map_err(Error::io(&path, "creating it"))?;
+        Self::new(BufWriter::with_capacity(WRITTEN, file), &path, def, columns)
     }
 
     /// [`Sheet::close`]; tells what the file came to.

@@ -6,8 +6,8 @@ use crate::sheet::{Disk, Sheet, Store, columns};
 use crate::values::Values;
 use model::{Rows, TableDef, Value};
 use rustc_hash::FxHashMap;
+use safefs::Dir;
 use std::io::Write;
-use std::path::Path;
 
 /// Rows of a row group.
 const GROUP: usize = 1 << 14;
@@ -29,8 +29,8 @@ pub(crate) struct RowSheet<W: Write + Send> {
 
 impl RowSheet<Disk> {
     /// A new file.
-    pub(crate) fn create(path: &Path, def: &'static TableDef) -> Result<Self, Error> {
-        Ok(Self::new(Sheet::create(path, def, &columns(def, &stores(def), &[]))?, def))
+    pub(crate) fn create(folder: &Dir, name: &str, def: &'static TableDef) -> Result<Self, Error> {
+        Ok(Self::new(Sheet::create(folder, name, def, &columns(def, &stores(def), &[]))?, def))
     }
 }
 

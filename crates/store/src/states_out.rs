@@ -11,7 +11,7 @@ use crate::sheet::{Column, Disk, Done, Sheet, Store, columns};
 use crate::values::Values;
 use crate::words as w;
 use model::{Col, CpuStretch, Kind, Ns, TableDef, ThreadKey, ThreadState, ThreadStretch, tables};
-use std::path::Path;
+use safefs::Dir;
 use topology::Machine;
 
 /// Rows of a row group. With twice as many a folder is 0.9 % smaller, and an import takes 30 MB more.
@@ -73,21 +73,20 @@ pub(crate) struct StateSheets {
 }
 
 impl StateSheets {
-    pub(crate) fn threads(folder: &Path) -> Result<Self, Error> {
+    pub(crate) fn threads(folder: &Dir) -> Result<Self, Error> {
         Self::new(folder, "thread", &tables::THREAD_STATE, THREAD_STORES, 2)
     }
 
-    pub(crate) fn cpus(folder: &Path) -> Result<Self, Error> {
+    pub(crate) fn cpus(folder: &Dir) -> Result<Self, Error> {
         Self::new(folder, "cpu", &tables::CPU_STATE, CPU_STORES, 1)
     }
 
-    fn new(folder: &Path, name: &str, def: &TableDef, stores: &[Store], start: usize) -> Result<Self, Error> {
-        let main = folder.join("states").join(format!("{name}.parquet"));
-        let index = folder.join("states").join(format!("{name}.index.parquet"));
+    fn new(folder: &Dir, name: &str, def: &TableDef, stores: &[Store], start: usize) -> Result<Self, Error> {
+        let (main, index) = (format!("{name}.parquet"), format!("{name}.index.parquet"));
         let group = Column { col: GROUP, store: Store::Key };
         Ok(Self {
-            main: Sheet::create(&main, def, &columns(def, stores, &[]))?,
-            index: Sheet::create(&index, def, &columns(def, stores, &[group]))?,
+            main: Sheet::create(folder, &main, def, &columns(def, stores, &[]))?,
+            index: Sheet::create(folder, &index, def, &columns(def, stores, &[group]))?,
             open: stores.iter().map(|s| s.values()).collect(),
             start,
             groups: 0,

@@ -8,8 +8,10 @@ use crate::sheet::{Disk, Sheet};
 use crate::small::{Filling, RowSheet};
 use crate::states_out::{CoreTypes, StateSheets};
 use model::{CpuStretch, Event, Rows, StackFrame, Table, TableDef, ThreadStretch};
+use safefs::{Access, Dir, Place};
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -41,9 +43,11 @@ type Files = BTreeMap<String, FileInfo>;
 /// by who hands them on, so that two share the work. Until [`FolderWriter::finish`], what
 /// is written stands under another name; dropped before, it is removed again.
 pub struct FolderWriter {
-    target: PathBuf,
-    part: PathBuf,
-    in_place: bool,
+    home: Home,
+    /// Until it is finished.
+    part: Dir,
+    part_name: OsString,
+    tables_folder: Dir,
     jobs: Option<SyncSender<Job>>,
     empty: Receiver<Empty>,
     worker: Option<JoinHandle<Result<Files, Error>>>,
@@ -56,6 +60,27 @@ pub struct FolderWriter {
     encoder: Encoder,
     finished: bool,
 }
+
+/// Where the folder will stand.
+enum Home {
+    /// A new one, with its path for words.
+    New(Place, PathBuf),
+    /// That of a recording's spool.
+    Spool(Dir),
+}
+
+impl Home {
+    /// The folder in which the unfinished one stands.
+    fn around(&self) -> &Dir {
+        match self {
+            Self::New(place, _) => place.around(),
+            Self::Spool(dir) => dir,
+        }
+    }
+}
+
+/// The folders of a trace folder.
+const KINDS: [&str; 3] = ["events", "states", "tables"];
 
 /// In an event's offset, the number of its source stands above so many bits of its place there.
 pub const PART_SHIFT: u32 = 48;
@@ -76,60 +101,65 @@ impl FolderWriter {
     ///
     /// # Errors
     /// Where something is there already, or cannot be written.
-    pub fn create(path: &Path, making: Making<'_>) -> Result<Self, Error> {
-        Self::start(path, part_of(path)?, false, making)
+    pub fn create(path: &Path, access: Access, making: Making<'_>) -> Result<Self, Error> {
+        let (place, part_name) = part_of(path, access)?;
+        let part = place.make_beside(&part_name).map_err(Error::io(path, "creating it"))?;
+        Self::start(Home::New(place, path.to_owned()), part, part_name, making)
     }
 
     /// Whether a new folder can be written there, before a long reading of what it is made of.
     ///
     /// # Errors
     /// As of [`FolderWriter::create`].
-    pub fn can_create(path: &Path) -> Result<(), Error> {
-        let part = part_of(path)?;
-        std::fs::create_dir_all(&part).map_err(Error::io(&part, "creating it"))?;
-        remove(&part)
+    pub fn can_create(path: &Path, access: Access) -> Result<(), Error> {
+        let (place, part_name) = part_of(path, access)?;
+        let made = place.make_beside(&part_name).and_then(|_| place.around().remove_dir(&part_name));
+        made.map_err(Error::io(path, "creating it"))
     }
 
     /// Into a folder that is there and holds a recording's spool.
     ///
     /// # Errors
-    /// Where it holds a finished trace already, or cannot be written.
-    pub fn create_in_place(path: &Path, making: Making<'_>) -> Result<Self, Error> {
-        if path.join(MANIFEST).exists() {
+    /// Where it holds a finished trace already, is another user's, or cannot be written.
+    pub fn create_in_place(dir: &Dir, making: Making<'_>) -> Result<Self, Error> {
+        let path = dir.path();
+        if dir.has(MANIFEST) {
             return Err(Error::Exists(path.to_owned()));
         }
-        let part = path.join(".part");
-        remove(&part)?;
-        for kind in ["events", "states", "tables"] {
+        dir.ours().map_err(Error::io(path, "writing into it"))?;
+        let part_name = OsString::from(".part");
+        remove(dir, &part_name)?;
+        for kind in KINDS {
             // Of an attempt interrupted between two renames; without a manifest they belong to no trace.
-            remove(&path.join(kind))?;
+            remove(dir, kind)?;
         }
-        Self::start(path, part, true, making)
+        let part = dir.make(&part_name).map_err(Error::io(path, "writing into it"))?;
+        Self::start(Home::Spool(dir.clone()), part, part_name, making)
     }
 
-    fn start(target: &Path, part: PathBuf, in_place: bool, making: Making<'_>) -> Result<Self, Error> {
-        for kind in ["events", "states", "tables"] {
-            let folder = part.join(kind);
-            std::fs::create_dir_all(&folder).map_err(Error::io(&folder, "creating it"))?;
-        }
+    fn start(home: Home, part: Dir, part_name: OsString, making: Making<'_>) -> Result<Self, Error> {
+        let make = |kind: &str| part.make(kind).map_err(Error::io(&part.path().join(kind), "creating it"));
+        let [events, states, tables_folder] = KINDS.map(make);
+        let (events, states, tables_folder) = (events?, states?, tables_folder?);
         let zstd = || Encoder::new().map_err(|e| Error::Bug(format!("zstd: {e}")));
         let (jobs, todo) = sync_channel(WAITING);
         // As many batches as can be under way, so that handing them back never waits.
         let (done, empty) = sync_channel(2 * WAITING);
         let desk = Desk {
-            events: EventSheets::new(&part, making.sources),
+            events: EventSheets::new(events, making.sources),
             all_events: false,
-            threads: StateSheets::threads(&part)?,
+            threads: StateSheets::threads(&states)?,
             types: CoreTypes::of(making.machine),
             encoder: zstd()?,
         };
         let worker = std::thread::Builder::new().name("store".into()).spawn(move || desk.work(&todo, &done));
         Ok(Self {
-            target: target.to_owned(),
-            worker: Some(worker.map_err(Error::io(&part, "starting a thread to write it"))?),
-            cpus: Some(StateSheets::cpus(&part)?),
+            worker: Some(worker.map_err(Error::io(part.path(), "starting a thread to write it"))?),
+            cpus: Some(StateSheets::cpus(&states)?),
+            home,
             part,
-            in_place,
+            part_name,
+            tables_folder,
             jobs: Some(jobs),
             empty,
             spare_events: Vec::new(),
@@ -212,8 +242,7 @@ impl FolderWriter {
         def: &'static TableDef,
         fill: impl FnOnce(&mut dyn Rows) -> Result<(), E>,
     ) -> Result<(), E> {
-        let path = self.part.join("tables").join(format!("{}.parquet", def.name));
-        let sheet = RowSheet::create(&path, def)?;
+        let sheet = RowSheet::create(&self.tables_folder, &format!("{}.parquet", def.name), def)?;
         let mut filling = Filling { sheet, encoder: &mut self.encoder, failed: Ok(()) };
         fill(&mut filling)?;
         filling.failed?;
@@ -236,21 +265,40 @@ impl FolderWriter {
         }
         let manifest = Manifest { files, ..manifest };
         let text = manifest.to_json()?;
-        let write = |path: &Path| std::fs::write(path, &text).map_err(Error::io(path, "writing it"));
-        let rename = |from: &Path, to: &Path| std::fs::rename(from, to).map_err(Error::io(to, "giving it its name"));
-        let path = self.part.join(MANIFEST);
-        write(&path)?;
-        if self.in_place {
-            for kind in ["events", "states", "tables", MANIFEST] {
-                rename(&self.part.join(kind), &self.target.join(kind))?;
+        let file = self.part.create(MANIFEST).and_then(|mut file| file.write_all(text.as_ref()).map(|()| file));
+        let file = file.map_err(Error::io(&self.part.path().join(MANIFEST), "writing it"))?;
+        match &self.home {
+            Home::Spool(dir) => self.replace_spool(dir, &file)?,
+            Home::New(place, path) => {
+                // On Linux an empty folder is replaced by the renamed one; a full one, made meanwhile, is not.
+                let renamed = place.around().rename(&self.part_name, place.around(), place.name());
+                renamed.map_err(Error::io(path, "giving it its name"))?;
+                self.finished = true;
+                self.part.hand_over().map_err(Error::io(path, "handing it over to who called sudo"))?;
             }
-            remove(&self.part)?;
-        } else {
-            // On Linux an empty folder is replaced by the renamed one; a full one, made meanwhile, is not.
-            rename(&self.part, &self.target)?;
         }
         self.finished = true;
         Ok(manifest)
+    }
+
+    /// What was written takes its place beside the spool, which may go once this returns: at every moment, that of a power cut too,
+    /// the spool is whole or the folder is. The manifest, which makes it a trace folder, comes when all else is on disk.
+    fn replace_spool(&self, dir: &Dir, manifest: &std::fs::File) -> Result<(), Error> {
+        let path = dir.path();
+        // Held by descriptor: under their names something else may stand by the time that they are handed over.
+        let folders = KINDS.iter().map(|kind| self.part.open_dir(kind)).collect::<std::io::Result<Vec<_>>>();
+        let folders = folders.map_err(Error::io(path, "reading it"))?;
+        self.part.sync_all().map_err(Error::io(path, "bringing it to disk"))?;
+        for names in [&KINDS[..], &[MANIFEST]] {
+            for name in names {
+                let renamed = self.part.rename(name, dir, name);
+                renamed.map_err(Error::io(&path.join(name), "giving it its name"))?;
+            }
+            dir.sync().map_err(Error::io(path, "bringing it to disk"))?;
+        }
+        remove(dir, &self.part_name)?;
+        let given = folders.iter().try_for_each(Dir::hand_over).and_then(|()| dir.hand_over_file(manifest));
+        given.map_err(Error::io(path, "handing it over to who called sudo"))
     }
 
     fn send(&mut self, job: Job) -> Result<(), Error> {
@@ -281,7 +329,8 @@ impl Drop for FolderWriter {
             let _ = self.join();
         }
         if !self.finished {
-            let _ = std::fs::remove_dir_all(&self.part);
+            // By descriptor: by now its name may be another folder's.
+            let _ = self.part.clear().and_then(|()| self.home.around().remove_dir(&self.part_name));
         }
     }
 }
@@ -346,27 +395,22 @@ impl Desk {
     }
 }
 
-/// Where a new folder is written until it is whole. What a killed process of the same number left there is removed.
-fn part_of(path: &Path) -> Result<PathBuf, Error> {
-    if path.exists() && !is_empty_folder(path) {
+/// Where a new folder will stand, and the name of what is written until it is whole. What a killed process of the same number left
+/// there is removed.
+fn part_of(path: &Path, access: Access) -> Result<(Place, OsString), Error> {
+    let place = Place::of(path, access).map_err(Error::io(path, "creating it"))?;
+    if !place.is_free().map_err(Error::io(path, "creating it"))? {
         return Err(Error::Exists(path.to_owned()));
     }
-    let name = path.file_name().map_or_else(|| "trace".into(), |n| n.to_string_lossy().into_owned());
-    let parent = path.parent().map(Path::to_owned).unwrap_or_default();
-    let part = parent.join(format!(".{name}.part-{}", std::process::id()));
-    remove(&part)?;
-    Ok(part)
-}
-
-fn is_empty_folder(path: &Path) -> bool {
-    std::fs::read_dir(path).is_ok_and(|mut all| all.next().is_none())
+    let mut part = OsString::from(".");
+    part.push(place.name());
+    part.push(format!(".part-{}", std::process::id()));
+    remove(place.around(), &part)?;
+    Ok((place, part))
 }
 
 /// Removes a folder of corewise's own making, if it is there.
-fn remove(path: &Path) -> Result<(), Error> {
-    match std::fs::remove_dir_all(path) {
-        Ok(()) => Ok(()),
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(()),
-        Err(e) => Err(Error::io(path, "removing what is left of it")(e)),
-    }
+fn remove(from: &Dir, name: impl AsRef<OsStr>) -> Result<(), Error> {
+    let name = name.as_ref();
+    from.remove_all(name).map_err(Error::io(&from.path().join(name), "removing what is left of it"))
 }

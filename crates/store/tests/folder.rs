@@ -8,6 +8,7 @@ use model::{
     SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use safefs::{Access, Dir};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use store::{ContentHash, Folder, FolderWriter, Making, Manifest, SourceFile, TRACE_KEY};
@@ -256,7 +257,8 @@ fn threads_table() -> Table {
 
 fn write(at: &Path, events: &[Event], threads: &[ThreadStretch], cpus: &[CpuStretch], imported: bool) {
     let machine = Machine::default();
-    let mut w = FolderWriter::create(at, Making { machine: &machine, sources: usize::from(imported) }).unwrap();
+    let mut w = FolderWriter::create(at, Access::Private, Making { machine: &machine, sources: usize::from(imported) })
+        .unwrap();
     let all = names();
     w.names(&all[..7]).unwrap();
     w.names(&all[7..]).unwrap();
@@ -455,15 +457,15 @@ fn nothing_is_overwritten_and_nothing_half_is_left() {
     let at = small_folder(dir.path());
     let machine = Machine::default();
     let making = Making { machine: &machine, sources: 1 };
-    let error = FolderWriter::create(&at, making).err().unwrap().to_string();
+    let error = FolderWriter::create(&at, Access::Private, making).err().unwrap().to_string();
     assert!(error.contains("already and not empty"), "{error}");
-    assert_eq!(FolderWriter::can_create(&at).unwrap_err().to_string(), error);
-    assert!(FolderWriter::create_in_place(&at, making).is_err());
-    FolderWriter::can_create(&dir.path().join("could be")).unwrap();
+    assert_eq!(FolderWriter::can_create(&at, Access::Private).unwrap_err().to_string(), error);
+    assert!(FolderWriter::create_in_place(&Dir::open(&at).unwrap(), making).is_err());
+    FolderWriter::can_create(&dir.path().join("could be"), Access::Private).unwrap();
     let empty = dir.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
-    drop(FolderWriter::create(&dir.path().join("dropped"), making).unwrap());
-    FolderWriter::create(&empty, making).unwrap().finish(manifest(true)).unwrap();
+    drop(FolderWriter::create(&dir.path().join("dropped"), Access::Private, making).unwrap());
+    FolderWriter::create(&empty, Access::Private, making).unwrap().finish(manifest(true)).unwrap();
     let mut left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     left.sort();
     assert_eq!(left, ["empty", "run.cw"]);
@@ -471,7 +473,7 @@ fn nothing_is_overwritten_and_nothing_half_is_left() {
     let spool = dir.path().join("spool");
     std::fs::create_dir(&spool).unwrap();
     std::fs::write(spool.join("segment"), "x").unwrap();
-    FolderWriter::create_in_place(&spool, making).unwrap().finish(manifest(false)).unwrap();
+    FolderWriter::create_in_place(&Dir::open(&spool).unwrap(), making).unwrap().finish(manifest(false)).unwrap();
     assert!(Folder::open(&spool).is_ok() && spool.join("segment").exists() && !spool.join(".part").exists());
 }
 

@@ -20,13 +20,12 @@ mod read;
 mod tests;
 mod write;
 
-pub use read::open_spool;
+pub use read::{open_spool, open_spool_folder};
 pub use write::Writer;
 
 use ingest::Facts;
+use safefs::Dir;
 use serde::{Deserialize, Serialize};
-use std::io::Write;
-use std::path::{Path, PathBuf};
 
 /// The format of `meta.json`; a newer one is refused.
 pub const META_VERSION: u32 = 1;
@@ -54,31 +53,21 @@ pub struct Meta {
     pub keep_s: Option<f64>,
 }
 
-/// The spool's folder in a trace folder.
-#[must_use]
-pub fn folder(dir: &Path) -> PathBuf {
-    dir.join("spool")
-}
+/// The spool's name in a trace folder.
+pub const SPOOL: &str = "spool";
+/// Of [`Meta`].
+const META: &str = "meta.json";
 
-/// Whether a folder holds a spool.
-#[must_use]
-pub fn is_spool(dir: &Path) -> bool {
-    folder(dir).join("meta.json").is_file()
-}
-
-/// Writes a file so that it is either the old one or the new one, whole.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
-    let done = std::fs::File::create(&beside).and_then(|mut f| f.write_all(bytes));
-    match done {
-        Ok(()) => std::fs::rename(&beside, path),
-        Err(e) => {
-            let _ = std::fs::remove_file(&beside);
-            Err(e)
-        }
-    }
+/// Opens the spool in a trace folder.
+///
+/// # Errors
+/// There is none, in a sentence.
+pub fn spool_of(dir: &Dir) -> Result<Dir, String> {
+    let spool = dir.open_dir(SPOOL).ok().filter(|spool| spool.has(META));
+    spool.ok_or_else(|| match dir.has(SPOOL) {
+        true => "nothing was recorded: the recorder ended before everything was attached".to_owned(),
+        false => format!("{}: holds no spool that a recorder left", dir.path().display()),
+    })
 }
 
 impl Meta {
@@ -86,22 +75,17 @@ impl Meta {
     ///
     /// # Errors
     /// As the file system says.
-    pub fn store(&self, spool: &Path) -> std::io::Result<()> {
-        replace(&spool.join("meta.json"), &serde_json::to_vec_pretty(self)?)
+    pub fn store(&self, spool: &Dir) -> std::io::Result<()> {
+        spool.replace(META, &serde_json::to_vec_pretty(self)?).map(drop)
     }
 
-    /// Reads it from a trace folder that holds a spool.
+    /// Reads it from a spool.
     ///
     /// # Errors
     /// A sentence.
-    pub fn load(dir: &Path) -> Result<Self, String> {
-        let path = folder(dir).join("meta.json");
-        let bytes = std::fs::read(&path).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound if folder(dir).is_dir() => {
-                "nothing was recorded: the recorder ended before everything was attached".to_owned()
-            }
-            _ => format!("{}: {e}", path.display()),
-        })?;
+    pub fn load(spool: &Dir) -> Result<Self, String> {
+        let path = spool.path().join(META);
+        let bytes = spool.read(META).map_err(|e| format!("{}: {e}", path.display()))?;
         let version = serde_json::from_slice::<serde_json::Value>(&bytes)
             .ok()
             .and_then(|v| v.get("version").and_then(serde_json::Value::as_u64));
@@ -113,12 +97,13 @@ impl Meta {
 }
 
 /// The segments of a spool, in order.
-pub(crate) fn segments(spool: &Path) -> std::io::Result<Vec<(u64, PathBuf)>> {
-    let mut found: Vec<(u64, PathBuf)> = std::fs::read_dir(spool)?
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let number = path.file_name()?.to_str()?.strip_suffix(".seg")?.parse().ok()?;
-            Some((number, path))
+pub(crate) fn segments(spool: &Dir) -> std::io::Result<Vec<(u64, String)>> {
+    let mut found: Vec<(u64, String)> = spool
+        .names()?
+        .into_iter()
+        .filter_map(|name| {
+            let name = name.into_string().ok()?;
+            Some((name.strip_suffix(".seg")?.parse().ok()?, name))
         })
         .collect();
     found.sort();

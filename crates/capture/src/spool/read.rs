@@ -3,15 +3,16 @@
 use super::frame::{self, Frames, Stop};
 use super::lane::Lane;
 use super::rare::Telling;
-use super::{Meta, folder, segments};
+use super::{Meta, segments, spool_of};
 use crate::places::{self, Place};
 use crate::wire::{self, Bytes};
 use ingest::{Condition, Fatal, Ledger, Opened, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, LossSpan, Ns, Tid, What};
+use safefs::Dir;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Events that one call hands out, about.
 const ENOUGH: usize = 4096;
@@ -25,9 +26,17 @@ const SEGMENT_SHIFT: u32 = 40;
 /// # Errors
 /// Where there is no spool, or nothing of it can be read.
 pub fn open_spool(dir: &Path) -> Result<Opened<'static>, Fatal> {
-    let meta = Meta::load(dir).map_err(|why| Fatal::new(why, 0))?;
-    let spool = folder(dir);
-    let found = segments(&spool).map_err(|e| Fatal::new(format!("{}: {e}", spool.display()), 0))?;
+    let dir = Dir::open(dir).map_err(|why| Fatal::new(format!("{}: {why}", dir.display()), 0))?;
+    open_spool_folder(&spool_of(&dir).map_err(|why| Fatal::new(why, 0))?)
+}
+
+/// [`open_spool`] of a spool that is held open.
+///
+/// # Errors
+/// As there.
+pub fn open_spool_folder(spool: &Dir) -> Result<Opened<'static>, Fatal> {
+    let meta = Meta::load(spool).map_err(|why| Fatal::new(why, 0))?;
+    let found = segments(spool).map_err(|e| Fatal::new(format!("{}: {e}", spool.path().display()), 0))?;
     if found.is_empty() {
         return Err(Fatal::new("the spool holds no segment: the recorder ended before its first event", 0));
     }
@@ -41,13 +50,13 @@ pub fn open_spool(dir: &Path) -> Result<Opened<'static>, Fatal> {
     if let Some(error) = &meta.error {
         facts.about.push(("ended".into(), error.clone()));
     }
-    let mut stream = SpoolStream::new(found);
-    let mut places = places::load(&spool).map_err(|why| Fatal::new(why, 0))?;
+    let mut stream = SpoolStream::new(spool.clone(), found);
+    let mut places = places::load(spool).map_err(|why| Fatal::new(why, 0))?;
     if !meta.finished {
         name_now(&mut places, &meta.boot_id);
     }
     stream.telling.callchains.places(places);
-    facts.begin = stream.segments.front().and_then(|(_, path)| begin_of(path));
+    facts.begin = stream.segments.front().and_then(|(_, name)| begin_of(spool, name));
     Ok(Opened { facts, streams: vec![Box::new(stream)] })
 }
 
@@ -63,8 +72,8 @@ fn name_now(places: &mut [Place], boot_id: &str) {
 }
 
 /// When the opening snapshot of a segment was complete.
-fn begin_of(path: &Path) -> Option<Ns> {
-    let mut frames = Frames::open(BufReader::new(File::open(path).ok()?)).ok()?;
+fn begin_of(spool: &Dir, name: &str) -> Option<Ns> {
+    let mut frames = Frames::open(BufReader::new(spool.open_file(name).ok()?)).ok()?;
     let mut payload = Vec::new();
     while frames.next(&mut payload).is_ok() {
         if payload.first() == Some(&frame::SNAP_DONE) {
@@ -75,7 +84,8 @@ fn begin_of(path: &Path) -> Option<Ns> {
 }
 
 struct SpoolStream {
-    segments: VecDeque<(u64, PathBuf)>,
+    spool: Dir,
+    segments: VecDeque<(u64, String)>,
     frames: Option<(u64, Frames<BufReader<File>>)>,
     payload: Vec<u8>,
     /// The number that the next segment should have.
@@ -96,8 +106,9 @@ struct SpoolStream {
 }
 
 impl SpoolStream {
-    fn new(found: Vec<(u64, PathBuf)>) -> Self {
+    fn new(spool: Dir, found: Vec<(u64, String)>) -> Self {
         Self {
+            spool,
             expected: None,
             segments: found.into(),
             frames: None,
@@ -130,14 +141,16 @@ impl SpoolStream {
 
     /// Opens the next segment; `false`: there is none.
     fn open_next(&mut self, bad: &mut dyn Ledger) -> bool {
-        let Some((number, path)) = self.segments.pop_front() else { return false };
+        let Some((number, name)) = self.segments.pop_front() else { return false };
         let place = number << SEGMENT_SHIFT;
         if self.expected.is_some_and(|n| n != number) {
             bad.trouble("a segment of the spool is missing", place, Trouble::Lost);
             self.lose_track();
         }
         self.expected = Some(number + 1);
-        match File::open(&path)
+        match self
+            .spool
+            .open_file(&name)
             .map_err(|_| "a segment of the spool cannot be opened")
             .and_then(|f| Frames::open(BufReader::with_capacity(1 << 18, f)))
         {

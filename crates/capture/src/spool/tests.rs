@@ -1,11 +1,12 @@
 //! Spools made here, cut and flipped: never a panic, and no event but with its own time.
 #![allow(clippy::unwrap_used)]
 
-use super::{Meta, Writer, folder, frame, open_spool, segments};
+use super::{Meta, SPOOL, Writer, frame, open_spool, segments};
 use crate::wire;
 use ingest::{Reach, Troubles};
 use model::{Batch, Event, LossSpan, NameId, Ns, What};
-use std::path::Path;
+use safefs::Dir;
+use std::path::{Path, PathBuf};
 
 /// A block of switches of CPU `cpu` between 0 and 1, one each 10 ns from `base`.
 fn block(cpu: u16, level: u8, base: u64, events: u32, lost: u64) -> Vec<u8> {
@@ -46,10 +47,18 @@ fn mark(kind: u8, at: u64) -> Vec<u8> {
 }
 
 fn begin(dir: &Path) -> Writer {
-    let spool = folder(dir);
-    std::fs::create_dir_all(&spool).unwrap();
+    let spool = Dir::open(dir).unwrap().make(SPOOL).unwrap();
     Meta { version: super::META_VERSION, finished: true, ..Meta::default() }.store(&spool).unwrap();
     Writer::new(&spool).unwrap()
+}
+
+fn spool_in(dir: &Path) -> Dir {
+    Dir::open(dir).unwrap().open_dir(SPOOL).unwrap()
+}
+
+fn segment_path(dir: &Path, at: usize) -> PathBuf {
+    let spool = spool_in(dir);
+    spool.path().join(&segments(&spool).unwrap()[at].1)
 }
 
 /// Two segments, two CPUs, an interrupted level, a loss, and an end.
@@ -246,7 +255,7 @@ fn parking_is_told() {
     let begun = |t: i64| [(t + 1, 0, false), (t + 1, 3, true)];
     let each = |t: i64| [(t + 20, 3, false), (t + 30, 3, true)];
     assert_eq!(told(), [begun(0), each(0), each(1000), each(2000)].concat());
-    std::fs::remove_file(&segments(&folder(dir.path())).unwrap()[1].1).unwrap();
+    std::fs::remove_file(segment_path(dir.path(), 1)).unwrap();
     assert_eq!(told(), [begun(0), each(0), begun(2000), each(2000)].concat());
 }
 
@@ -347,7 +356,7 @@ fn quotas_are_told() {
     let last = [third.clone(), vec![limits(2000, held), counts(2000)]].concat();
     let begun = [vec![all(0)], first, vec![limits(0, free), counts(0)]].concat();
     assert_eq!(told(), [begun.clone(), second, vec![counts(1000)], last.clone()].concat());
-    std::fs::remove_file(&segments(&folder(dir.path())).unwrap()[1].1).unwrap();
+    std::fs::remove_file(segment_path(dir.path(), 1)).unwrap();
     assert_eq!(told(), [begun, vec![all(2000)], last].concat());
 }
 
@@ -355,7 +364,7 @@ fn quotas_are_told() {
 fn without_its_first_segment() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path());
-    std::fs::remove_file(&segments(&folder(dir.path())).unwrap()[0].1).unwrap();
+    std::fs::remove_file(segment_path(dir.path(), 0)).unwrap();
     let (events, names, bad) = read(dir.path());
     assert!(bad.0.is_empty());
     assert_eq!((names.len(), events.first().unwrap().at), (1, Ns(101_000)));
@@ -366,7 +375,7 @@ fn without_its_first_segment() {
 fn cut_at_any_byte() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path());
-    let path = segments(&folder(dir.path())).unwrap()[1].1.clone();
+    let path = segment_path(dir.path(), 1);
     let whole = std::fs::read(&path).unwrap();
     let all = read(dir.path()).0;
     let mut before = 0;
@@ -384,7 +393,7 @@ fn cut_at_any_byte() {
 fn flipped_bytes_lose_no_more_than_a_segment_and_say_so() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path());
-    let path = segments(&folder(dir.path())).unwrap()[0].1.clone();
+    let path = segment_path(dir.path(), 0);
     let whole = std::fs::read(&path).unwrap();
     for at in (0..whole.len()).step_by(3) {
         let mut bad = whole.clone();
@@ -402,7 +411,7 @@ fn flipped_bytes_lose_no_more_than_a_segment_and_say_so() {
 fn a_newer_spool_is_refused_with_words() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path());
-    let path = folder(dir.path()).join("meta.json");
+    let path = dir.path().join(SPOOL).join("meta.json");
     std::fs::write(&path, "{\"version\": 99}").unwrap();
     let why = open_spool(dir.path()).err().unwrap();
     assert!(why.what.contains("newer version"), "{why}");
@@ -455,7 +464,7 @@ fn callchains_come_with_their_names() {
     };
     // A caller is looked up by the byte before the one to which it returns.
     let places = [place(0, KERNEL + 0x100, "caller", None), place(1, 0x5000, "read", Some(0x20))];
-    crate::places::store(&folder(dir.path()), &places).unwrap();
+    crate::places::store(&spool_in(dir.path()), &places).unwrap();
     let mut opened = open_spool(dir.path()).unwrap();
     let (mut batch, mut bad) = (Batch::default(), Troubles::default());
     while matches!(opened.streams[0].next(&mut batch, &mut bad).unwrap(), Reach::Until(_)) {}

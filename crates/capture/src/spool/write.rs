@@ -1,17 +1,24 @@
 //! Writes segments, and drops the oldest where only the last seconds are wanted.
 
 use super::frame;
+use safefs::Dir;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
 /// Frames are gathered up to about this size before they are written.
 const GATHER: usize = 1 << 20;
 
+/// The room held back.
+const RESERVE: &str = "reserve";
+
+fn segment(number: u64) -> String {
+    format!("{number:06}.seg")
+}
+
 /// Writes a spool's segments.
 pub struct Writer {
-    spool: PathBuf,
+    spool: Dir,
     file: Option<File>,
     number: u64,
     buffer: Vec<u8>,
@@ -31,10 +38,10 @@ impl Writer {
     ///
     /// # Errors
     /// As the file system says.
-    pub fn new(spool: &Path) -> std::io::Result<Self> {
-        std::fs::write(spool.join("reserve"), vec![0; 256 << 10])?;
+    pub fn new(spool: &Dir) -> std::io::Result<Self> {
+        spool.create(RESERVE)?.write_all(&vec![0; 256 << 10])?;
         Ok(Self {
-            spool: spool.to_owned(),
+            spool: spool.clone(),
             file: None,
             number: 0,
             buffer: Vec::with_capacity(GATHER + (64 << 10)),
@@ -44,10 +51,6 @@ impl Writer {
             began: 0,
             reserve: true,
         })
-    }
-
-    fn path(&self, number: u64) -> PathBuf {
-        self.spool.join(format!("{number:06}.seg"))
     }
 
     /// Begins the next segment, at `at` on the trace's clock, ns.
@@ -60,7 +63,7 @@ impl Writer {
             self.done.push_back((self.number, self.began));
             self.number += 1;
         }
-        let mut file = File::options().write(true).create_new(true).open(self.path(self.number))?;
+        let mut file = self.spool.create(segment(self.number))?;
         file.write_all(&frame::header(self.number, at))?;
         self.file = Some(file);
         self.began = at;
@@ -110,7 +113,7 @@ impl Writer {
             let next_began = self.done.get(1).map_or(self.began, |s| s.1);
             match self.done.front() {
                 Some((number, _)) if next_began <= until => {
-                    let _ = std::fs::remove_file(self.path(*number));
+                    let _ = self.spool.remove(segment(*number));
                     self.done.pop_front();
                 }
                 _ => return,
@@ -121,7 +124,7 @@ impl Writer {
     /// Frees the room held back for the last word.
     pub fn free_reserve(&mut self) {
         if std::mem::take(&mut self.reserve) {
-            let _ = std::fs::remove_file(self.spool.join("reserve"));
+            let _ = self.spool.remove(RESERVE);
         }
     }
 }

@@ -34,6 +34,9 @@ pub struct Args {
     /// The new trace folder [default: corewise-DATE-TIME.cw]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Let every user of this machine read the folder: it is otherwise yours alone (0700, its files 0600)
+    #[arg(long)]
+    shared: bool,
 }
 
 /// Imports.
@@ -47,7 +50,8 @@ pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     heap::share_and_keep();
     let dir = args.output.clone().unwrap_or_else(|| folder_name::new("corewise"));
     let mut line = Line::new();
-    let accounted = engine::import(source.as_ref(), Target::New(&dir), &options, &mut |p| of_import(&mut line, p))?;
+    let target = if args.shared { Target::Shared(&dir) } else { Target::New(&dir) };
+    let accounted = engine::import(source.as_ref(), target, &options, &mut |p| of_import(&mut line, p))?;
     drop(line);
     if let Some(stopped) = &accounted.ingested.ending.stopped {
         let path = source.path().display();

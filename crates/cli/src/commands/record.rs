@@ -9,6 +9,7 @@ use crate::spool::Spool;
 use capture::{Backend, CaptureError, Ended, MarkPoint, RecordOptions, Recorded, Target};
 use clap::ValueEnum;
 use engine::{Accounted, PassOptions};
+use safefs::Access;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,7 +39,8 @@ microseconds.
 
 All forms record the switches, wakings and migrations of the whole machine: who ran instead is the point. Without a command, \
 --pid or --duration it ends at Ctrl-C. Events are spooled to DIR/spool as they come and converted at the end; if corewise is \
-killed, `corewise recover DIR` makes a trace of what there is. Needs root, or the capabilities that `corewise doctor` names.
+killed, `corewise recover DIR` makes a trace of what there is. A recording holds the command lines of all processes: the folder is \
+its owner's alone, unless --shared; under sudo it goes to who called it, in a folder of theirs. Needs root, or the capabilities that `corewise doctor` names.
 
 Exit codes: that of COMMAND; 127 or 126 where it cannot be run; 3 where the recording ended early (a full disk).";
 
@@ -77,6 +79,9 @@ pub struct Args {
     /// How the kernel is asked; auto: BPF where it works, else perf events
     #[arg(long, default_value = "auto")]
     backend: By,
+    /// Let every user of this machine read the folder: it is otherwise yours alone (0700, its files 0600)
+    #[arg(long)]
+    shared: bool,
     /// Keep the raw events in DIR/spool after they were converted
     #[arg(long)]
     keep_spool: bool,
@@ -101,6 +106,7 @@ pub fn run(args: Args, global: &Global) -> Result<u8, Failure> {
     if args.only_focus && args.pid.is_none() && args.command.is_empty() {
         return Err(Failure::usage("--only-focus needs a process to focus on: --pid PID or -- COMMAND"));
     }
+    options.access = Access::shared(args.shared);
     options.target = match args.pid {
         Some(pid) => Target::Pid(pid),
         None if args.command.is_empty() => Target::All,
@@ -133,18 +139,12 @@ pub fn record_spool(mut options: RecordOptions) -> Result<Recorded, CaptureError
     options.machine = Some(engine::live());
     options.arguments = std::env::args().collect();
     let mut line = Line::new();
-    let recorded = capture::record(&options, &mut |p| {
+    capture::record(&options, &mut |p| {
         line.show(|| {
             let (seconds, mb) = (p.elapsed.as_secs_f64(), p.bytes as f64 / 1e6);
             format!("recording: {seconds:.0} s, {} events, {mb:.1} MB, {} lost", p.events, p.lost)
         });
-    });
-    if let Err(CaptureError::Command { .. }) = &recorded {
-        // The command never ran: nobody wants that recording. The folder was empty or not there before.
-        let _ = std::fs::remove_dir_all(options.dir.join("spool"));
-        let _ = std::fs::remove_dir(&options.dir);
-    }
-    recorded
+    })
 }
 
 /// Makes a trace folder of what was just recorded.
@@ -152,20 +152,15 @@ pub fn record_spool(mut options: RecordOptions) -> Result<Recorded, CaptureError
 /// # Errors
 /// It cannot be written.
 pub fn convert(recorded: &Recorded, keep_spool: bool, pass: &PassOptions) -> Result<Accounted, Failure> {
-    let spool = Spool::of(&recorded.dir)?;
-    let dir = recorded.dir.display();
-    let accounted = spool.convert(None, pass).map_err(|why| Failure {
+    let dir = recorded.folder.path().display();
+    Spool::within(recorded.folder.clone())?.convert(keep_spool, pass).map_err(|why| Failure {
         words: format!("{}; what was recorded is whole: `corewise recover {dir} -o OTHER` converts it", why.words),
         code: INCOMPLETE,
-    })?;
-    if !keep_spool {
-        spool.remove();
-    }
-    Ok(accounted)
+    })
 }
 
 fn tell(recorded: &Recorded, accounted: &Accounted) {
-    let (dir, cost) = (recorded.dir.display(), &recorded.cost);
+    let (dir, cost) = (recorded.folder.path().display(), &recorded.cost);
     let why = match recorded.ended {
         Ended::Duration => "its time was over",
         Ended::Target => "what it was made for has ended",

@@ -4,6 +4,7 @@ use crate::args::Global;
 use crate::failure::{Failure, OK};
 use crate::output::print;
 use crate::spool::Spool;
+use safefs::Access;
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -23,6 +24,9 @@ pub struct Args {
     /// The new trace folder, elsewhere
     #[arg(short, long, value_name = "OTHER")]
     output: Option<PathBuf>,
+    /// Let every user of this machine read OTHER; in place, the folder is as open as it was
+    #[arg(long, requires = "output")]
+    shared: bool,
     /// Keep the raw events in DIR/spool
     #[arg(long)]
     keep_spool: bool,
@@ -35,10 +39,11 @@ pub struct Args {
 pub fn run(args: &Args, global: &Global) -> Result<u8, Failure> {
     let spool = Spool::of(&args.dir)?;
     let how = spool.ended();
-    let accounted = spool.convert(args.output.as_deref(), &global.pass_options()?)?;
-    if args.output.is_none() && !args.keep_spool {
-        spool.remove();
-    }
+    let options = global.pass_options()?;
+    let accounted = match &args.output {
+        Some(other) => spool.convert_to(other, Access::shared(args.shared), &options)?,
+        None => spool.convert(args.keep_spool, &options)?,
+    };
     let dir = args.output.as_ref().unwrap_or(&args.dir).display();
     print(&format!(
         "{dir}: {} events, {:.3} s ({how})\nnext: corewise report {dir}\n",
