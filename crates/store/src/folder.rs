@@ -159,12 +159,8 @@ impl Folder {
         if self.stored_format.load(Ordering::Relaxed) == FORMAT_VERSION {
             return Ok(());
         }
-        let path = self.path.join(MANIFEST);
-        let part = path.with_extension(format!("part-{}", std::process::id()));
-        let done = std::fs::write(&part, self.manifest.to_json()?).and_then(|()| std::fs::rename(&part, &path));
-        if done.is_err() {
-            let _ = std::fs::remove_file(&part);
-        }
+        let (path, json) = (self.path.join(MANIFEST), self.manifest.to_json()?);
+        let done = Dir::open_for_writing(&self.path).and_then(|folder| folder.replace(MANIFEST, json.as_ref()));
         done.map_err(Error::io(&path, "upgrading it"))?;
         self.stored_format.store(FORMAT_VERSION, Ordering::Relaxed);
         Ok(())
