@@ -321,3 +321,46 @@ fn all_threads_give_up_what_recording_no_longer_needs() {
         assert_eq!(checked.code, Some(0), "{}", checked.err);
     }
 }
+
+/// A process of this number, once nobody has it any more.
+fn reused(number: i32) -> std::process::Child {
+    let end = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < end {
+        if !Path::new(&format!("/proc/{number}")).exists() {
+            std::fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).unwrap();
+            let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+            if child.id().cast_signed() == number {
+                return child;
+            }
+            // Another process was quicker.
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("no process gets the number {number}");
+}
+
+/// The command has ended, and what it started goes on: Ctrl-C that is passed on to the command reaches nobody.
+#[test]
+#[ignore = "needs root"]
+fn ctrl_c_does_not_reach_who_has_the_commands_number_later() {
+    let folder = Folder::new();
+    let told = folder.path("number");
+    let load = format!("echo $$ > {0}.new; mv {0}.new {0}; sleep 8 & exit 0", told.display());
+    let mut recorder = support::corewise(["record", "-o", &folder.name("run.cw"), "--", "sh", "-c", &load]);
+    let recorder = recorder.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    while !told.exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let number = std::fs::read_to_string(&told).unwrap().trim().parse().unwrap();
+    let mut other = reused(number);
+    // SAFETY: a signal to our own child.
+    assert_eq!(unsafe { libc::kill(recorder.id().cast_signed(), libc::SIGINT) }, 0);
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(other.try_wait().unwrap().is_none(), "a process that is not the recorder's got its signal");
+    other.kill().unwrap();
+    other.wait().unwrap();
+    let ended = ran(recorder.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+}
