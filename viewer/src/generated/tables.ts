@@ -195,11 +195,17 @@ export interface ReadyWait {
   readonly ready_count: number | null;
   /** The longest single wait for a CPU, as far as it lies in the time asked for. */
   readonly max_ready_ns: number | null;
-  /** Ready after a switch-out that the kernel marks as preemption. */
+  /** Ready since it was preempted: the kernel marks it so, or it was on its way back to user mode, which recordings by corewise on x86-64 tell, and sources that have the calls of sched_yield. */
   readonly ready_preempted_ns: number | null;
-  /** Ready after another switch-out in a runnable state: it yielded, or was preempted on its way back to user mode. */
+  /** Ready since it called sched_yield, where the source tells that. */
   readonly ready_yielded_ns: number | null;
-  /** Ready since it was woken. */
+  /** Ready since it left as its cgroup's CPU quota was used up, where the source tells that. */
+  readonly ready_throttled_ns: number | null;
+  /** Ready since it gave way, as a kernel thread, which never goes back to user mode. */
+  readonly ready_gave_way_ns: number | null;
+  /** Ready since another switch-out in a runnable state: the source does not tell whether it was preempted or yielded. */
+  readonly ready_unknown_ns: number | null;
+  /** Ready since it was woken, or since it left its CPU, woken before it slept. */
   readonly ready_woken_ns: number | null;
   /** Ready since its first waking. */
   readonly ready_new_ns: number | null;
@@ -261,14 +267,16 @@ export interface SwitchCauses {
   readonly thread: number;
   /** The kernel's number of the thread; numbers are used again. */
   readonly tid: number;
-  /** preempted: the kernel marks it so. yielded: left in a runnable state without that mark; it yielded, or was preempted on its way back to user mode. blocked, exited. unknown: nobody can say. */
+  /** preempted: the kernel took its CPU. yielded: it called sched_yield. throttled: its cgroup's CPU quota was used up. gave_way: a kernel thread, which no return to user mode can preempt. woken_before_sleep: it was about to wait. blocked, exited. unknown: nobody can say; with the letter R it could still run, and was preempted or yielded. */
   readonly cause: string;
-  /** Blocked, exited: the kernel's letter of the state, where it is known. */
+  /** Blocked, exited: the kernel's letter of the state, where it is known. Unknown: R where it left its CPU while it could run. */
   readonly letter: string | null;
   /** Blocked, where callchains were recorded (record --stacks, perf record -g): the system call that waits (read, futex), or page_fault; in a kernel thread the first function that is not the scheduler's. Null where the names of the callchain do not tell: then the letter says all that is known. */
   readonly reason: string | null;
-  /** Preempted, yielded: who came next on that CPU: one of higher, equal or lower dynamic priority, or idle; null where nobody can say. */
+  /** Where it could still run: who came next on that CPU: one of higher, equal or lower dynamic priority, or idle; null where nobody can say. */
   readonly next: string | null;
+  /** Where it could still run: the thread (key) that took the CPU; 0: the CPU went idle; null: nobody can say. */
+  readonly preemptor: number | null;
   /** How often. */
   readonly count: number;
   /** Ready from then on; null where the source has no wakings. */
@@ -1157,7 +1165,7 @@ export interface ThreadState {
   readonly cpu: number | null;
   /** Running: the type of that CPU. */
   readonly core_type: string | null;
-  /** Why: the kernel's state letter for blocked, else a word. */
+  /** Why: the kernel's state letter for blocked, else a word. Ready since it left its CPU runnable: preempted, yielded (it called sched_yield), throttled, gave_way (a kernel thread), woken_before_sleep, or left_runnable (the source does not say which). In version 1 "yielded" stood for all of these that the kernel does not mark as preempted. */
   readonly reason: string | null;
   /** Ready: the thread (key) that woke it; 0: an interrupt did. */
   readonly waker: number | null;

@@ -304,6 +304,15 @@ fn random_traces_come_back() {
     for seed in 0..60 {
         let mut batch = Random { mode: Mode::Whole, seed, steps: 150 }.batch();
         batch.events.retain(|e| matches!(e.what, What::Switch(_) | What::Wake(Wake { kind: WakeKind::Waking, .. })));
+        // What this format has no number for is R.
+        for e in &mut batch.events {
+            if let What::Switch(s) = &mut e.what
+                && s.out.is_runnable()
+                && s.out != SwitchOut::Preempted
+            {
+                s.out = SwitchOut::Runnable;
+            }
+        }
         let order = if seed % 2 == 0 { Order::Little } else { Order::Big };
         let mut d = PerfData::of_tracepoints(order, USUAL);
         for e in &batch.events {
