@@ -343,3 +343,37 @@ fn archives_that_are_no_traces_are_refused_in_a_sentence() {
     let bomb = dir.file("bomb.trace.zip", &to.finish().unwrap().into_inner());
     assert!(refused(&bomb).contains("this is no trace"), "{}", refused(&bomb));
 }
+
+/// Traces of real tracers: packed, each says what its folder does.
+#[test]
+#[ignore = "reads ../shared/traces/ctf"]
+fn recorded_ctf_folders_open_packed() {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces/ctf");
+    let dir = Folder::new();
+    for entry in std::fs::read_dir(all).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let (mut files, mut level) = (Vec::new(), vec![folder.clone()]);
+        while let Some(at) = level.pop() {
+            for entry in std::fs::read_dir(at).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    level.push(path);
+                } else {
+                    let inside = path.strip_prefix(&folder).unwrap().to_str().unwrap();
+                    files
+                        .push((format!("{name}.trace/lttngTrace/auto/kernel/{inside}"), std::fs::read(&path).unwrap()));
+                }
+            }
+        }
+        let events = |path: &Path| {
+            let accounted = account(open_source(path).unwrap().as_ref(), &PassOptions::default()).unwrap();
+            (accounted.totals.threads.all().unwrap().len(), accounted.totals.cpus.len(), accounted.laws.hold())
+        };
+        let plain = events(&folder);
+        for packed in [zipped(&borrowed(&files)), gzipped(&tarred(&borrowed(&files)))] {
+            assert_eq!(events(&dir.file("packed", &packed)), plain, "{name}");
+        }
+        println!("{name}: {plain:?}");
+    }
+}

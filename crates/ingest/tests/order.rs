@@ -286,7 +286,7 @@ struct Full(u64);
 impl ingest::Stream for Full {
     fn next(&mut self, out: &mut Batch, _: &mut dyn ingest::Ledger) -> Result<Reach, ingest::Fatal> {
         self.0 += 1;
-        let what = What::Sample;
+        let what = What::Exit { tid: Tid(1), pid: model::Pid(1) };
         out.events.push(Event { at: Ns(self.0 as i64), offset: 10 * self.0, cpu: CpuId(0), current: Tid(1), what });
         out.left_out.texts += 3;
         out.left_out.callchains += self.0 - 1;

@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn texts_beyond_those_that_are_kept_are_counted() {
         let (mut names, mut out) = (Names::new(), Batch::default());
-        let of = |n: u8| vec![b'a' + n; 1 << 20];
+        let of = |n: u8| vec![b'A' + n; 1 << 20];
         let mut ids = |numbers: std::ops::Range<u8>| numbers.map(|n| names.id(&of(n), &mut out).0).collect::<Vec<_>>();
         assert_eq!(ids(0..32), (1..=32).collect::<Vec<_>>());
         assert_eq!(ids(30..36), [31, 32, 0, 0, 0, 0]);
