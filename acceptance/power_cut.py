@@ -336,6 +336,7 @@ class Guest:
     def kill(self):
         self.process.kill()
         self.process.wait()
+        self.held.close()
 
 
 def prompt(monitor):
