@@ -16,9 +16,9 @@ from collections import defaultdict
 import corewise
 
 SPLITS = [
-    ["preempted", "yielded", "throttled", "gave_way", "unknown", "woken", "new", "other"],
-    ["no_cpu_free", "free_other_type", "free_same_type", "free_not_allowed", "free_parked", "wakeup_latency", "throttled",
-     "free_unknown"],
+    [f"ready_{began}_ns" for began in ("preempted", "yielded", "throttled", "gave_way", "unknown", "woken", "new", "other")],
+    ["no_cpu_free_ns", "free_other_type_ns", "free_same_type_ns", "free_not_allowed_ns", "free_parked_ns", "wakeup_latency_ns",
+     "throttled_ns", "free_unknown_ns"],
 ]
 BANDS = ["performance", "middle", "efficient", "low_power", "uniform", "second_siblings"]
 WINDOW = 100_000_000
@@ -65,7 +65,7 @@ def laws(trace):
 
 def split_off(thread, names):
     """How far the parts of its ready time are from that; 0 where the source does not tell them."""
-    parts = [thread[column] for name in names for column in (f"ready_{name}_ns", f"{name}_ns") if column in thread]
+    parts = [thread[name] for name in names]
     return 0 if all(part is None for part in parts) else sum(part or 0 for part in parts) - thread["ready_ns"]
 
 

@@ -4,7 +4,9 @@
 mod support;
 
 use account::{CpuTotals, Rules, ThreadTotals};
-use model::{CpuState, CpuStretch, Ns, ThreadKey, ThreadState, ThreadStretch};
+use model::{
+    CpuId, CpuState, CpuStretch, Event, NameId, Ns, Pid, Reason, ThreadKey, ThreadState, ThreadStretch, Tid, What,
+};
 use std::fmt::Write;
 use std::path::Path;
 use support::Accounted;
@@ -28,6 +30,28 @@ fn cases() {
         };
         told(&support::account(|| drawn.opened(), rules, false))
     });
+}
+
+/// C, whom number 2 made, leaves in R: a thread of the kernel's gave way, if number 2 makes those. In a container it is anybody.
+#[test]
+fn who_was_made_by_kthreadd_gives_way() {
+    for (name, reason) in [("kthreadd", Reason::GaveWay), ("sh", Reason::Preempted)] {
+        let mut drawn = testkit::trace("source yields\ncpu0 A Cr A");
+        let event = |what| Event { at: Ns::ZERO, offset: 0, cpu: CpuId(0), current: Tid::UNKNOWN, what };
+        let (tid, pid) = (Tid(3), Pid(3));
+        drawn.batch.names[1] = name.into();
+        drawn.batch.events.splice(
+            0..0,
+            [
+                event(What::Name { tid: Tid(2), pid: Pid(2), name: NameId(2) }),
+                event(What::Fork { parent: Tid(2), tid, pid, name: NameId::NONE }),
+            ],
+        );
+        let rules = Rules { has_yields: true, ..Rules::default() };
+        let accounted = support::account(|| drawn.opened(), rules, false);
+        let ready = accounted.threads.iter().find(|s| s.tid == tid && s.state == ThreadState::Ready).unwrap();
+        assert_eq!(ready.reason, reason, "{name}");
+    }
 }
 
 /// Times in milliseconds; what is 0 is left out.
