@@ -12,6 +12,7 @@ import perf_data
 import pipe_cost
 import referee
 import switch_events
+import two_tools
 
 
 def life(tid, running, max_ready=0):
@@ -34,6 +35,32 @@ ORACLE = {
     "cpus": {"0": {"busy_ns": 10, "idle_ns": 0, "unknown_ns": 0}},
     "concurrency": [{"running": 1, "unknown": 0, "duration_ns": 10}],
 }
+
+
+class Slices:
+    """A recording's slices of CPU 1, all of whose time is known from its begin on."""
+
+    def __init__(self, begin, slices):
+        self.known = {1: [(begin, slices[-1][1])]}
+        self.running = {1: slices}
+
+
+class TwoTools(unittest.TestCase):
+    # As recorded: the first tool begins 85 ns before a switch, whose stamp of the other's lies 90 ns before that begin.
+    OURS = [(840767, 840852, 5), (840852, 882424, 7), (882424, 1193850, 5), (1193850, 1230622, 7), (1230622, 1361604, 5),
+            (1361604, 1400156, 7), (1400156, 1500000, 5), (1500000, 1600000, 7)]
+    THEIRS = [(648814, 840677, 5), (840677, 882301, 7), (882301, 1193641, 5), (1193641, 1230509, 7), (1230509, 1361421, 5),
+              (1361421, 1400028, 7), (1400028, 1499900, 5), (1499900, 1599900, 7)]
+
+    def pair(self, ours, theirs):
+        return two_tools.pair(Slices(840767, ours), Slices(640000, theirs))[:2]
+
+    def test_a_begin_right_before_a_switch_is_no_difference(self):
+        self.assertEqual(self.pair(self.OURS, self.THEIRS), (5, 0))
+
+    def test_another_thread_in_between_is(self):
+        other = [*self.THEIRS[:4], (1230509, 1361421, 9), *self.THEIRS[5:]]
+        self.assertGreater(self.pair(self.OURS, other)[1], 0)
 
 
 class Referee(unittest.TestCase):

@@ -176,13 +176,15 @@ def joined(spans):
 
 
 def inside(slices, spans):
-    """For each span the slices that lie in it, with both their ends."""
+    """For each span the slices that begin and end within it. One that begins where the span does is none: a recording's own begin
+    cuts what runs then, of which the other one has the whole, and where the next switch follows at once, the other one's stamp of
+    it lies before the span. So of two recordings one has at most one slice more than the other at each end."""
     found, at = [], 0
     for start, end in spans:
-        while at < len(slices) and slices[at][0] < start:
+        while at < len(slices) and slices[at][0] <= start:
             at += 1
         first = at
-        while at < len(slices) and slices[at][1] <= end:
+        while at < len(slices) and slices[at][1] < end:
             at += 1
         found.append(slices[first:at])
     return found
