@@ -26,7 +26,7 @@ fn frame(begins: bool, stretch: FrameStretch) -> What {
 
 fn shown(events: Vec<Event>) -> String {
     let names = vec!["draw".into(), "fps".into()];
-    let session = session(engine::Facts::default(), Batch { events, names, stacks: Vec::new() });
+    let session = session(engine::Facts::default(), Batch { events, names, stacks: Vec::new(), ..Batch::default() });
     pftrace::show(&exported(&Perfetto, &session, &Options::default()))
 }
 

@@ -123,7 +123,7 @@ fn drawn(kinds: &[&Kind], dose: Dose, set: Set, seed: u64, attempt: u64) -> Resu
         events.retain(|e| !matches!(e.what, What::Switch(_)) || !rng.one_in(100));
     }
     let deleted = all - events.len();
-    let batch = Batch { events, names: faulty.names, stacks: Vec::new() };
+    let batch = Batch { events, names: faulty.names, stacks: Vec::new(), ..Batch::default() };
     Ok(Drawn { machine: draw.machine, batch, truths, span_ns: faulty.end.0, deleted })
 }
 

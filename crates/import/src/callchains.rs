@@ -14,6 +14,8 @@ pub(crate) struct Callchains {
     ids: FxHashMap<Box<[StackFrame]>, StackId>,
     frames: usize,
     chain: Vec<StackFrame>,
+    /// Whether the one under way is longer than is kept.
+    cut: bool,
 }
 
 impl Callchains {
@@ -22,19 +24,27 @@ impl Callchains {
         if self.chain.len() < LONGEST {
             let function = if self.frames < MOST_FRAMES { name() } else { NameId::NONE };
             self.chain.push(StackFrame { function, ..StackFrame::at(address) });
+        } else {
+            self.cut = true;
         }
     }
 
     /// Forgets the one under way.
     pub(crate) fn clear(&mut self) {
         self.chain.clear();
+        self.cut = false;
     }
 
     /// Ends the one under way: its number; none where it is empty, or there are too many.
     pub(crate) fn end(&mut self, out: &mut Batch) -> StackId {
+        out.left_out.callchains += u64::from(std::mem::take(&mut self.cut));
         let id = match self.ids.get(self.chain.as_slice()) {
             Some(id) => *id,
-            None if self.chain.is_empty() || self.frames + self.chain.len() > MOST_FRAMES => StackId::NONE,
+            None if self.chain.is_empty() => StackId::NONE,
+            None if self.frames + self.chain.len() > MOST_FRAMES => {
+                out.left_out.callchains += 1;
+                StackId::NONE
+            }
             None => {
                 let chain: Box<[StackFrame]> = self.chain.as_slice().into();
                 self.frames += chain.len();
@@ -62,6 +72,7 @@ mod tests {
         };
         let ids = [&[1, 2][..], &[], &[1], &[1, 2], &[7; 2 * LONGEST]].map(&mut of);
         assert_eq!(ids, [1, 0, 2, 1, 3].map(StackId));
+        assert_eq!(out.left_out.callchains, 1, "the one that is cut off");
         assert_eq!(out.stacks.iter().map(|s| s.len()).collect::<Vec<_>>(), [2, 1, LONGEST]);
     }
 }

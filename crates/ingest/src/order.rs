@@ -232,6 +232,8 @@ impl<'a> Ordered<'a> {
         let alone = self.streams.len() == 1;
         let source = &mut self.streams[at];
         let reach = source.stream.next(&mut self.incoming, &mut self.troubles);
+        let left_out = std::mem::take(&mut self.incoming.left_out);
+        self.troubles.left_out(left_out, self.incoming.events.first().map_or(0, |e| e.offset));
         match reach {
             Ok(Reach::Until(until)) => source.until = source.until.max(until),
             Ok(Reach::End) => (source.until, source.ended) = (Ns::MAX, true),

@@ -125,6 +125,7 @@ impl Stream for Ahead {
             out.events.append(&mut batch.events);
             out.names.append(&mut batch.names);
             out.stacks.append(&mut batch.stacks);
+            out.left_out.take(&mut batch.left_out);
         }
         // A full return channel only means that the reader has spares enough.
         let _ = self.emptied.try_send(batch);

@@ -63,7 +63,7 @@ fn in_rounds(batch: &Batch, rng: &mut Rng) -> Replay {
     while from <= end {
         let to = from.max(0) + 1 + rng.below(end as usize / 4 + 2) as i64;
         let events = batch.events.iter().filter(|e| e.at.0 >= from && e.at.0 < to).copied().collect();
-        let part = Batch { events, names: std::mem::take(&mut names), stacks: Vec::new() };
+        let part = Batch { events, names: std::mem::take(&mut names), stacks: Vec::new(), ..Batch::default() };
         replay.0.push_back((part, Reach::Until(Ns(to))));
         from = to;
     }
@@ -134,7 +134,7 @@ proptest! {
         let mut replay = Replay::default();
         let mut names = batch.names.clone();
         for events in batch.events.chunks(1 + rng.below(30)) {
-            let part = Batch { events: events.to_vec(), names: std::mem::take(&mut names), stacks: Vec::new() };
+            let part = Batch { events: events.to_vec(), names: std::mem::take(&mut names), stacks: Vec::new(), ..Batch::default() };
             replay.0.push_back((part, Reach::Until(Ns::MIN)));
         }
         let limits = Limits { pending, batch: 1 + rng.below(30), ..ROOMY };
@@ -274,5 +274,34 @@ fn names_alone_are_told_from_time_0() {
             told += out.events.len() as u64;
         }
         assert_eq!((told, ordered.origin()), (count, Some(Ns(0))));
+    }
+}
+
+/// A stream that has no room for some texts of each of its two batches.
+struct Full(u64);
+
+impl ingest::Stream for Full {
+    fn next(&mut self, out: &mut Batch, _: &mut dyn ingest::Ledger) -> Result<Reach, ingest::Fatal> {
+        self.0 += 1;
+        let what = What::Exit { tid: Tid(1), pid: model::Pid(1) };
+        out.events.push(Event { at: Ns(self.0 as i64), offset: 10 * self.0, cpu: CpuId(0), current: Tid(1), what });
+        out.left_out.texts += 3;
+        out.left_out.callchains += self.0 - 1;
+        Ok(if self.0 < 2 { Reach::Until(Ns(1)) } else { Reach::End })
+    }
+}
+
+/// What a reader leaves out is counted as lost, whichever thread reads.
+#[test]
+fn what_is_left_out_is_counted() {
+    for ahead in [false, true] {
+        let opened = Opened { facts: Facts::default(), streams: vec![Box::new(Full(0))] };
+        let ingested = ingest::run(opened, false, Limits { ahead, ..ROOMY }, |_| ());
+        let counts: Vec<_> =
+            ingested.troubles.0.iter().map(|(code, t)| (*code, t.what, t.count, t.first_offset)).collect();
+        assert_eq!(counts.len(), 2, "{counts:?}");
+        assert!(counts[0].0.starts_with("a callchain") && counts[0].2 == 1, "{counts:?}");
+        let texts = ("a text beyond those that are kept: what it names has no name", ingest::Trouble::Lost, 6, 10);
+        assert_eq!(counts[1], texts);
     }
 }

@@ -495,6 +495,33 @@ pub struct Batch {
     pub names: Vec<Box<str>>,
     /// Callchains, innermost frame first, numbered as the texts are.
     pub stacks: Vec<Box<[StackFrame]>>,
+    /// What the source told and its reader had no room for.
+    pub left_out: LeftOut,
+}
+
+/// What is left out since there is more of it than is kept: the bounds are far above what recordings have, but whatever meets one is
+/// counted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LeftOut {
+    /// Uses of texts: what they name has no name.
+    pub texts: u64,
+    /// Uses of callchains that are missing, or cut off.
+    pub callchains: u64,
+    /// Threads whose process is forgotten.
+    pub threads: u64,
+    /// Entries of other tables: mappings, tracks, open frames, clocks.
+    pub entries: u64,
+}
+
+impl LeftOut {
+    /// Adds another count, which is 0 then.
+    pub fn take(&mut self, from: &mut Self) {
+        let more = std::mem::take(from);
+        self.texts += more.texts;
+        self.callchains += more.callchains;
+        self.threads += more.threads;
+        self.entries += more.entries;
+    }
 }
 
 impl Batch {
@@ -503,6 +530,7 @@ impl Batch {
         self.events.clear();
         self.names.clear();
         self.stacks.clear();
+        self.left_out = LeftOut::default();
     }
 }
 

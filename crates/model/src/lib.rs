@@ -21,8 +21,8 @@ pub use callchain::{BlockedAt, StackFrame, StackId, Stacks};
 pub use change::{Change, Policy, Threads};
 pub use core_type::CoreType;
 pub use event::{
-    Batch, Clock, Event, Frame, FrameStretch, IrqKind, LossSpan, Mark, MarkEdge, NameId, Seen, SeenState, Switch,
-    SwitchOut, Wake, WakeKind, What,
+    Batch, Clock, Event, Frame, FrameStretch, IrqKind, LeftOut, LossSpan, Mark, MarkEdge, NameId, Seen, SeenState,
+    Switch, SwitchOut, Wake, WakeKind, What,
 };
 pub use present::{FramePart, FrameTime, Present};
 pub use stretch::{

@@ -94,7 +94,7 @@ impl Random {
         let all = named(scheduled(&mut rng, self.steps), &mut rng);
         let rarity = 2 + rng.below(8);
         let left = all.iter().copied().filter(|e| !matches!(e.what, What::Switch(_)) || !rng.one_in(rarity));
-        let batch = |events| Batch { events, names: names(), stacks: Vec::new() };
+        let batch = |events| Batch { events, names: names(), stacks: Vec::new(), ..Batch::default() };
         let left = batch(left.collect());
         (batch(all), left)
     }
@@ -117,7 +117,7 @@ impl Random {
         for (offset, event) in (0..).zip(&mut events) {
             event.offset = offset;
         }
-        Batch { events, names: names(), stacks: Vec::new() }
+        Batch { events, names: names(), stacks: Vec::new(), ..Batch::default() }
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct Told {
     pub(crate) names: Names,
     pub(crate) losses: Losses,
     processes: FxHashMap<Tid, Pid>,
+    /// Threads that there was no room for, and that no batch says yet.
+    left_out: u64,
     /// The last of each thread number's lines: most lines say what the one before of that thread said.
     recent: Vec<(Tid, Pid)>,
     /// The latest time met, and met at the end of the batches before.
@@ -28,6 +30,7 @@ impl Told {
             names: Names::new(),
             losses: Losses::default(),
             processes: FxHashMap::default(),
+            left_out: 0,
             recent: vec![(Tid::UNKNOWN, Pid::UNKNOWN); RECENT],
             latest: Ns::MIN,
             before: [Ns::MIN; 2],
@@ -59,6 +62,7 @@ impl Told {
         }
         let known = self.processes.get(&tid).copied();
         let full = known.is_none() && self.processes.len() >= MOST_THREADS;
+        out.left_out.threads += u64::from(full) + std::mem::take(&mut self.left_out);
         if full || known == Some(pid) || known.is_some() && pid == Pid::UNKNOWN {
             return;
         }
@@ -78,6 +82,7 @@ impl Told {
         }
         let first = self.latest == Ns::MIN;
         self.process(tid, pid);
+        out.left_out.threads += std::mem::take(&mut self.left_out);
         let name = if first { self.names.id(name, out) } else { NameId::NONE };
         let what = What::Name { tid, pid, name };
         out.events.push(Event { at: Ns::MIN, offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
@@ -87,6 +92,8 @@ impl Told {
     pub(crate) fn process(&mut self, tid: Tid, pid: Pid) {
         if self.processes.contains_key(&tid) || self.processes.len() < MOST_THREADS {
             self.processes.insert(tid, pid);
+        } else {
+            self.left_out += 1;
         }
     }
 

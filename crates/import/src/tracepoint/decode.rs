@@ -38,6 +38,7 @@ impl Names {
             return *id;
         }
         if self.ids.len() >= MOST_NAMES || self.bytes + text.len() > MOST_BYTES {
+            out.left_out.texts += 1;
             return NameId::NONE;
         }
         self.bytes += text.len();
@@ -422,6 +423,18 @@ impl Decoder {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
+
+    /// Each use of a text that there is no room for; the others stay as they are.
+    #[test]
+    fn texts_beyond_those_that_are_kept_are_counted() {
+        let (mut names, mut out) = (Names::new(), Batch::default());
+        let of = |n: u8| vec![b'A' + n; 1 << 20];
+        let mut ids = |numbers: std::ops::Range<u8>| numbers.map(|n| names.id(&of(n), &mut out).0).collect::<Vec<_>>();
+        assert_eq!(ids(0..32), (1..=32).collect::<Vec<_>>());
+        assert_eq!(ids(30..36), [31, 32, 0, 0, 0, 0]);
+        assert_eq!(ids(35..36), [0]);
+        assert_eq!((out.names.len(), out.left_out.texts), (32, 5));
+    }
 
     /// A softirq mostly runs in the name of whom it came upon; an interrupt, and one within a softirq, does not.
     #[test]

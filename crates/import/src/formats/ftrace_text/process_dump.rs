@@ -24,6 +24,8 @@ pub(super) struct ProcessDump {
     table: Table,
     processes: FxHashSet<i32>,
     told: FxHashSet<Tid>,
+    /// Threads beyond those that are told, since this was last taken.
+    pub(super) left_out: u64,
 }
 
 /// Whose lines follow.
@@ -69,7 +71,9 @@ impl ProcessDump {
             self.processes.insert(first);
         }
         // The name of a process is longer than its first thread's, which the list of threads has.
-        let fresh = self.table != Table::OldProcesses && self.told.len() < MOST_THREADS && self.told.insert(Tid(tid));
+        let full = self.told.len() >= MOST_THREADS && !self.told.contains(&Tid(tid));
+        self.left_out += u64::from(full && self.table != Table::OldProcesses);
+        let fresh = self.table != Table::OldProcesses && !full && self.told.insert(Tid(tid));
         fresh.then_some((Tid(tid), Pid(pid), name))
     }
 }

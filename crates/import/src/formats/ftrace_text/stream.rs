@@ -62,6 +62,7 @@ impl Events {
             if let Some((tid, pid, name)) = dump.line(line.bytes) {
                 self.told.listed(tid, pid, name, line.offset, out);
             }
+            out.left_out.threads += std::mem::take(&mut dump.left_out);
             return;
         }
         if self.stack_traces.line(line.bytes, &mut self.told.names, out) {

@@ -44,7 +44,9 @@ impl Stacks {
         if let Some(id) = self.known.get(self.key.as_slice()) {
             return *id;
         }
+        out.left_out.entries += std::mem::take(&mut mappings.left_out);
         if self.addresses + 2 * self.key.len() > MOST_ADDRESSES {
+            out.left_out.callchains += 1;
             return StackId::NONE;
         }
         let (told, mut innermost, mut of_program) = (&mut self.told, true, false);

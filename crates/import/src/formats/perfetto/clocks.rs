@@ -104,7 +104,9 @@ impl Clocks {
                 let clock = OwnClock { reading, at, unit, incremental: r.incremental };
                 own.0.retain(|(id, _)| *id != r.clock);
                 own.0.push((r.clock, clock));
-            } else if r.clock != self.primary && (self.offsets.len() < MOST || self.offsets.contains_key(&r.clock)) {
+            } else if r.clock != self.primary && self.offsets.len() >= MOST && !self.offsets.contains_key(&r.clock) {
+                out.left_out.entries += 1;
+            } else if r.clock != self.primary {
                 self.offsets.insert(r.clock, at - reading.min(LATEST));
                 if let Some(which) = known(r.clock) {
                     let what = What::Clock { which, reading };

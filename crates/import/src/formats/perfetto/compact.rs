@@ -40,6 +40,7 @@ impl<'a> Columns<'a> {
                 7..=11 => columns.waking[field as usize - 7] = bytes,
                 12 => columns.waking_flags = bytes,
                 5 if columns.names.len() < MOST_NAMES => columns.names.push(names.id(bytes, out)),
+                5 => out.left_out.texts += 1,
                 _ => {}
             }
         }

@@ -55,6 +55,8 @@ impl Frames {
         }
         if self.0.len() < MOST {
             self.0.insert(frame.cookie, Frame { begins: false, ..frame });
+        } else {
+            out.left_out.entries += 1;
         }
         Ok(frame)
     }

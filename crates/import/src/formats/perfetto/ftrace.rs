@@ -59,9 +59,11 @@ impl Kernel {
     }
 
     /// A thread is of a process.
-    pub(super) fn belongs(&mut self, tid: Tid, pid: Pid) {
+    pub(super) fn belongs(&mut self, tid: Tid, pid: Pid, out: &mut Batch) {
         if self.processes.len() < MOST_THREADS || self.processes.contains_key(&tid) {
             self.processes.insert(tid, pid);
+        } else {
+            out.left_out.threads += 1;
         }
     }
 
@@ -202,7 +204,7 @@ impl Kernel {
                     _ if thread => self.process(current),
                     _ => Pid(task.tid.0),
                 };
-                self.belongs(task.tid, pid);
+                self.belongs(task.tid, pid, out);
                 self.newest = task.tid;
                 What::Fork { parent: current, tid: task.tid, pid, name }
             }

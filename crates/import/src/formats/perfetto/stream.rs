@@ -201,7 +201,11 @@ impl Reading<'_, '_> {
     fn interned(&mut self, body: &[u8], out: &mut Batch) -> Result<(), Broken> {
         let mut fields = Fields::of(body);
         while let Some((field, value)) = fields.next()? {
-            if field != 2 || self.reader.numbered >= MOST_NAMES {
+            if field != 2 {
+                continue;
+            }
+            if self.reader.numbered >= MOST_NAMES {
+                out.left_out.texts += 1;
                 continue;
             }
             let (mut iid, mut name) = (0, &[][..]);
@@ -276,7 +280,7 @@ impl Reading<'_, '_> {
             if tid > 0 && (field == 1 || field == 2) {
                 let (tid, pid) = (Tid(tid), Pid(pid.unwrap_or(tid)));
                 let name = self.reader.names.id(name, out);
-                self.reader.bundles.kernel.belongs(tid, pid);
+                self.reader.bundles.kernel.belongs(tid, pid, out);
                 self.put(at, What::Name { tid, pid, name }, out);
             }
         }

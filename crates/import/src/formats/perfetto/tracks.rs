@@ -85,6 +85,8 @@ impl Tracks {
         }
         if self.0.len() < MOST || self.0.contains_key(&uuid) {
             self.0.insert(uuid, track);
+        } else {
+            out.left_out.entries += 1;
         }
         Ok(thread)
     }

@@ -299,6 +299,8 @@ impl Lines {
         let name = self.names.id(fields.0.get(..LONGEST_NAME).unwrap_or(fields.0), out);
         if self.threads.len() < MOST_THREADS || self.threads.contains_key(&tid) {
             self.threads.insert(tid, (name, prio));
+        } else {
+            out.left_out.threads += 1;
         }
         let what = What::Name { tid, pid: Pid::UNKNOWN, name };
         out.events.push(Event { at, offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
