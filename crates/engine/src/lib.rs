@@ -38,7 +38,7 @@ pub use names::Names;
 pub use pass::{Accounted, Infer, PassOptions, account, account_with};
 pub use session::{EachEvents, EachRows, Session};
 pub use slow_frames::Slow;
-pub use source::{FileSource, FolderSource, Haste, Identity, JoinedSource, Part, Source, formats, open_source};
+pub use source::{FileSource, Haste, Identity, JoinedSource, Part, Source, formats, open_source};
 pub use store::{Format, SourceFile, TableWriter, trace_id_of_recording};
 pub use summary::{LawRow, Summary, TroubleRow};
 /// Where names of functions are looked for.

@@ -176,3 +176,204 @@ fn a_second_recording_adds_no_second_chain_of_switches() {
     assert_eq!(twice.parts(), 2);
     assert_eq!(twice.identity(&Haste::now()).unwrap().files.len(), 2);
 }
+
+const CTF: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/fixtures/ctf");
+
+/// The files of some folders of fixtures, each under another name, as an archive holds them.
+fn session(folders: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for (fixture, called) in folders {
+        for entry in std::fs::read_dir(Path::new(CTF).join(fixture)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = format!("{called}/{}", path.file_name().unwrap().to_str().unwrap());
+            all.push((name, std::fs::read(path).unwrap()));
+        }
+    }
+    all
+}
+
+fn borrowed(files: &[(String, Vec<u8>)]) -> Vec<(&str, &[u8])> {
+    files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect()
+}
+
+fn lay_out(folder: &Path, files: &[(String, Vec<u8>)]) {
+    for (name, bytes) in files {
+        std::fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
+        std::fs::write(folder.join(name), bytes).unwrap();
+    }
+}
+
+/// How many marks a source has.
+fn marks(source: &dyn Source) -> usize {
+    let (mut marks, mut batch) = (0, model::Batch::default());
+    for stream in &mut source.open().unwrap().streams {
+        let mut goes_on = true;
+        while goes_on {
+            batch.clear();
+            goes_on = matches!(stream.next(&mut batch, &mut ingest::Troubles::default()), Ok(ingest::Reach::Until(_)));
+            marks += batch.events.iter().filter(|e| matches!(e.what, model::What::Mark(_))).count();
+        }
+    }
+    marks
+}
+
+/// A session of LTTng as its folder, packed by perfcollect (`X.trace.zip`) and by tar: the same, with the kernel's switches and the
+/// programs' marks.
+#[test]
+fn a_packed_session_of_lttng_opens_as_its_folder() {
+    let at = "mine.trace/lttngTrace/auto-20261123-201500";
+    let folders = [("lttng-le", format!("{at}/kernel")), ("lttng-ust", format!("{at}/ust/uid/1000/64-bit"))];
+    let files = session(&folders.each_ref().map(|(fixture, called)| (*fixture, called.as_str())));
+    let plain = ran(open_source(&Path::new(CTF).join("lttng-le")).unwrap().as_ref());
+    let written = marks(open_source(&Path::new(CTF).join("lttng-ust")).unwrap().as_ref());
+    assert!(plain.len() > 5 && written > 0);
+    let dir = Folder::new();
+    lay_out(dir.0.path(), &files);
+    let tar = tarred(&borrowed(&files));
+    let paths = [
+        dir.0.path().join("mine.trace"),
+        dir.0.path().join(at),
+        dir.file("mine.trace.zip", &zipped(&borrowed(&files))),
+        dir.file("mine.tar.gz", &gzipped(&tar)),
+        dir.file("mine.tar", &tar),
+    ];
+    for path in &paths {
+        let source = open_source(path).unwrap();
+        assert_eq!((ran(source.as_ref()), marks(source.as_ref())), (plain.clone(), written), "{}", path.display());
+        assert_eq!((source.path(), source.parts()), (path.as_path(), 2));
+        assert!(!source.open().unwrap().facts.lacks.iter().any(|l| l.contains("beside")));
+    }
+    // Of the kernel, or of programs only.
+    for (fixture, folder) in &folders {
+        let files = session(&[(fixture, folder.as_str())]);
+        let path = dir.file("part.trace.zip", &zipped(&borrowed(&files)));
+        let source = open_source(&path).unwrap();
+        let alone = open_source(&Path::new(CTF).join(fixture)).unwrap();
+        assert_eq!(ran(source.as_ref()), ran(alone.as_ref()), "{fixture}");
+        assert_eq!((source.parts(), source.format()), (1, "CTF 1.8"));
+    }
+}
+
+/// perfcollect packs what perf wrote beside it: it is another recording, on another clock, so it is named and not read.
+#[test]
+fn what_lies_beside_a_trace_is_told() {
+    let mut files = session(&[("lttng-le", "a.trace/lttngTrace/auto/kernel")]);
+    files.insert(0, ("a.trace/perf.data".into(), recorded()));
+    files.insert(0, ("a.trace/perfcollect.log".into(), b"started".to_vec()));
+    let mut empty = files.clone();
+    let nothing = session(&[("lttng-ust", "a.trace/lttngTrace/auto/ust/pid/none-7")]);
+    empty.extend(nothing.into_iter().filter(|(name, _)| name.ends_with("metadata")));
+    let dir = Folder::new();
+    let plain = ran(open_source(&Path::new(CTF).join("lttng-le")).unwrap().as_ref());
+    for (files, named) in [(&files, "perf.data."), (&empty, "ust/pid/none-7 was not read")] {
+        for packed in [zipped(&borrowed(files)), tarred(&borrowed(files))] {
+            let source = open_source(&dir.file("a.trace.packed", &packed)).unwrap();
+            assert_eq!(ran(source.as_ref()), plain);
+            let lacks = source.open().unwrap().facts.lacks.join(" ");
+            assert!(lacks.contains("were not read: a.trace/perf.data.") && lacks.contains(named), "{lacks}");
+        }
+    }
+    let two = session(&[("lttng-le", "one/kernel"), ("lttng-be", "two/kernel")]);
+    let several = dir.file("two.zip", &zipped(&borrowed(&two)));
+    assert!(refused(&several).contains("(one/kernel, two/kernel): unpack it"), "{}", refused(&several));
+}
+
+/// A name in a tar archive that the crate would not write.
+fn tarred_as(name: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut header = tar::Header::new_gnu();
+    header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
+    header.set_size(bytes.len() as u64);
+    header.set_cksum();
+    let mut to = tar::Builder::new(Vec::new());
+    to.append(&header, bytes).unwrap();
+    to.into_inner().unwrap()
+}
+
+#[test]
+fn archives_that_are_no_traces_are_refused_in_a_sentence() {
+    let dir = Folder::new();
+    let deep = format!("{}x", "a/".repeat(40));
+    for (name, why) in [("/tmp/x/metadata", "leads out"), ("a/../../metadata", "leads out"), (&deep, "deeper than 32")]
+    {
+        for packed in [tarred_as(name, b"/* CTF 1.8 */"), zipped(&[(name, b"/* CTF 1.8 */")])] {
+            let path = dir.file("out", &packed);
+            assert!(
+                refused(&path).contains(why) && refused(&path).contains("unpack it yourself"),
+                "{}",
+                refused(&path)
+            );
+        }
+    }
+    let names: Vec<String> = (0..=100_000).map(|n| n.to_string()).collect();
+    let many: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
+    for packed in [zipped(&many), tarred(&many)] {
+        let path = dir.file("many", &packed);
+        assert!(refused(&path).contains("more than 100000 files"), "{}", refused(&path));
+    }
+    // One that says it has more than it holds is refused before any of them is looked for.
+    let mut lies = zipped(&[("a", b"words")]);
+    let end = lies.len() - 22;
+    assert_eq!(lies[end..end + 4], *b"PK\x05\x06");
+    let said = u64::from(u32::MAX).to_le_bytes();
+    let mut big = b"PK\x06\x06".to_vec();
+    big.extend(44u64.to_le_bytes());
+    big.extend([0; 20]);
+    big.extend(said);
+    big.extend([0; 16]);
+    big.extend(b"PK\x06\x07\0\0\0\0");
+    big.extend((end as u64).to_le_bytes());
+    big.extend(1u32.to_le_bytes());
+    lies[end + 8..end + 12].fill(0xff);
+    let tail = lies.split_off(end);
+    lies.extend(big);
+    lies.extend(tail);
+    let path = dir.file("lies.zip", &lies);
+    assert!(refused(&path).contains("more than 100000 files"), "{}", refused(&path));
+    // A gigabyte of zeros beside a trace's description.
+    let zeros = vec![0; 1 << 20];
+    let mut to = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, bytes) in session(&[("lttng-le", "kernel")]) {
+        to.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        to.write_all(&bytes).unwrap();
+    }
+    to.start_file("kernel/channel0_2", zip::write::SimpleFileOptions::default()).unwrap();
+    for _ in 0..1200 {
+        to.write_all(&zeros).unwrap();
+    }
+    let bomb = dir.file("bomb.trace.zip", &to.finish().unwrap().into_inner());
+    assert!(refused(&bomb).contains("this is no trace"), "{}", refused(&bomb));
+}
+
+/// Traces of real tracers: packed, each says what its folder does.
+#[test]
+#[ignore = "reads ../shared/traces/ctf"]
+fn recorded_ctf_folders_open_packed() {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces/ctf");
+    let dir = Folder::new();
+    for entry in std::fs::read_dir(all).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let (mut files, mut level) = (Vec::new(), vec![folder.clone()]);
+        while let Some(at) = level.pop() {
+            for entry in std::fs::read_dir(at).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    level.push(path);
+                } else {
+                    let inside = path.strip_prefix(&folder).unwrap().to_str().unwrap();
+                    files
+                        .push((format!("{name}.trace/lttngTrace/auto/kernel/{inside}"), std::fs::read(&path).unwrap()));
+                }
+            }
+        }
+        let events = |path: &Path| {
+            let accounted = account(open_source(path).unwrap().as_ref(), &PassOptions::default()).unwrap();
+            (accounted.totals.threads.all().unwrap().len(), accounted.totals.cpus.len(), accounted.laws.hold())
+        };
+        let plain = events(&folder);
+        for packed in [zipped(&borrowed(&files)), gzipped(&tarred(&borrowed(&files)))] {
+            assert_eq!(events(&dir.file("packed", &packed)), plain, "{name}");
+        }
+        println!("{name}: {plain:?}");
+    }
+}

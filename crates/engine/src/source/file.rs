@@ -5,13 +5,14 @@ use super::{Haste, Identity, Source, head, unknown};
 use crate::EngineError;
 use ingest::{Fatal, Importer, Input, Opened};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use store::SourceFile;
 
 /// So long a FIFO may stay without a writer.
-const WRITER_MS: i32 = 10_000;
+const WRITER_MS: u64 = 10_000;
 
 /// A file of a format that an importer knows.
 pub struct FileSource {
@@ -50,12 +51,18 @@ fn fifo(path: &Path) -> Result<File, EngineError> {
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(EngineError::io(path))?;
     let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
     let mut wait = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry, valid for the call; and the flags of a file that is open here.
-    let ready = unsafe {
-        let ready = libc::poll(&raw mut wait, 1, WRITER_MS);
-        libc::fcntl(fd, libc::F_SETFL, libc::fcntl(fd, libc::F_GETFL) & !libc::O_NONBLOCK);
-        ready
+    let until = Instant::now() + Duration::from_millis(WRITER_MS);
+    // A signal that comes meanwhile takes nothing of the time.
+    let ready = loop {
+        let left = until.saturating_duration_since(Instant::now()).as_millis();
+        // SAFETY: one entry, valid for the call.
+        let ready = unsafe { libc::poll(&raw mut wait, 1, i32::try_from(left).unwrap_or(i32::MAX)) };
+        if ready >= 0 || std::io::Error::last_os_error().kind() != ErrorKind::Interrupted {
+            break ready;
+        }
     };
+    // SAFETY: the flags of a file that is open here.
+    unsafe { libc::fcntl(fd, libc::F_SETFL, libc::fcntl(fd, libc::F_GETFL) & !libc::O_NONBLOCK) };
     if ready > 0 {
         return Ok(file);
     }
@@ -104,7 +111,12 @@ pub(super) struct Positioned {
 
 impl Read for Positioned {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        let got = self.file.read_at(into, self.at)?;
+        let got = loop {
+            match self.file.read_at(into, self.at) {
+                Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                done => break done?,
+            }
+        };
         self.at += got as u64;
         Ok(got)
     }

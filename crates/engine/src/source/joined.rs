@@ -10,9 +10,9 @@
 
 use super::{Haste, Identity, Source};
 use crate::EngineError;
-use ingest::{Fatal, Ledger, Opened, Reach, Stream};
+use ingest::{Fatal, Ledger, Opened, Reach, Stream, Trouble};
 use model::{Batch, CpuId, Event, Ns, What};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// A source, and what to add to its times to have them on the first one's clock.
@@ -25,6 +25,8 @@ pub struct Part {
 
 /// Several sources of one run.
 pub struct JoinedSource {
+    /// What the user named, where that is one thing; else the first part's.
+    path: Option<PathBuf>,
     parts: Vec<(Box<dyn Source>, Ns)>,
     /// Of each part, the groups that are taken from it.
     taken: OnceLock<Vec<Groups>>,
@@ -81,7 +83,12 @@ impl JoinedSource {
             known.get_or_insert(clock);
             joined.push((part.source, part.offset.unwrap_or(Ns(0))));
         }
-        Ok(Self { parts: joined, taken: OnceLock::new() })
+        Ok(Self { path: None, parts: joined, taken: OnceLock::new() })
+    }
+
+    /// Parts of one thing that the user named.
+    pub(super) fn called(self, path: &Path) -> Self {
+        Self { path: Some(path.to_owned()), ..self }
     }
 
     /// Reads all parts once to see which groups each has.
@@ -123,7 +130,8 @@ fn groups_of(mut opened: Opened<'_>) -> Result<u8, Fatal> {
 
 impl Source for JoinedSource {
     fn path(&self) -> &Path {
-        self.parts.first().map_or(Path::new(""), |(source, _)| source.path())
+        let first = || self.parts.first().map_or(Path::new(""), |(source, _)| source.path());
+        self.path.as_deref().unwrap_or_else(first)
     }
 
     fn format(&self) -> &'static str {
@@ -219,6 +227,9 @@ impl Stream for Shifted {
                 self.shift(&mut event);
                 out.events[kept] = event;
                 kept += 1;
+            } else if matches!(event.what, What::Loss(_)) {
+                // No switches are taken from here, so no CPU's time is in doubt; marks and values may be missing.
+                bad.trouble("a recording that is read beside the first one lost events", event.offset, Trouble::Lost);
             }
         }
         out.events.truncate(kept);

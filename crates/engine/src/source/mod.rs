@@ -1,5 +1,6 @@
 //! Sources that can be read more than once.
 
+mod archive;
 mod checksum;
 mod file;
 mod folder;
@@ -8,7 +9,6 @@ mod unpack;
 
 pub use checksum::Haste;
 pub use file::FileSource;
-pub use folder::FolderSource;
 pub use joined::{JoinedSource, Part};
 
 use crate::EngineError;
@@ -65,7 +65,7 @@ pub fn formats() -> &'static [&'static dyn Importer] {
 /// It cannot be read, or no importer knows it.
 pub fn open_source(path: &Path) -> Result<Box<dyn Source>, EngineError> {
     if path.is_dir() {
-        return Ok(Box::new(FolderSource::open(path)?));
+        return folder::open(path);
     }
     let file = file::whole(path)?;
     if import::detect(&head(&file, path)?).is_some() {
@@ -73,7 +73,7 @@ pub fn open_source(path: &Path) -> Result<Box<dyn Source>, EngineError> {
     }
     match unpack::unpack(path, file)? {
         unpack::Unpacked::File(file) => Ok(Box::new(FileSource::of(path, file)?)),
-        unpack::Unpacked::Folder(folder) => Ok(Box::new(FolderSource::unpacked(path, folder)?)),
+        unpack::Unpacked::Folder(folder) => folder::unpacked(path, folder),
     }
 }
 

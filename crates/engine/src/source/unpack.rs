@@ -1,11 +1,12 @@
 //! Packed traces, as people send them: gzip, zstd, zip and tar, one around the other, unpacked into temporary files.
 
-use super::{HEAD, head, unknown};
+use super::archive::{tar, zip};
+use super::{head, unknown};
 use crate::EngineError;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use tempfile::TempDir;
 
@@ -14,9 +15,6 @@ const LAYERS: usize = 4;
 /// What unpacks to more than this, and to more than [`MOST_RATIO`] times its size, is no trace: those shrink by 5 to 30.
 const LARGE: u64 = 1 << 30;
 const MOST_RATIO: u64 = 200;
-/// More files than any trace has.
-const MOST_FILES: usize = 100_000;
-
 pub(super) enum Unpacked {
     File(File),
     Folder(TempDir),
@@ -79,12 +77,16 @@ impl Read for Counted {
 }
 
 /// Watches what comes out of a packed file.
-struct Bound<'a> {
+pub(super) struct Bound<'a> {
     path: &'a Path,
     written: u64,
 }
 
-impl Bound<'_> {
+impl<'a> Bound<'a> {
+    pub(super) fn of(path: &'a Path) -> Self {
+        Self { path, written: 0 }
+    }
+
     fn more(&mut self, bytes: usize, packed: u64) -> Result<(), EngineError> {
         self.written += bytes as u64;
         if self.written > LARGE && self.written / MOST_RATIO > packed {
@@ -99,14 +101,14 @@ impl Bound<'_> {
 }
 
 /// All that a reader gives, in a temporary file.
-fn copied(path: &Path, from: &mut dyn Read, packed: &Cell<u64>) -> Result<File, EngineError> {
+pub(super) fn copied(path: &Path, from: &mut dyn Read, packed: &Cell<u64>) -> Result<File, EngineError> {
     let mut to = tempfile::tempfile().map_err(EngineError::temporary)?;
-    copy(path, from, &mut to, &|| packed.get(), &mut Bound { path, written: 0 })?;
+    copy(path, from, &mut to, &|| packed.get(), &mut Bound::of(path))?;
     to.seek(SeekFrom::Start(0)).map_err(EngineError::temporary)?;
     Ok(to)
 }
 
-fn copy(
+pub(super) fn copy(
     path: &Path,
     from: &mut dyn Read,
     to: &mut File,
@@ -130,96 +132,4 @@ fn copy(
         bound.more(got, packed())?;
         to.write_all(&buffer[..got]).map_err(EngineError::temporary)?;
     }
-}
-
-/// The first file in an archive that an importer knows; else all of them, as a folder.
-fn zip(path: &Path, file: File) -> Result<Unpacked, EngineError> {
-    let size = file.metadata().map_err(EngineError::io(path))?.len();
-    let bad = |e: zip::result::ZipError| EngineError::Other(format!("{}: a damaged zip archive: {e}", path.display()));
-    let mut archive = zip::ZipArchive::new(file).map_err(bad)?;
-    for at in 0..archive.len().min(MOST_FILES) {
-        let mut first = Vec::new();
-        let entry = archive.by_index(at).map_err(bad)?;
-        if !entry.is_file() || entry.take(HEAD).read_to_end(&mut first).is_err() {
-            continue;
-        }
-        if import::detect(&first).is_some() {
-            let mut entry = archive.by_index(at).map_err(bad)?;
-            return copied(path, &mut entry, &Cell::new(size)).map(Unpacked::File);
-        }
-    }
-    let folder = tempfile::tempdir().map_err(EngineError::temporary)?;
-    let mut bound = Bound { path, written: 0 };
-    for at in 0..archive.len().min(MOST_FILES) {
-        let mut entry = archive.by_index(at).map_err(bad)?;
-        let Some(name) = entry.enclosed_name().filter(|_| entry.is_file()) else { continue };
-        let mut to = create(folder.path(), &name)?;
-        copy(path, &mut entry, &mut to, &|| size, &mut bound)?;
-    }
-    Ok(Unpacked::Folder(folder))
-}
-
-/// The regular files of an archive, and links between them; devices are left out.
-fn tar(path: &Path, file: File) -> Result<TempDir, EngineError> {
-    let size = file.metadata().map_err(EngineError::io(path))?.len();
-    let bad = |e: std::io::Error| EngineError::Other(format!("{}: a damaged tar archive: {e}", path.display()));
-    let folder = tempfile::tempdir().map_err(EngineError::temporary)?;
-    let mut bound = Bound { path, written: 0 };
-    let mut links = Vec::new();
-    let mut archive = tar::Archive::new(file);
-    for entry in archive.entries().map_err(bad)?.take(MOST_FILES) {
-        let mut entry = entry.map_err(bad)?;
-        let name = entry.path().map_err(bad)?.into_owned();
-        if entry.header().entry_type().is_file()
-            && let Some(name) = inside(&name)
-        {
-            let mut to = create(folder.path(), &name)?;
-            copy(path, &mut entry, &mut to, &|| size, &mut bound)?;
-        } else if entry.header().entry_type().is_symlink()
-            && let (Some(name), Ok(Some(to))) = (inside(&name), entry.link_name())
-        {
-            links.push((name, to.into_owned()));
-        }
-    }
-    // Only now: no file of the archive is written through a link of it.
-    links.iter().for_each(|(name, to)| link(folder.path(), name, to));
-    Ok(folder)
-}
-
-/// Makes a link as those of a sysfs tree are (`cpu0/cpufreq -> ../cpufreq/policy0`); none that leads out of the folder. What
-/// cannot be made is missing, as devices are.
-fn link(folder: &Path, name: &Path, to: &Path) {
-    let up = to.components().take_while(|part| *part == Component::ParentDir).count();
-    let down = to.components().skip(up).all(|part| matches!(part, Component::Normal(_)));
-    let at = name.parent().unwrap_or(Path::new(""));
-    // A folder that is none by itself, but another link, would be left by another way than the one counted here.
-    let real = || folder.canonicalize().ok().zip(folder.join(at).canonicalize().ok());
-    if down && up <= at.components().count() && real().is_some_and(|(root, there)| root.join(at) == there) {
-        #[cfg(unix)]
-        let _ = std::os::unix::fs::symlink(to, folder.join(name));
-    }
-}
-
-/// A name that stays inside the folder that it is unpacked to.
-fn inside(name: &Path) -> Option<PathBuf> {
-    let mut clean = PathBuf::new();
-    for part in name.components() {
-        match part {
-            Component::Normal(part) => clean.push(part),
-            Component::CurDir => {}
-            _ => return None,
-        }
-    }
-    (!clean.as_os_str().is_empty()).then_some(clean)
-}
-
-fn create(folder: &Path, name: &Path) -> Result<File, EngineError> {
-    let path = folder.join(name);
-    let make = || {
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        File::create(&path)
-    };
-    make().map_err(EngineError::temporary)
 }

@@ -1,0 +1,187 @@
+//! Archives of many files: zip and tar, unpacked as one folder, or as the one file in them that is a trace.
+
+use super::HEAD;
+use super::unpack::{Bound, Unpacked, copied, copy};
+use crate::EngineError;
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Component, Path, PathBuf};
+use tempfile::TempDir;
+
+/// More files than any trace has.
+const MOST_FILES: usize = 100_000;
+/// So many folders of an archive are looked at for a trace.
+const MOST_TRIED: usize = 64;
+/// No trace's files lie deeper.
+const DEEPEST: usize = 32;
+
+/// The folder that an archive holds where one is a trace; else the first file in it that an importer knows; else all of it.
+pub(super) fn zip(path: &Path, mut file: File) -> Result<Unpacked, EngineError> {
+    let size = file.metadata().map_err(EngineError::io(path))?.len();
+    if members(&mut file).is_some_and(|count| count > MOST_FILES as u64) {
+        return Err(too_many(path));
+    }
+    let bad = |e: zip::result::ZipError| EngineError::Other(format!("{}: a damaged zip archive: {e}", path.display()));
+    let mut archive = zip::ZipArchive::new(file).map_err(bad)?;
+    if archive.len() > MOST_FILES {
+        return Err(too_many(path));
+    }
+    let mut names = Vec::new();
+    for at in 0..archive.len() {
+        let entry = archive.by_index_raw(at).map_err(bad)?;
+        let name = inside(path, Path::new(entry.name().map_err(bad)?.as_ref()))?;
+        names.push(name.filter(|_| entry.is_file()));
+    }
+    let (mut first, mut folder, mut tried) = (None, false, 0);
+    for at in 0..archive.len() {
+        let mut head = Vec::new();
+        let Some(name) = &names[at] else { continue };
+        if archive.by_index(at).map_err(bad)?.take(HEAD).read_to_end(&mut head).is_err() {
+            continue;
+        }
+        let Some(importer) = import::detect(&head) else { continue };
+        // The metadata of a CTF trace is a file of its own, but tells nothing without those beside it.
+        if importer.is_folder() && tried < MOST_TRIED {
+            tried += 1;
+            folder = is_folder_of(importer.id(), name, &names);
+        }
+        if folder {
+            break;
+        }
+        first.get_or_insert(at);
+    }
+    if let Some(at) = first.filter(|_| !folder) {
+        let mut entry = archive.by_index(at).map_err(bad)?;
+        return copied(path, &mut entry, &Cell::new(size)).map(Unpacked::File);
+    }
+    let folder = tempfile::tempdir().map_err(EngineError::temporary)?;
+    let mut bound = Bound::of(path);
+    for (at, name) in names.iter().enumerate() {
+        let Some(name) = name else { continue };
+        let mut entry = archive.by_index(at).map_err(bad)?;
+        let mut to = create(folder.path(), name)?;
+        copy(path, &mut entry, &mut to, &|| size, &mut bound)?;
+    }
+    Ok(Unpacked::Folder(folder))
+}
+
+/// Whether the folder that a file lies in is a trace of a format, by the names in it.
+fn is_folder_of(format: &str, file: &Path, names: &[Option<PathBuf>]) -> bool {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let below = names.iter().flatten().filter_map(|name| name.strip_prefix(folder).ok());
+    let mut below: Vec<String> = below.map(|name| name.to_string_lossy().into_owned()).collect();
+    below.sort();
+    import::detect_folder(&below).is_some_and(|importer| importer.id() == format)
+}
+
+/// How many members a zip archive says that it has: asked before all of them are read into memory. `None`: it does not say.
+fn members(file: &mut File) -> Option<u64> {
+    const END: [u8; 4] = *b"PK\x05\x06";
+    const END_64: [u8; 4] = *b"PK\x06\x06";
+    const PLACE_64: [u8; 4] = *b"PK\x06\x07";
+    /// The end with its longest comment, and the place of the other end before it.
+    const TAIL: u64 = (1 << 16) + 22 + 20;
+    let size = file.seek(SeekFrom::End(0)).ok()?;
+    let mut bytes = |from: u64, most: u64| -> Option<Vec<u8>> {
+        let mut read = Vec::new();
+        file.seek(SeekFrom::Start(from)).ok()?;
+        file.take(most).read_to_end(&mut read).ok()?;
+        Some(read)
+    };
+    let tail = bytes(size.saturating_sub(TAIL), TAIL)?;
+    let end = tail.windows(4).rposition(|bytes| bytes == END)?;
+    let few = u16::from_le_bytes(*tail.get(end + 10..)?.first_chunk()?);
+    let Some(place) = end.checked_sub(20).and_then(|at| tail.get(at..end)).filter(|p| p.starts_with(&PLACE_64)) else {
+        return Some(few.into());
+    };
+    let end = bytes(u64::from_le_bytes(*place.get(8..)?.first_chunk()?), 56)?;
+    let many = u64::from_le_bytes(*end.get(32..)?.first_chunk()?);
+    Some(if end.starts_with(&END_64) { many.max(few.into()) } else { few.into() })
+}
+
+/// The regular files of an archive, and links between them; devices are left out.
+pub(super) fn tar(path: &Path, file: File) -> Result<TempDir, EngineError> {
+    let size = file.metadata().map_err(EngineError::io(path))?.len();
+    let bad = |e: std::io::Error| EngineError::Other(format!("{}: a damaged tar archive: {e}", path.display()));
+    let folder = tempfile::tempdir().map_err(EngineError::temporary)?;
+    let mut bound = Bound::of(path);
+    let (mut links, mut same) = (Vec::new(), Vec::new());
+    let mut archive = tar::Archive::new(file);
+    for (nth, entry) in archive.entries().map_err(bad)?.enumerate() {
+        if nth >= MOST_FILES {
+            return Err(too_many(path));
+        }
+        let mut entry = entry.map_err(bad)?;
+        let Some(name) = inside(path, &entry.path().map_err(bad)?)? else { continue };
+        let kind = entry.header().entry_type();
+        if kind.is_file() {
+            let mut to = create(folder.path(), &name)?;
+            copy(path, &mut entry, &mut to, &|| size, &mut bound)?;
+        } else if let (true, Ok(Some(to))) = (kind.is_symlink(), entry.link_name()) {
+            links.push((name, to.into_owned()));
+        } else if let (true, Ok(Some(to))) = (kind.is_hard_link(), entry.link_name()) {
+            same.extend(inside(path, &to)?.map(|to| (name, to)));
+        }
+    }
+    // Only now: no file of the archive is written through a link of it.
+    for (name, to) in &same {
+        let (to, name) = (folder.path().join(to), folder.path().join(name));
+        let parent = || std::fs::create_dir_all(name.parent().unwrap_or(folder.path()));
+        parent().and_then(|()| std::fs::hard_link(to, &name)).map_err(bad)?;
+    }
+    links.iter().for_each(|(name, to)| link(folder.path(), name, to));
+    Ok(folder)
+}
+
+/// Makes a link as those of a sysfs tree are (`cpu0/cpufreq -> ../cpufreq/policy0`); none that leads out of the folder. What
+/// cannot be made is missing, as devices are.
+fn link(folder: &Path, name: &Path, to: &Path) {
+    let up = to.components().take_while(|part| *part == Component::ParentDir).count();
+    let down = to.components().skip(up).all(|part| matches!(part, Component::Normal(_)));
+    let at = name.parent().unwrap_or(Path::new(""));
+    // A folder that is none by itself, but another link, would be left by another way than the one counted here.
+    let real = || folder.canonicalize().ok().zip(folder.join(at).canonicalize().ok());
+    if down && up <= at.components().count() && real().is_some_and(|(root, there)| root.join(at) == there) {
+        #[cfg(unix)]
+        let _ = std::os::unix::fs::symlink(to, folder.join(name));
+    }
+}
+
+/// A member's name, which stays inside the folder that it is unpacked to; `None` for that folder itself.
+fn inside(archive: &Path, name: &Path) -> Result<Option<PathBuf>, EngineError> {
+    let refused = |why: &str| {
+        let (archive, name) = (archive.display(), name.display().to_string());
+        let name: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
+        EngineError::Other(format!(
+            "{archive}: the name of a member, {name}, {why}: no trace is packed so. If it is one, unpack it yourself"
+        ))
+    };
+    let mut clean = PathBuf::new();
+    for part in name.components() {
+        match part {
+            Component::Normal(part) => clean.push(part),
+            Component::CurDir => {}
+            _ => return Err(refused("leads out of the archive")),
+        }
+    }
+    if clean.components().count() > DEEPEST {
+        return Err(refused(&format!("is deeper than {DEEPEST} folders")));
+    }
+    Ok(Some(clean).filter(|name| !name.as_os_str().is_empty()))
+}
+
+fn too_many(path: &Path) -> EngineError {
+    EngineError::Other(format!("{}: more than {MOST_FILES} files are packed in it: this is no trace", path.display()))
+}
+
+fn create(folder: &Path, name: &Path) -> Result<File, EngineError> {
+    let path = folder.join(name);
+    let make = || {
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        File::create(&path)
+    };
+    make().map_err(EngineError::temporary)
+}
