@@ -75,6 +75,12 @@ impl Book {
         }
     }
 
+    /// What is not kept for want of room, in a sentence.
+    pub fn lacks(&self) -> Option<String> {
+        let more = self.processes.left_out;
+        (more > 0).then(|| format!("Programs whose file and command line are not kept: {more} (the last ones)."))
+    }
+
     /// Writes a frame; the first error is kept and ends the recording.
     pub fn write(&mut self, parts: &[&[u8]]) {
         if self.error.is_none()

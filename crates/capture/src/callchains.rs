@@ -70,6 +70,8 @@ pub struct Callchains {
     pub lost: u64,
     /// Callchains of programs whose mappings nobody knows.
     pub unmapped: u64,
+    /// Frames that have no name, for there were too many.
+    pub nameless: u64,
 }
 
 impl Callchains {
@@ -93,6 +95,7 @@ impl Callchains {
             changed: false,
             lost: 0,
             unmapped: 0,
+            nameless: 0,
         }
     }
 
@@ -186,7 +189,11 @@ impl Callchains {
 
     /// Notes what lies at an address.
     fn place(&mut self, space: u32, pid: i32, address: u64) {
-        if space == UNKNOWN || self.places.len() >= places::MOST || self.places.contains_key(&(space, address)) {
+        if space == UNKNOWN || self.places.contains_key(&(space, address)) {
+            return;
+        }
+        if self.places.len() >= places::MOST {
+            self.nameless += 1;
             return;
         }
         let mapping = self.spaces.get(&pid).filter(|of| of.number == space);
@@ -279,6 +286,12 @@ impl Callchains {
             told.push(format!(
                 "Callchains of programs that are addresses alone: {unmapped}. Their process had ended, began another program or is \
                  not the target's, so that its mappings could not be read."
+            ));
+        }
+        if self.nameless > 0 {
+            let (nameless, most) = (self.nameless, places::MOST);
+            told.push(format!(
+                "Frames of callchains that are not named: {nameless}. Names of {most} addresses are kept."
             ));
         }
         told

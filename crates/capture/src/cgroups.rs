@@ -53,6 +53,9 @@ pub struct Cgroups {
     /// Folders to be read in this round.
     left: Vec<PathBuf>,
     round: u64,
+    /// Cgroups of this round that there is no room for, and the most of any round.
+    left_out: usize,
+    most_left_out: usize,
 }
 
 /// The unified hierarchy, where it is mounted.
@@ -118,6 +121,7 @@ impl Cgroups {
         let Some(hierarchy) = self.hierarchy.clone() else { return Vec::new() };
         if self.left.is_empty() {
             self.round += 1;
+            self.left_out = 0;
             self.left.push(hierarchy.root.clone());
         }
         let mut frames = Vec::new();
@@ -125,12 +129,15 @@ impl Cgroups {
             let Some(folder) = self.left.pop() else { break };
             let inside = read_dir(&folder).into_iter().flatten().flatten();
             let folders = inside.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path());
-            self.left.extend(folders.take(MOST.saturating_sub(self.left.len())));
+            for folder in folders {
+                if self.left.len() < MOST { self.left.push(folder) } else { self.left_out += 1 }
+            }
             let Ok(id) = std::fs::metadata(&folder).map(|m| m.ino()) else { continue };
             let Some(limits) = limits(&folder, hierarchy.unified) else { continue };
             let before = self.known.get(&id).map(|k| &k.limits);
             let changed = before != Some(&limits);
             if before.is_none() && self.known.len() >= MOST {
+                self.left_out += 1;
                 continue;
             }
             let known = Known { folder, limits, round: self.round };
@@ -139,11 +146,18 @@ impl Cgroups {
             }
             self.known.insert(id, known);
         }
+        self.most_left_out = self.most_left_out.max(self.left_out);
         if self.left.is_empty() {
             let round = self.round;
             self.known.retain(|_, known| known.round == round);
         }
         frames
+    }
+
+    /// What is not told for want of room, in a sentence.
+    pub fn lacks(&self) -> Option<String> {
+        let more = self.most_left_out;
+        (more > 0).then(|| format!("Cgroups whose settings are not told: {more} at least. Those of {MOST} are kept."))
     }
 
     fn frame(&self, id: u64, known: &Known, at: u64) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! The two ways to ask the kernel, behind one face.
 
 use crate::mark_point::Found;
+use crate::online::Unrecorded;
 use crate::options::{Backend, CaptureError, RecordOptions};
 use crate::perf_events::PerfTracer;
 use crate::procfs;
@@ -105,6 +106,27 @@ impl Kernel {
         match self {
             Self::Bpf(t) => t.drain(take),
             Self::Perf(p) => p.drain(take),
+        }
+    }
+
+    /// Follows CPUs that go offline and come online, where that must be asked for; what of them is not recorded.
+    pub fn follow_cpus(&mut self, take: &mut dyn FnMut(&[u8])) -> Vec<Unrecorded> {
+        match self {
+            Self::Bpf(_) => Vec::new(),
+            Self::Perf(p) => p.follow_cpus(take),
+        }
+    }
+
+    /// Whether it opens events while it records: those of CPUs that come online.
+    pub fn opens_later(&self) -> bool {
+        matches!(self, Self::Perf(_))
+    }
+
+    /// Of CPUs that came online: what is not recorded to the end, what that means in sentences, and all that were online.
+    pub fn cpus_at_end(&self, now: u64) -> (Vec<Unrecorded>, Vec<String>, Vec<u32>) {
+        match self {
+            Self::Bpf(_) => Default::default(),
+            Self::Perf(p) => p.cpus_at_end(now),
         }
     }
 

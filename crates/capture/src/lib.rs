@@ -21,6 +21,7 @@ mod focus;
 mod kernel;
 mod mappings;
 mod mark_point;
+mod online;
 mod options;
 mod perf_clock;
 mod perf_events;

@@ -1,11 +1,14 @@
 //! The perf backend: tracepoints through `perf_event_open`, for machines where BPF cannot. What comes out is brought into
 //! the same records as the BPF programs write, so that nothing behind it knows the difference.
 
+use crate::online::{Events, Online, Unrecorded};
 use crate::options::CaptureError;
 use crate::procfs;
 use crate::ring::page;
-use crate::{rights, wire};
+use crate::{rights, samples, wire};
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -72,6 +75,9 @@ const FLAG_TASK: u64 = 1 << 13;
 pub const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
 const FLAG_CLOCK: u64 = 1 << 25;
 
+/// What reading an event tells behind its count: for how long it was enabled, ns.
+const TIME_ENABLED: u64 = 1;
+
 /// A tracepoint: its place in [`POINTS`], and where its fields are.
 struct Point {
     of: usize,
@@ -85,6 +91,19 @@ struct Buffer {
     lost: u64,
 }
 
+/// A CPU's events, and the buffer of all of them.
+struct OnCpu {
+    buffer: Buffer,
+    /// The first one, whose buffer it is.
+    first: File,
+    _others: Vec<OwnedFd>,
+    /// For how long it had been enabled, no later than at that time.
+    enabled: (u64, u64),
+}
+
+/// So often it is asked whether a CPU's events still count, ns: each time interrupts that CPU.
+const ASK_NS: u64 = 1_000_000_000;
+
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: our own mapping.
@@ -94,9 +113,11 @@ impl Drop for Buffer {
 
 /// Perf events at work.
 pub struct PerfTracer {
-    buffers: Vec<Buffer>,
+    cpus: Vec<OnCpu>,
+    online: Online,
+    /// The tracepoints' numbers.
+    ids: Vec<u16>,
     points: HashMap<u16, Point>,
-    _fds: Vec<OwnedFd>,
     /// What this backend cannot tell.
     pub lacks: Vec<String>,
 }
@@ -162,68 +183,162 @@ impl PerfTracer {
                 _ => lacks.push(format!("This kernel does not tell {name}.")),
             }
         }
-        let (mut buffers, mut fds) = (Vec::new(), Vec::<OwnedFd>::new());
-        for cpu in procfs::online() {
-            let first = fds.len();
-            for (n, id) in ids.iter().enumerate() {
-                let fd = open(u64::from(*id), cpu, n == 0)?;
-                if n == 0 {
-                    buffers.push(map(&fd, cpu)?);
-                } else {
-                    ioctl(&fd, 0x2405, fds[first].as_raw_fd())?; // PERF_EVENT_IOC_SET_OUTPUT
-                }
-                fds.push(fd);
-            }
-        }
-        for fd in &fds {
-            ioctl(fd, 0x2400, 0)?; // PERF_EVENT_IOC_ENABLE
-        }
-        Ok(Self { buffers, points, _fds: fds, lacks })
+        let cpus: Vec<OnCpu> =
+            procfs::online().into_iter().map(|cpu| OnCpu::open(cpu, &ids)).collect::<Result<_, _>>()?;
+        let online = Online::new(cpus.iter().map(|on| on.buffer.cpu), samples::now());
+        // Last, so that all begin at about the same time.
+        cpus.iter().try_for_each(OnCpu::enable)?;
+        Ok(Self { cpus, online, ids, points, lacks })
+    }
+
+    /// Opens the events of CPUs that have come online, and takes the rest of those that are gone; what of them is not recorded.
+    pub fn follow_cpus(&mut self, take: &mut dyn FnMut(&[u8])) -> Vec<Unrecorded> {
+        let mut opened = Opened { cpus: &mut self.cpus, ids: &self.ids, points: &self.points, take };
+        self.online.look(&procfs::online(), &mut opened)
+    }
+
+    /// What is not recorded to the end; [`Online::lacks`]; and all CPUs that were online.
+    pub fn cpus_at_end(&self, now: u64) -> (Vec<Unrecorded>, Vec<String>, Vec<u32>) {
+        (self.online.end(now), self.online.lacks(), self.online.all().collect())
     }
 
     /// Hands everything that is there to `take`, as blocks and rare records.
     pub fn drain(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
-        let mut record = Vec::new();
-        for buffer in &mut self.buffers {
-            let mut block =
-                Block { cpu: buffer.cpu, bytes: Vec::new(), events: 0, base: 0, last: 0, lost: buffer.lost };
-            let size = buffer.size;
-            let (control, data) = (buffer.at, buffer.at.wrapping_add(page()));
-            // SAFETY: both counters lie aligned in the control page, which is mapped as long as the buffer lives.
-            let (head, tail) =
-                unsafe { (&*control.add(HEAD).cast::<AtomicU64>(), &*control.add(TAIL).cast::<AtomicU64>()) };
-            let end = head.load(Ordering::Acquire);
-            let mut at = tail.load(Ordering::Relaxed);
-            while at < end {
-                let bytes = |from: u64, n: usize, into: &mut Vec<u8>| {
-                    into.clear();
-                    let from = from as usize & (size - 1);
-                    let first = n.min(size - from);
-                    // SAFETY: both pieces lie inside the mapped data, which the kernel does not overwrite before the tail moves.
-                    unsafe {
-                        into.extend_from_slice(std::slice::from_raw_parts(data.add(from), first));
-                        into.extend_from_slice(std::slice::from_raw_parts(data, n - first));
-                    }
-                };
-                bytes(at, 8, &mut record);
-                let size = usize::from(u16::from_ne_bytes([record[6], record[7]]));
-                if size < 8 {
-                    break;
-                }
-                bytes(at, size, &mut record);
-                at += size as u64;
-                translate(&self.points, &record, &mut block, take);
-            }
-            tail.store(at, Ordering::Release);
-            block.close(take);
-            buffer.lost = block.lost;
+        for on in &mut self.cpus {
+            on.buffer.drain(&self.points, take);
         }
         true
     }
 
     /// Events of each CPU that were lost and not told with a block.
     pub fn untold_losses(&self) -> Vec<(u32, u64)> {
-        self.buffers.iter().filter(|b| b.lost > 0).map(|b| (b.cpu, b.lost)).collect()
+        let lost = |on: &OnCpu| (on.buffer.lost > 0).then_some((on.buffer.cpu, on.buffer.lost));
+        self.cpus.iter().filter_map(lost).collect()
+    }
+}
+
+impl Buffer {
+    fn drain(&mut self, points: &HashMap<u16, Point>, take: &mut dyn FnMut(&[u8])) {
+        let mut record = Vec::new();
+        let mut block = Block { cpu: self.cpu, bytes: Vec::new(), events: 0, base: 0, last: 0, lost: self.lost };
+        let size = self.size;
+        let (control, data) = (self.at, self.at.wrapping_add(page()));
+        // SAFETY: both counters lie aligned in the control page, which is mapped as long as the buffer lives.
+        let (head, tail) =
+            unsafe { (&*control.add(HEAD).cast::<AtomicU64>(), &*control.add(TAIL).cast::<AtomicU64>()) };
+        let end = head.load(Ordering::Acquire);
+        let mut at = tail.load(Ordering::Relaxed);
+        while at < end {
+            let bytes = |from: u64, n: usize, into: &mut Vec<u8>| {
+                into.clear();
+                let from = from as usize & (size - 1);
+                let first = n.min(size - from);
+                // SAFETY: both pieces lie inside the mapped data, which the kernel does not overwrite before the tail moves.
+                unsafe {
+                    into.extend_from_slice(std::slice::from_raw_parts(data.add(from), first));
+                    into.extend_from_slice(std::slice::from_raw_parts(data, n - first));
+                }
+            };
+            bytes(at, 8, &mut record);
+            let size = usize::from(u16::from_ne_bytes([record[6], record[7]]));
+            if size < 8 {
+                break;
+            }
+            bytes(at, size, &mut record);
+            at += size as u64;
+            translate(points, &record, &mut block, take);
+        }
+        tail.store(at, Ordering::Release);
+        block.close(take);
+        self.lost = block.lost;
+    }
+}
+
+impl OnCpu {
+    fn open(cpu: u32, ids: &[u16]) -> Result<Self, CaptureError> {
+        let mut ids = ids.iter().map(|id| u64::from(*id));
+        let none = || CaptureError::Perf("there is no tracepoint to open".into());
+        let first = open(ids.next().ok_or_else(none)?, cpu, true)?;
+        let buffer = map(&first, cpu)?;
+        let mut others = Vec::new();
+        for id in ids {
+            let fd = open(id, cpu, false)?;
+            ioctl(&fd, 0x2405, first.as_raw_fd())?; // PERF_EVENT_IOC_SET_OUTPUT
+            others.push(fd);
+        }
+        Ok(Self { buffer, first: first.into(), _others: others, enabled: (0, 0) })
+    }
+
+    fn enable(&self) -> Result<(), CaptureError> {
+        for fd in std::iter::once(self.first.as_raw_fd()).chain(self._others.iter().map(AsRawFd::as_raw_fd)) {
+            ioctl(&fd, 0x2400, 0)?; // PERF_EVENT_IOC_ENABLE
+        }
+        Ok(())
+    }
+
+    /// Whether they still count: the kernel stops the time for which they are enabled where it takes them off with their CPU. That time
+    /// goes by the scheduler's clock, which on some machines is not as good: what is in doubt is asked again.
+    fn count(&mut self, now: u64) -> Option<bool> {
+        let (before, at) = self.enabled;
+        if now.saturating_sub(at) < ASK_NS {
+            return None;
+        }
+        // The count, and the time enabled.
+        let mut words = [0; 16];
+        if self.first.read_exact(&mut words).is_err() {
+            return Some(false);
+        }
+        let enabled = wire::Bytes::new(&words[8..]).u64();
+        self.enabled = (enabled, samples::now());
+        let (more, passed) = (enabled.saturating_sub(before), now - at);
+        match at {
+            0 => Some(true),
+            _ if more >= passed - passed / 20 => Some(true),
+            _ if more < passed / 2 => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// The events that are open, for whom [`Online`] asks to open and close them.
+struct Opened<'a> {
+    cpus: &'a mut Vec<OnCpu>,
+    ids: &'a [u16],
+    points: &'a HashMap<u16, Point>,
+    take: &'a mut dyn FnMut(&[u8]),
+}
+
+impl Events for Opened<'_> {
+    fn count(&mut self, cpu: u32, now: u64) -> Option<bool> {
+        self.cpus.iter_mut().find(|on| on.buffer.cpu == cpu).map_or(Some(false), |on| on.count(now))
+    }
+
+    fn open(&mut self, cpu: u32) -> Result<(), String> {
+        let on = OnCpu::open(cpu, self.ids).and_then(|on| on.enable().map(|()| on));
+        self.cpus.push(on.map_err(|why| {
+            match why {
+                CaptureError::Rights => {
+                    "this kernel wants rights for it that the recorder has given up when it had begun \
+                                     (sysctl kernel.perf_event_paranoid=2 lets it)"
+                        .to_owned()
+                }
+                why => why.to_string(),
+            }
+        })?);
+        Ok(())
+    }
+
+    fn close(&mut self, cpu: u32) -> u64 {
+        let mut lost = 0;
+        for mut on in self.cpus.extract_if(.., |on| on.buffer.cpu == cpu) {
+            on.buffer.drain(self.points, self.take);
+            lost += on.buffer.lost;
+        }
+        lost
+    }
+
+    fn now(&self) -> u64 {
+        samples::now()
     }
 }
 
@@ -235,14 +350,20 @@ fn open(id: u64, cpu: u32, first: bool) -> Result<OwnedFd, CaptureError> {
         config: id,
         period: 1,
         sample_type: SAMPLE_TID | SAMPLE_TIME | SAMPLE_RAW,
+        read_format: TIME_ENABLED,
         flags: FLAG_DISABLED | FLAG_SAMPLE_ID_ALL | FLAG_CLOCK | side,
         clock: libc::CLOCK_MONOTONIC,
         ..Attr::default()
     };
     let cloexec = 8u64;
-    // SAFETY: the attributes are as long as they say.
-    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1, cpu, -1, cloexec) };
-    let error = std::io::Error::last_os_error();
+    let (fd, error) = loop {
+        // SAFETY: the attributes are as long as they say.
+        let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1, cpu, -1, cloexec) };
+        let error = std::io::Error::last_os_error();
+        if fd >= 0 || error.kind() != std::io::ErrorKind::Interrupted {
+            break (fd, error);
+        }
+    };
     match i32::try_from(fd) {
         // SAFETY: fresh and ours.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
@@ -271,7 +392,7 @@ fn map(fd: &OwnedFd, cpu: u32) -> Result<Buffer, CaptureError> {
     }
 }
 
-fn ioctl(fd: &OwnedFd, request: u64, value: i32) -> Result<(), CaptureError> {
+fn ioctl(fd: &impl AsRawFd, request: u64, value: i32) -> Result<(), CaptureError> {
     // SAFETY: the requests used take a number.
     if unsafe { libc::ioctl(fd.as_raw_fd(), request as _, value) } != 0 {
         return Err(CaptureError::Perf(std::io::Error::last_os_error().to_string()));

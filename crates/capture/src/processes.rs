@@ -42,6 +42,8 @@ pub struct Gatherer {
     seen: Vec<Process>,
     known: HashSet<i32>,
     build_ids: HashMap<String, Option<String>>,
+    /// How many programs were seen beyond those that are kept.
+    pub left_out: u64,
     /// Whether there is something that was not stored yet.
     pub changed: bool,
 }
@@ -49,7 +51,12 @@ pub struct Gatherer {
 impl Gatherer {
     /// A process was seen; read what it runs if it is new, or runs something new.
     pub fn see(&mut self, pid: i32, at_ns: u64, after_exec: bool) {
-        if self.seen.len() >= MOST || (!self.known.insert(pid) && !after_exec) {
+        // What is known is not forgotten, so this set is bounded by the numbers that a process may have.
+        if !self.known.insert(pid) && !after_exec {
+            return;
+        }
+        if self.seen.len() >= MOST {
+            self.left_out += 1;
             return;
         }
         let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok().map(|p| p.to_string_lossy().into_owned());

@@ -11,7 +11,8 @@ pub fn online() -> Vec<u32> {
 }
 
 struct Thread {
-    comm: String,
+    /// As the kernel keeps it: bytes, of which nobody says that they are UTF-8.
+    comm: Vec<u8>,
     letter: u8,
     prio: i32,
     policy: i32,
@@ -24,18 +25,25 @@ struct Thread {
 
 fn thread(pid: u32, tid: u32) -> Option<Thread> {
     let base = format!("/proc/{pid}/task/{tid}");
-    let stat = std::fs::read_to_string(format!("{base}/stat")).ok()?;
-    let status = std::fs::read_to_string(format!("{base}/status")).ok()?;
-    let exec = std::fs::read_to_string(format!("{base}/schedstat")).ok();
+    let read = |file: &str| std::fs::read(format!("{base}/{file}")).ok();
+    parsed(&read("stat")?, &read("status")?, read("schedstat").as_deref())
+}
+
+/// A thread by its files. Its name stands in two of them, and may hold any byte but NUL.
+fn parsed(stat: &[u8], status: &[u8], schedstat: Option<&[u8]>) -> Option<Thread> {
     // The name may hold anything, parentheses too.
-    let (before, after) = (stat.find('(')?, stat.rfind(')')?);
-    let rest: Vec<&str> = stat.get(after + 2..)?.split(' ').collect();
+    let before = stat.iter().position(|b| *b == b'(')?;
+    let after = stat.iter().rposition(|b| *b == b')')?;
+    let rest = str::from_utf8(stat.get(after + 2..)?).ok()?;
+    let rest: Vec<&str> = rest.trim_end().split(' ').collect();
     let number = |at: usize| rest.get(at).and_then(|w| w.parse::<i32>().ok()).unwrap_or(0);
+    let status = String::from_utf8_lossy(status);
     let line = |key: &str| status.lines().find_map(|l| l.strip_prefix(key)).unwrap_or_default().trim();
     let numbers = |key: &str| line(key).split_whitespace().filter_map(|w| w.parse().ok()).collect::<Vec<u32>>();
     let mut words: Vec<u32> =
         line("Cpus_allowed:").split(',').filter_map(|w| u32::from_str_radix(w, 16).ok()).collect();
     words.reverse();
+    let exec = schedstat.and_then(|text| str::from_utf8(text).ok()?.split(' ').next()?.parse().ok());
     Some(Thread {
         comm: stat.get(before + 1..after)?.to_owned(),
         letter: rest.first()?.as_bytes().first().copied()?,
@@ -44,7 +52,7 @@ fn thread(pid: u32, tid: u32) -> Option<Thread> {
         policy: number(38),
         nice: number(16),
         cpu: number(36).cast_unsigned(),
-        exec: exec.and_then(|t| t.split(' ').next()?.parse().ok()).unwrap_or(u64::MAX),
+        exec: exec.unwrap_or(u64::MAX),
         mask: words.chunks(2).map(|w| u64::from(w[0]) | u64::from(w.get(1).copied().unwrap_or(0)) << 32).collect(),
         inner: numbers("NSpid:").into_iter().zip(numbers("NStgid:")).skip(1).collect(),
     })
@@ -116,7 +124,7 @@ fn row(t: &Thread, pid: u32, tid: u32, at: u64, rows: &mut Vec<u8>) {
     }
     rows.extend_from_slice(&t.exec.to_ne_bytes());
     rows.extend_from_slice(&0u64.to_ne_bytes());
-    let name = t.comm.as_bytes();
+    let name = &t.comm;
     let mut comm = [0; 16];
     comm[..name.len().min(15)].copy_from_slice(&name[..name.len().min(15)]);
     rows.extend_from_slice(&comm);
@@ -142,7 +150,7 @@ pub fn fork(mut head: Vec<u8>, parent: u32, pid: u32, tid: u32) -> Vec<u8> {
     let mut comm = [0; 16];
     if let Some(t) = &t {
         let n = t.comm.len().min(15);
-        comm[..n].copy_from_slice(&t.comm.as_bytes()[..n]);
+        comm[..n].copy_from_slice(&t.comm[..n]);
     }
     head.extend_from_slice(&comm);
     head
@@ -156,6 +164,21 @@ mod tests {
     fn of(tid: i32, rows: &[u8]) -> Vec<wire::Row> {
         let rows = rows.chunks_exact(wire::ROW).filter_map(wire::row);
         rows.filter(|row| row.tid == tid).collect()
+    }
+
+    /// Its name, as the kernel writes it into both files, is no UTF-8, and holds what ends it elsewhere.
+    #[test]
+    fn a_name_may_be_any_bytes() {
+        let name = b"\xff\xfe) R\xc3(x";
+        let stat = [b"7 (", &name[..], b") S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 -5 1 0 0 0 0 0 0 0 0\n"].concat();
+        let status = [b"Name:\t", &name[..], b"\nNSpid:\t7\t3\nNStgid:\t7\t3\nCpus_allowed:\t3\n"].concat();
+        let Some(t) = parsed(&stat, &status, Some(b"12 0 1\n")) else { panic!("it is there") };
+        assert_eq!((t.comm.as_slice(), t.letter, t.prio, t.nice), (&name[..], b'S', 120, -5));
+        assert_eq!((t.exec, t.mask, t.inner), (12, vec![3], vec![(3, 3)]));
+        let t = parsed(&stat, &status, None);
+        let mut rows = Vec::new();
+        t.iter().for_each(|t| row(t, 7, 7, 1, &mut rows));
+        assert_eq!(of(7, &rows).iter().map(|r| r.comm.as_str()).collect::<Vec<_>>(), ["\u{fffd}\u{fffd}) R\u{fffd}(x"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::conditions;
 use crate::focus::Focus;
 use crate::kernel::Kernel;
 use crate::mark_point::Found;
+use crate::online::Unrecorded;
 use crate::options::{CaptureError, Ended, Progress, RecordOptions, Recorded};
 use crate::rights;
 use crate::samples;
@@ -138,9 +139,23 @@ impl Recorder {
         self.book.tell_callchains(&|user, number| tracer.stack(user, number));
     }
 
+    /// CPUs may have gone offline, or come online.
+    fn follow_cpus(&mut self) {
+        let book = &mut self.book;
+        let unrecorded = self.tracer.follow_cpus(&mut |record| book.take(record));
+        unrecorded.into_iter().for_each(|span| self.tell_unrecorded(span));
+    }
+
+    fn tell_unrecorded(&mut self, span: Unrecorded) {
+        self.book.lost += span.events.unwrap_or(0);
+        let words = [span.from, span.to, span.events.unwrap_or(u64::MAX)].map(u64::to_ne_bytes);
+        self.book.write(&[&[frame::LOSS], words.as_flattened(), &span.cpu.to_ne_bytes()]);
+    }
+
     /// Everything up to a moment ago goes to disk, and a mark behind it.
     fn tick(&mut self) {
         self.drain();
+        self.follow_cpus();
         let until = samples::now().saturating_sub(MARGIN_NS);
         let handed = self.tracer.hand_over(false);
         let drained = self.drain();
@@ -228,6 +243,8 @@ impl Recorder {
         }
         self.drain_trace_marker();
         self.tell_callchains();
+        let (unrecorded, _, _) = self.tracer.cpus_at_end(end);
+        unrecorded.into_iter().for_each(|span| self.tell_unrecorded(span));
         let mut payload = vec![frame::END];
         payload.extend_from_slice(&end.to_ne_bytes());
         for (cpu, lost) in self.tracer.untold_losses() {
@@ -275,7 +292,7 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
         Recorder { tracer, trace_marker, book, cgroups: Cgroups::find(), looked: samples::now(), clocks };
     recorder.begin_segment()?;
     recorder.tick();
-    if let Err(why) = rights::drop_all_but_reading(&options.dir) {
+    if let Err(why) = rights::drop_all_but_reading(&options.dir, recorder.tracer.opens_later()) {
         meta.facts.lacks.push(format!("The recorder kept its rights: giving them up failed ({why})."));
     }
     let begin = Instant::now();
@@ -300,6 +317,11 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
         lost: recorder.book.lost.cast_signed(),
     };
     meta.facts.cost = Some(cost);
+    let (_, mut of_cpus, online) = recorder.tracer.cpus_at_end(samples::now());
+    meta.facts.lacks.append(&mut of_cpus);
+    meta.facts.online.extend(online.into_iter().map(CpuId));
+    meta.facts.online.sort_unstable();
+    meta.facts.online.dedup();
     let [told, open] = recorder.tracer.links();
     if told > 0 {
         let told = format!("{told}, of which {open} leave open who left");
@@ -310,6 +332,8 @@ fn run(options: &RecordOptions, spool: &Path, progress: &mut dyn FnMut(Progress)
             format!("Programs wrote to trace_marker faster than it could be read: at least {lost} texts are lost.");
         meta.facts.lacks.push(told);
     }
+    meta.facts.lacks.extend(recorder.book.lacks());
+    meta.facts.lacks.extend(recorder.cgroups.lacks());
     let mut stored = recorder.book.processes.store(spool);
     if let Some(callchains) = &mut recorder.book.callchains {
         stored = stored.and_then(|()| callchains.store(spool, true));

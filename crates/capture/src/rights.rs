@@ -6,6 +6,7 @@ const DAC_OVERRIDE: u32 = 1;
 const DAC_READ_SEARCH: u32 = 2;
 const SYS_PTRACE: u32 = 19;
 const SYS_ADMIN: u32 = 21;
+const IPC_LOCK: u32 = 14;
 const PERFMON: u32 = 38;
 const BPF: u32 = 39;
 
@@ -51,12 +52,13 @@ struct Data {
     inheritable: u32,
 }
 
-/// Gives up, for this thread, everything but reading other processes' names and programs, and writing into `dir` where
-/// that needs a capability. Programs that are attached stay attached.
+/// Gives up, for this thread, everything but reading other processes' names and programs, writing into `dir` where
+/// that needs a capability and, where `opens_events`, opening perf events (and locking their buffers in memory). Programs that are
+/// attached stay attached.
 ///
 /// # Errors
 /// As the kernel says.
-pub fn drop_all_but_reading(dir: &Path) -> std::io::Result<()> {
+pub fn drop_all_but_reading(dir: &Path, opens_events: bool) -> std::io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     // SAFETY: no memory is involved.
     let me = unsafe { libc::geteuid() };
@@ -65,9 +67,11 @@ pub fn drop_all_but_reading(dir: &Path) -> std::io::Result<()> {
     if foreign {
         keep |= 1 << DAC_OVERRIDE;
     }
+    if opens_events {
+        keep |= 1 << PERFMON | 1 << IPC_LOCK;
+    }
     let left = effective() & keep;
-    let low = Data { effective: left as u32, permitted: left as u32, inheritable: 0 };
-    let data = [low, Data::default()];
+    let data = [left, left >> 32].map(|half| Data { effective: half as u32, permitted: half as u32, inheritable: 0 });
     let header = Header { version: 0x2008_0522, pid: 0 };
     // SAFETY: header and data are what version 3 of the call wants.
     let failed = unsafe { libc::syscall(libc::SYS_capset, &raw const header, data.as_ptr()) };

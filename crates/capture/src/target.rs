@@ -98,6 +98,13 @@ fn pipe() -> std::io::Result<(std::fs::File, std::fs::File)> {
     Ok(unsafe { (std::fs::File::from_raw_fd(ends[0]), std::fs::File::from_raw_fd(ends[1])) })
 }
 
+/// Waits for our own child, whatever signals come meanwhile.
+fn reap(pid: i32) {
+    // SAFETY: no memory is involved.
+    let wait = || unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+    while wait() < 0 && Error::last_os_error().raw_os_error() == Some(libc::EINTR) {}
+}
+
 /// A descriptor that becomes readable when a process ends.
 fn watch(pid: i32) -> Option<OwnedFd> {
     // SAFETY: no memory is involved.
@@ -141,8 +148,14 @@ impl Running {
                 libc::signal(libc::SIGINT, libc::SIG_DFL);
                 libc::signal(libc::SIGTERM, libc::SIG_DFL);
                 libc::close(go.as_raw_fd());
-                let mut byte = 0u8;
-                if libc::read(wait.as_raw_fd(), (&raw mut byte).cast(), 1) == 1 {
+                let (mut byte, mut got) = (0u8, -1);
+                while got < 0 {
+                    got = libc::read(wait.as_raw_fd(), (&raw mut byte).cast(), 1);
+                    if got < 0 && *libc::__errno_location() != libc::EINTR {
+                        break;
+                    }
+                }
+                if got == 1 {
                     libc::execvp(pointers[0], pointers.as_ptr());
                     let errno: i32 = *libc::__errno_location();
                     libc::write(tell.as_raw_fd(), (&raw const errno).cast(), 4);
@@ -179,8 +192,7 @@ impl Running {
         // The pipe closes when the program begins; it holds an error number where it does not.
         let mut errno = [0; 4];
         if failed.read_exact(&mut errno).is_ok() {
-            // SAFETY: reaps our own child.
-            unsafe { libc::waitpid(*pid, std::ptr::null_mut(), 0) };
+            reap(*pid);
             let why = Error::from_raw_os_error(i32::from_ne_bytes(errno));
             return Err(CaptureError::Command { command: name.clone(), why });
         }
@@ -239,8 +251,7 @@ impl Drop for Running {
             unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) };
             if go.take().is_some() {
                 // It never began: its end of the pipe is closed now, and it exits.
-                // SAFETY: reaps our own child.
-                unsafe { libc::waitpid(*pid, std::ptr::null_mut(), 0) };
+                reap(*pid);
             }
         }
     }

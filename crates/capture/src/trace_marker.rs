@@ -103,7 +103,7 @@ impl TraceMarker {
         for (cpu, file) in &mut self.cpus {
             for _ in 0..MOST_PAGES {
                 // Nothing there is an error here (EAGAIN); so is an instance that somebody removed: both end it.
-                let Ok(length @ 1..) = file.read(&mut self.page) else { break };
+                let Ok(length @ 1..) = uninterrupted(|| file.read(&mut self.page)) else { break };
                 let Ok(page) = self.layout.open(&self.page[..length]) else { break };
                 self.lost += page.missed.map_or(0, |n| u64::try_from(n).unwrap_or(1));
                 for entry in page.records.map_while(Result::ok) {
@@ -130,8 +130,19 @@ impl TraceMarker {
 /// Reads a short file of tracefs by one call: Linux hands out `header_page` only as far as the first one asks.
 fn read_at_once(path: &Path) -> std::io::Result<String> {
     let mut bytes = [0; 4096];
-    let length = File::open(path)?.read(&mut bytes)?;
+    let mut file = File::open(path)?;
+    let length = uninterrupted(|| file.read(&mut bytes))?;
     Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
+}
+
+/// Does it again where a signal came between.
+fn uninterrupted<T>(mut call: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
+    loop {
+        match call() {
+            Err(why) if why.kind() == ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
 }
 
 const ORDER: ByteOrder = if cfg!(target_endian = "little") { ByteOrder::Little } else { ByteOrder::Big };

@@ -340,9 +340,16 @@ fn run_on(program: RawFd, cpu: u32) -> std::io::Result<u32> {
         flags: libbpf_sys::BPF_F_TEST_RUN_ON_CPU,
         ..Default::default()
     };
-    // SAFETY: no buffers are passed.
-    let failed = unsafe { libbpf_sys::bpf_prog_test_run_opts(program, &raw mut how) };
-    if failed == 0 { Ok(how.retval) } else { Err(std::io::Error::last_os_error()) }
+    loop {
+        // SAFETY: no buffers are passed.
+        let failed = unsafe { libbpf_sys::bpf_prog_test_run_opts(program, &raw mut how) };
+        let why = std::io::Error::last_os_error();
+        match failed {
+            0 => return Ok(how.retval),
+            _ if why.kind() == std::io::ErrorKind::Interrupted => {}
+            _ => return Err(why),
+        }
+    }
 }
 
 /// Attaches the programs of the marks. Returns first: then no entry is told whose return cannot be.
@@ -357,13 +364,18 @@ fn attach_marks(
         programs.push(program.as_fd().as_raw_fd());
         for (number, mark) in marks.iter().enumerate().filter(|(_, mark)| mark.stretch || !retprobe) {
             for site in &mark.sites {
-                let options = UprobeOpts {
+                let options = || UprobeOpts {
                     cookie: number as u64,
                     retprobe,
                     ref_ctr_offset: site.semaphore as usize,
                     ..UprobeOpts::default()
                 };
-                let link = program.attach_uprobe_with_opts(-1, &mark.file, site.offset as usize, options);
+                let attach = || program.attach_uprobe_with_opts(-1, &mark.file, site.offset as usize, options());
+                let mut link = attach();
+                // The kernel lets a signal end this where ftrace and perf both watch uprobes.
+                while matches!(&link, Err(e) if e.kind() == libbpf_rs::ErrorKind::Interrupted) {
+                    link = attach();
+                }
                 links.push(link.map_err(|e| CaptureError::Mark {
                     name: mark.name.clone(),
                     why: why(&format!("the kernel lets nobody watch {}", mark.file.display()), &e).to_string(),

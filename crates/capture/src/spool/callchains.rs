@@ -27,6 +27,8 @@ pub struct Callchains {
     frames: usize,
     /// Not yet handed out.
     pub fresh: Vec<Box<[StackFrame]>>,
+    /// Uses of callchains that there is no room for, since this was last taken.
+    pub left_out: u64,
 }
 
 impl Callchains {
@@ -79,6 +81,7 @@ impl Callchains {
             return *id;
         }
         if self.frames + frames.len() > MOST_FRAMES {
+            self.left_out += 1;
             return StackId::NONE;
         }
         self.frames += frames.len();

@@ -31,7 +31,8 @@ pub const CLOCK: u8 = 15;
 pub const CGROUP_PATH: u8 = 16;
 /// An interrupt's name.
 pub const IRQ_NAME: u8 = 17;
-/// Events that no CPU's buffer accounts for were lost.
+/// Events that no CPU's buffer accounts for were lost: from, to, how many (all ones: nobody knows), and the CPU where one is
+/// meant.
 pub const LOSS: u8 = 18;
 /// What the marks of a number are called, and whether they are stretches.
 pub const MARK_NAME: u8 = 19;

@@ -298,8 +298,10 @@ impl SpoolStream {
             }
             frame::LOSS => {
                 let (from, to, events) = (b.ns(), b.ns(), b.u64().cast_signed());
-                let what = What::Loss(LossSpan { from, to, cpu: None, events });
-                self.lane(0).push(Event { at: to, offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });
+                let of = (b.rest().len() >= 4).then(|| CpuId(b.u32()));
+                let what = What::Loss(LossSpan { from, to, cpu: of, events });
+                let cpu = of.unwrap_or(CpuId(0));
+                self.lane(cpu.0 as u16).push(Event { at: to, offset: place, cpu, current: Tid::UNKNOWN, what });
             }
             _ => bad.trouble("a frame of a kind that is not known", place, Trouble::Odd),
         }
@@ -372,6 +374,7 @@ impl Stream for SpoolStream {
         }
         out.names.append(&mut self.telling.names.fresh);
         out.stacks.append(&mut self.telling.callchains.fresh);
+        out.left_out.callchains += std::mem::take(&mut self.telling.callchains.left_out);
         Ok(if more { Reach::Until(until) } else { Reach::End })
     }
 }
