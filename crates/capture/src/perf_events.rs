@@ -103,8 +103,6 @@ struct OnCpu {
 
 /// So often it is asked whether a CPU's events still count, ns: each time interrupts that CPU.
 const ASK_NS: u64 = 1_000_000_000;
-/// The clock of that and the trace's may differ by this much between two askings.
-const APART_NS: u64 = 2_000_000;
 
 impl Drop for Buffer {
     fn drop(&mut self) {
@@ -281,7 +279,8 @@ impl OnCpu {
         Ok(())
     }
 
-    /// Whether they still count: the kernel stops the time for which they are enabled where it takes them off with their CPU.
+    /// Whether they still count: the kernel stops the time for which they are enabled where it takes them off with their CPU. That time
+    /// goes by the scheduler's clock, which on some machines is not as good: what is in doubt is asked again.
     fn count(&mut self, now: u64) -> Option<bool> {
         let (before, at) = self.enabled;
         if now.saturating_sub(at) < ASK_NS {
@@ -294,7 +293,13 @@ impl OnCpu {
         }
         let enabled = wire::Bytes::new(&words[8..]).u64();
         self.enabled = (enabled, samples::now());
-        Some(at == 0 || enabled.saturating_sub(before) + APART_NS >= now - at)
+        let (more, passed) = (enabled.saturating_sub(before), now - at);
+        match at {
+            0 => Some(true),
+            _ if more >= passed - passed / 20 => Some(true),
+            _ if more < passed / 2 => Some(false),
+            _ => None,
+        }
     }
 }
 
@@ -312,9 +317,17 @@ impl Events for Opened<'_> {
     }
 
     fn open(&mut self, cpu: u32) -> Result<(), String> {
-        let on = OnCpu::open(cpu, self.ids).map_err(|why| why.to_string())?;
-        on.enable().map_err(|why| why.to_string())?;
-        self.cpus.push(on);
+        let on = OnCpu::open(cpu, self.ids).and_then(|on| on.enable().map(|()| on));
+        self.cpus.push(on.map_err(|why| {
+            match why {
+                CaptureError::Rights => {
+                    "this kernel wants rights for it that the recorder has given up when it had begun \
+                                     (sysctl kernel.perf_event_paranoid=2 lets it)"
+                        .to_owned()
+                }
+                why => why.to_string(),
+            }
+        })?);
         Ok(())
     }
 

@@ -346,7 +346,7 @@ fn archives_that_are_no_traces_are_refused_in_a_sentence() {
 
 /// Traces of real tracers: packed, each says what its folder does.
 #[test]
-#[ignore = "reads ../shared/traces/ctf"]
+#[ignore = "needs ../shared"]
 fn recorded_ctf_folders_open_packed() {
     let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces/ctf");
     let dir = Folder::new();
