@@ -7,22 +7,7 @@ use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
     let sources = PathBuf::from("src/bpf");
-    for file in [
-        "record.bpf.c",
-        "probe.bpf.c",
-        "affinity.h",
-        "unseen.h",
-        "rare.h",
-        "marks.h",
-        "quota.h",
-        "stacks.h",
-        "yields.h",
-        "interrupts.h",
-        "kernel.h",
-        "wire.h",
-    ] {
-        println!("cargo:rerun-if-changed=src/bpf/{file}");
-    }
+    println!("cargo:rerun-if-changed=src/bpf");
     println!("cargo:rerun-if-env-changed=CLANG");
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".into());
     let Some(out) = std::env::var_os("OUT_DIR") else {

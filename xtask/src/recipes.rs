@@ -28,7 +28,7 @@ const RECIPES: &[Recipe] = &[
     },
     Recipe {
         code: "crates/analysis/src/tables/",
-        list: ("crates/analysis/src/lib.rs", "ANALYSES"),
+        list: ("crates/analysis/src/tables/mod.rs", "ANALYSES"),
         cases: &["crates/analysis/cases/"],
     },
     Recipe {

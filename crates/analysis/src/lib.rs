@@ -22,7 +22,7 @@ mod lives;
 mod marked;
 mod parking;
 mod shares;
-mod tables;
+pub(crate) mod tables;
 mod throttled;
 mod world;
 
@@ -32,9 +32,10 @@ pub use core_times::capacity_used;
 pub use driver::Running;
 pub use shares::shares;
 pub use tables::concurrency_bands::BandSteps;
+pub use tables::{ANALYSES, Entry};
 pub use world::{CoreNow, CpuNow, World};
 
-use model::{CpuId, CpuStretch, Rows, SetTo, Span, TableDef, ThreadKey, ThreadStretch, TimelineEvent};
+use model::{CpuId, CpuStretch, Rows, SetTo, Span, ThreadKey, ThreadStretch, TimelineEvent};
 use topology::Machine;
 
 /// What an analysis may know beforehand.
@@ -124,77 +125,4 @@ pub enum Begins {
     Here,
     /// It was under way when the span began; its begin was cut off.
     Before,
-}
-
-/// An analysis before it begins.
-pub struct Entry {
-    /// The table that it makes.
-    pub table: &'static TableDef,
-    /// Begins.
-    pub start: fn(&Context<'_>) -> Box<dyn Analysis>,
-    /// [`Analysis::weight`].
-    pub weight: fn() -> usize,
-}
-
-/// Every analysis: the table that it makes, and what makes it.
-pub const ANALYSES: &[Entry] = &[
-    entry::<tables::concurrency::Concurrency>(&model::tables::CONCURRENCY),
-    entry::<tables::marks::Marks>(&model::tables::MARKS),
-    entry::<tables::mark_stretches::MarkStretches>(&model::tables::MARK_STRETCHES),
-    entry::<tables::parallel_regions::ParallelRegions>(&model::tables::PARALLEL_REGIONS),
-    entry::<tables::migrations::Migrations>(&model::tables::MIGRATIONS),
-    entry::<tables::migration_matrix::MigrationMatrix>(&model::tables::MIGRATION_MATRIX),
-    entry::<tables::run_lengths::RunLengths>(&model::tables::RUN_LENGTHS),
-    entry::<tables::priority_residency::PriorityResidency>(&model::tables::PRIORITY_RESIDENCY),
-    entry::<tables::priority_classes::PriorityClasses>(&model::tables::PRIORITY_CLASSES),
-    entry::<tables::thread_scheduling::ThreadScheduling>(&model::tables::THREAD_SCHEDULING),
-    entry::<tables::ideal_cpu::IdealCpu>(&model::tables::IDEAL_CPU),
-    entry::<tables::wakers::Wakers>(&model::tables::WAKERS),
-    entry::<tables::idle_periods::IdlePeriods>(&model::tables::IDLE_PERIODS),
-    entry::<tables::idle_wakeups::IdleWakeups>(&model::tables::IDLE_WAKEUPS),
-    entry::<tables::interrupts::Interrupts>(&model::tables::INTERRUPTS),
-    entry::<tables::idle_residency::IdleResidency>(&model::tables::IDLE_RESIDENCY),
-    entry::<tables::frequency_residency::FrequencyResidency>(&model::tables::FREQUENCY_RESIDENCY),
-    entry::<tables::thread_by_frequency::ThreadByFrequency>(&model::tables::THREAD_BY_FREQUENCY),
-    entry::<tables::parking::Parking>(&model::tables::PARKING),
-    entry::<tables::parked_together::ParkedTogether>(&model::tables::PARKED_TOGETHER),
-    entry::<tables::frames_parked::FramesParked>(&model::tables::FRAMES_PARKED),
-    entry::<tables::concurrency_bands::ConcurrencyBands>(&model::tables::CONCURRENCY_BANDS),
-    entry::<tables::smt_cores::SmtCores>(&model::tables::SMT_CORES),
-    entry::<tables::smt_utilisation::SmtUtilisation>(&model::tables::SMT_UTILISATION),
-    entry::<tables::smt_threads::SmtThreads>(&model::tables::SMT_THREADS),
-    entry::<tables::smt_beside::SmtBeside>(&model::tables::SMT_BESIDE),
-    entry::<tables::cpu_bursts::CpuBursts>(&model::tables::CPU_BURSTS),
-    entry::<tables::placement::Placement>(&model::tables::PLACEMENT),
-    entry::<tables::slower_cores::SlowerCores>(&model::tables::SLOWER_CORES),
-    entry::<tables::ready_wait::ReadyWait>(&model::tables::READY_WAIT),
-    entry::<tables::ready_by_thief::ReadyByThief>(&model::tables::READY_BY_THIEF),
-    entry::<tables::switch_causes::SwitchCauses>(&model::tables::SWITCH_CAUSES),
-    entry::<tables::waits::Waits>(&model::tables::WAITS),
-];
-
-const fn entry<A: Analysis + 'static>(table: &'static TableDef) -> Entry {
-    Entry { table, start: |context| Box::new(A::new(context)), weight: A::weight }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    #[test]
-    fn tables_declared_as_analyses_are_those_listed() {
-        let declared = |def: &&&model::TableDef| def.made_from == model::MadeFrom::Analysis;
-        let mut declared: Vec<&str> = model::tables::ALL.iter().filter(declared).map(|def| def.name).collect();
-        let mut listed: Vec<&str> = super::ANALYSES.iter().map(|entry| entry.table.name).collect();
-        declared.sort_unstable();
-        listed.sort_unstable();
-        assert_eq!(declared, listed);
-    }
-
-    #[test]
-    fn every_analysis_file_is_listed() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/tables");
-        let files = std::fs::read_dir(folder).unwrap().filter(|f| f.as_ref().unwrap().file_name() != "mod.rs").count();
-        assert_eq!(super::ANALYSES.len(), files);
-    }
 }

@@ -22,10 +22,7 @@ pub use callchain::{StackFrame, StackId, Stacks};
 pub use change::{Change, Policy, Threads};
 pub use column::{AnyOf, Cell, Column, Declared, Row, Text};
 pub use core_type::CoreType;
-pub use event::{
-    Batch, Clock, Event, Frame, FrameStretch, IrqKind, LeftOut, LossSpan, Mark, MarkEdge, NameId, Seen, SeenState,
-    Switch, SwitchOut, Wake, WakeKind, What,
-};
+pub use event::*;
 pub use present::{FramePart, FrameTime, Present};
 pub use stretch::{Basis, CpuState, CpuStretch, InferredStretch, Reason, ThreadState, ThreadStretch};
 pub use table::{Col, Kind, MadeFrom, Rows, Table, TableDef, Value};

@@ -1,16 +1,14 @@
 //! Reading the events back in the merged order, to run an analysis again.
 
 use crate::error::Error;
+use crate::event_rows;
 use crate::event_tables::{EventKind, STACK_STORES, STACKS, TABLES, origin};
 use crate::folder::Folder;
 use crate::read::{Reader, Texts};
 use crate::sheet::{Column, columns};
 use crate::values::{NO_WORD, Values};
 use crate::words::{self as w, ThreadNote};
-use model::{
-    CpuId, Event, Frame, FrameTime, LossSpan, Mark, NameId, Ns, Pid, Present, Seen, StackFrame, StackId, Stacks,
-    Switch, Tid, Wake, What,
-};
+use model::{CpuId, Event, NameId, Ns, Pid, Seen, StackFrame, StackId, Stacks, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
 
 /// Columns of the callchains that folders have always had.
@@ -20,7 +18,7 @@ const BARE: usize = 3;
 const BATCH: usize = 4096;
 
 /// One row group of one kind, and where in it reading stands.
-struct Cursor {
+pub(crate) struct Cursor {
     kind: usize,
     reader: Reader,
     group: usize,
@@ -55,50 +53,50 @@ impl Cursor {
         Ok(())
     }
 
-    fn long(&self, at: usize) -> i64 {
+    pub(crate) fn long(&self, at: usize) -> i64 {
         match self.cols.get(at) {
             Some(Values::Long(v) | Values::Key(v)) => v.get(self.row).copied().unwrap_or(i64::MIN),
             _ => i64::MIN,
         }
     }
 
-    fn int(&self, at: usize) -> i32 {
+    pub(crate) fn int(&self, at: usize) -> i32 {
         match self.cols.get(at) {
             Some(Values::Int(v)) => v.get(self.row).copied().unwrap_or(i32::MIN),
             _ => i32::MIN,
         }
     }
 
-    fn word(&self, at: usize) -> u8 {
+    pub(crate) fn word(&self, at: usize) -> u8 {
         match self.cols.get(at) {
             Some(Values::Word(v, _)) => v.get(self.row).copied().unwrap_or(NO_WORD),
             _ => NO_WORD,
         }
     }
 
-    fn float(&self, at: usize) -> f64 {
+    pub(crate) fn float(&self, at: usize) -> f64 {
         match self.cols.get(at) {
             Some(Values::Float(v)) => v.get(self.row).copied().flatten().unwrap_or(f64::NAN),
             _ => f64::NAN,
         }
     }
 
-    fn name(&self, at: usize) -> NameId {
+    pub(crate) fn name(&self, at: usize) -> NameId {
         match self.cols.get(at) {
             Some(Values::Text(v)) => NameId(v.get(self.row).copied().unwrap_or(0)),
             _ => NameId::NONE,
         }
     }
 
-    fn tid(&self, at: usize) -> Tid {
+    pub(crate) fn tid(&self, at: usize) -> Tid {
         Tid(if self.int(at) == i32::MIN { -1 } else { self.int(at) })
     }
 
-    fn pid(&self, at: usize) -> Pid {
+    pub(crate) fn pid(&self, at: usize) -> Pid {
         Pid(self.tid(at).0)
     }
 
-    fn cpu(&self, at: usize) -> Option<CpuId> {
+    pub(crate) fn cpu(&self, at: usize) -> Option<CpuId> {
         (self.int(at) != i32::MIN).then(|| CpuId(self.int(at) as u32))
     }
 
@@ -279,7 +277,7 @@ impl Known {
                 prio: c.prio(7),
                 stamp: if c.long(8) == i64::MIN { at } else { Ns(c.long(8)) },
             }),
-            k => rare(k, c)?,
+            k => event_rows::read(k, c)?,
         };
         Some(Some(Event { at, offset, cpu, current: Tid::UNKNOWN, what }))
     }
@@ -341,81 +339,4 @@ impl Known {
             ThreadNote::Yielded => What::Yield { tid, begins: false },
         }))
     }
-}
-
-fn rare(kind: usize, c: &Cursor) -> Option<What> {
-    let tid = c.tid(3);
-    Some(match kind {
-        k if k == EventKind::Migrate as usize => What::Migrate { tid, from: c.cpu(4)?, to: c.cpu(5)? },
-        k if k == EventKind::Priority as usize => {
-            What::Priority { tid, prio: c.int(4) as i16, policy: c.int(5) as i8, nice: c.int(6) as i8 }
-        }
-        k if k == EventKind::Affinity as usize => What::Affinity { tid, cpus: c.name(4) },
-        k if k == EventKind::Cgroup as usize => What::Cgroup { tid, id: c.long(4).cast_unsigned(), path: c.name(5) },
-        k if k == EventKind::CgroupLimits as usize => What::CgroupLimits {
-            id: c.long(3).cast_unsigned(),
-            path: c.name(4),
-            quota: if c.long(5) == i64::MIN { Ns::MAX } else { Ns(c.long(5)) },
-            period: u32::try_from(c.long(6)).unwrap_or(0),
-            weight: u16::try_from(c.int(7)).unwrap_or(0),
-            cpus: c.name(8),
-        },
-        k if k == EventKind::CgroupStat as usize => What::CgroupStat {
-            id: c.long(3).cast_unsigned(),
-            periods: c.long(4),
-            throttled: c.long(5),
-            time: Ns(c.long(6)),
-        },
-        k if k == EventKind::Throttle as usize => What::Throttle { tid, begins: c.word(4) == 0 },
-        k if k == EventKind::SchedAttr as usize => {
-            let told = |at| i16::try_from(c.int(at)).ok();
-            let clamp = |at| told(at).unwrap_or(-1);
-            What::SchedAttr { tid, prio: told(4).unwrap_or(i16::MIN), uclamp_min: clamp(5), uclamp_max: clamp(6) }
-        }
-        k if k == EventKind::IdealCpu as usize => What::IdealCpu { tid, cpu: c.cpu(4).unwrap_or(CpuId::UNKNOWN) },
-        k if k == EventKind::Idle as usize => What::Idle { state: c.int(3) },
-        k if k == EventKind::Frequency as usize => {
-            What::Frequency { of: c.cpu(3)?, khz: u32::try_from(c.long(4)).ok()? }
-        }
-        k if k == EventKind::Parking as usize => What::Parking { of: c.cpu(3)?, parked: c.word(4) == 0 },
-        k if k == EventKind::Irq as usize => {
-            What::Irq { kind: w::irq_kind(c.word(3))?, number: c.int(4), begins: c.word(5) == 0, name: c.name(6) }
-        }
-        k if k == EventKind::Charge as usize => What::Charge { tid, ns: Ns(c.long(4)) },
-        k if k == EventKind::Counter as usize => What::Steal { total: Ns(c.long(4)) },
-        k if k == EventKind::Clock as usize => What::Clock { which: w::clock(c.word(3))?, reading: c.long(4) },
-        k if k == EventKind::Mark as usize => {
-            let edge = w::mark_edge(c.word(7))?;
-            What::Mark(Mark { tid, pid: c.pid(4), track: c.long(5), name: c.name(6), edge })
-        }
-        k if k == EventKind::Value as usize => What::Value { pid: c.pid(3), name: c.name(4), value: c.float(5) },
-        k if k == EventKind::Frame as usize => What::Frame(Frame {
-            cookie: c.long(3),
-            token: c.long(4),
-            pid: c.pid(5),
-            layer: c.name(6),
-            stretch: w::frame_stretch(c.word(7))?,
-            begins: c.word(8) == 0,
-            jank: c.int(9),
-        }),
-        k if k == EventKind::Present as usize => What::Present(Present {
-            frame: c.long(3),
-            swap_chain: c.long(4),
-            pid: c.pid(5),
-            application: c.name(6),
-            mode: c.name(7),
-            displayed: [Some(false), Some(true), None].get(usize::from(c.word(8))).copied()?,
-        }),
-        k if k == EventKind::FrameTime as usize => {
-            What::FrameTime(FrameTime { frame: c.long(3), of: w::frame_part(c.word(4))?, took: Ns(c.long(5)) })
-        }
-        k if k == EventKind::Loss as usize => What::Loss(LossSpan {
-            from: Ns(c.long(3)),
-            to: if c.long(4) == i64::MIN { Ns::MAX } else { Ns(c.long(4)) },
-            cpu: c.cpu(5),
-            events: c.long(6),
-        }),
-        k if k == EventKind::Sample as usize => What::Sample,
-        _ => return None,
-    })
 }

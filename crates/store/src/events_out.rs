@@ -7,13 +7,14 @@
 
 use crate::encoder::Encoder;
 use crate::error::Error;
+use crate::event_rows;
 use crate::event_tables::{EventKind, STACK_STORES, STACKS, TABLES, origin};
 use crate::sheet::{Disk, Done, Sheet, columns};
 use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS, ROWS_AT_ONCE};
 use crate::values::{NO_WORD, Values};
 use crate::words::{self as w, ThreadNote};
 use crate::writer::PART_SHIFT;
-use model::{CpuId, Event, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
+use model::{Event, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
 use safefs::Dir;
 
@@ -192,6 +193,9 @@ impl EventSheets {
     fn pick(&mut self, i: u32, e: &Event) -> EventKind {
         let note = |tid, what| Note::new(i, tid, what);
         let told = |p: Pid| if p == Pid::UNKNOWN { NONE } else { p.0 };
+        if let Some(kind) = event_rows::kind_of(&e.what) {
+            return kind;
+        }
         match e.what {
             What::Switch(s) => {
                 self.called(i, s.prev, s.prev_name);
@@ -206,29 +210,6 @@ impl EventSheets {
                 self.wakes.push((e.at, wake));
                 return EventKind::Wake;
             }
-            What::Migrate { .. } => return EventKind::Migrate,
-            What::Priority { .. } => return EventKind::Priority,
-            What::Affinity { .. } => return EventKind::Affinity,
-            What::Cgroup { .. } => return EventKind::Cgroup,
-            What::CgroupLimits { .. } => return EventKind::CgroupLimits,
-            What::CgroupStat { .. } => return EventKind::CgroupStat,
-            What::Throttle { .. } => return EventKind::Throttle,
-            What::SchedAttr { .. } => return EventKind::SchedAttr,
-            What::IdealCpu { .. } => return EventKind::IdealCpu,
-            What::Idle { .. } => return EventKind::Idle,
-            What::Frequency { .. } => return EventKind::Frequency,
-            What::Parking { .. } => return EventKind::Parking,
-            What::Irq { .. } => return EventKind::Irq,
-            What::Charge { .. } => return EventKind::Charge,
-            What::Steal { .. } => return EventKind::Counter,
-            What::Clock { .. } => return EventKind::Clock,
-            What::Mark(_) => return EventKind::Mark,
-            What::Value { .. } => return EventKind::Value,
-            What::Frame(_) => return EventKind::Frame,
-            What::Present(_) => return EventKind::Present,
-            What::FrameTime(_) => return EventKind::FrameTime,
-            What::Loss(_) => return EventKind::Loss,
-            What::Sample => return EventKind::Sample,
             What::Fork { parent, tid, pid, name } => {
                 self.named(tid, name);
                 self.notes.push(Note { parent: parent.0, pid: told(pid), name, ..note(tid, ThreadNote::Fork) });
@@ -260,6 +241,8 @@ impl EventSheets {
             What::Yield { tid, begins } => {
                 self.notes.push(note(tid, if begins { ThreadNote::Yields } else { ThreadNote::Yielded }));
             }
+            // They have a table of their own.
+            _ => {}
         }
         EventKind::Thread
     }
@@ -324,7 +307,7 @@ impl EventSheets {
             k if k == EventKind::Wake as usize => wakes(to, &self.wakes),
             k if k == EventKind::Thread as usize => note_rows(to, &self.notes),
             k if k == EventKind::Charge as usize => charges(to, own.clone()),
-            _ => own.clone().for_each(|e| rare(to, e)),
+            _ => own.clone().for_each(|e| event_rows::write(to, e)),
         }
         if self.sources > 0 {
             let place = (1u64 << PART_SHIFT) - 1;
@@ -402,127 +385,4 @@ fn note_rows(to: &mut Sheet<Disk>, notes: &[Note]) {
     to.longs(11, notes.iter().map(|n| n.exec));
     to.ints(12, notes.iter().map(|n| n.inner.0));
     to.ints(13, notes.iter().map(|n| n.inner.1));
-}
-
-/// One event of the kinds that are not many.
-fn rare(to: &mut Sheet<Disk>, e: &Event) {
-    let int = |to: &mut Sheet<Disk>, at, v: i32| to.ints(at, std::iter::once(v));
-    let long = |to: &mut Sheet<Disk>, at, v: i64| to.longs(at, std::iter::once(v));
-    let word = |to: &mut Sheet<Disk>, at, v: u8| to.words(at, std::iter::once(v));
-    let text = |to: &mut Sheet<Disk>, at, v: NameId| to.texts(at, std::iter::once(v.0));
-    let known = |id: i32| if id == Tid::UNKNOWN.0 { NONE } else { id };
-    match e.what {
-        What::Migrate { tid, from, to: target } => {
-            int(to, 3, tid.0);
-            int(to, 4, from.0 as i32);
-            int(to, 5, target.0 as i32);
-        }
-        What::Priority { tid, prio, policy, nice } => {
-            int(to, 3, tid.0);
-            int(to, 4, prio.into());
-            int(to, 5, policy.into());
-            int(to, 6, nice.into());
-        }
-        What::Affinity { tid, cpus } => {
-            int(to, 3, tid.0);
-            text(to, 4, cpus);
-        }
-        What::Cgroup { tid, id, path } => {
-            int(to, 3, tid.0);
-            long(to, 4, id as i64);
-            text(to, 5, path);
-        }
-        What::CgroupLimits { id, path, quota, period, weight, cpus } => {
-            long(to, 3, id.cast_signed());
-            text(to, 4, path);
-            long(to, 5, if quota == Ns::MAX { i64::MIN } else { quota.0 });
-            long(to, 6, period.into());
-            int(to, 7, if weight == 0 { NONE } else { weight.into() });
-            text(to, 8, cpus);
-        }
-        What::CgroupStat { id, periods, throttled, time } => {
-            long(to, 3, id.cast_signed());
-            long(to, 4, periods);
-            long(to, 5, throttled);
-            long(to, 6, time.0);
-        }
-        What::Throttle { tid, begins } => {
-            int(to, 3, tid.0);
-            word(to, 4, u8::from(!begins));
-        }
-        What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
-            int(to, 3, tid.0);
-            int(to, 4, if prio == i16::MIN { NONE } else { prio.into() });
-            int(to, 5, if uclamp_min < 0 { NONE } else { uclamp_min.into() });
-            int(to, 6, if uclamp_max < 0 { NONE } else { uclamp_max.into() });
-        }
-        What::IdealCpu { tid, cpu } => {
-            int(to, 3, tid.0);
-            int(to, 4, if cpu == CpuId::UNKNOWN { NONE } else { cpu.0.cast_signed() });
-        }
-        What::Idle { state } => int(to, 3, state),
-        What::Frequency { of, khz } => {
-            int(to, 3, of.0 as i32);
-            long(to, 4, khz.into());
-        }
-        What::Parking { of, parked } => {
-            int(to, 3, of.0 as i32);
-            word(to, 4, u8::from(!parked));
-        }
-        What::Irq { kind, number, begins, name } => {
-            word(to, 3, w::irq_kind_code(kind));
-            int(to, 4, number);
-            word(to, 5, u8::from(!begins));
-            text(to, 6, name);
-        }
-        What::Steal { total } => {
-            word(to, 3, 0);
-            long(to, 4, total.0);
-        }
-        What::Clock { which, reading } => {
-            word(to, 3, w::clock_code(which));
-            long(to, 4, reading);
-        }
-        What::Mark(m) => {
-            int(to, 3, known(m.tid.0));
-            int(to, 4, known(m.pid.0));
-            long(to, 5, m.track);
-            text(to, 6, m.name);
-            word(to, 7, w::mark_edge_code(m.edge));
-        }
-        What::Value { pid, name, value } => {
-            int(to, 3, known(pid.0));
-            text(to, 4, name);
-            to.floats(5, std::iter::once(value));
-        }
-        What::Frame(f) => {
-            long(to, 3, f.cookie);
-            long(to, 4, f.token);
-            int(to, 5, known(f.pid.0));
-            text(to, 6, f.layer);
-            word(to, 7, w::frame_stretch_code(f.stretch));
-            word(to, 8, u8::from(!f.begins));
-            int(to, 9, f.jank);
-        }
-        What::Present(p) => {
-            long(to, 3, p.frame);
-            long(to, 4, p.swap_chain);
-            int(to, 5, known(p.pid.0));
-            text(to, 6, p.application);
-            text(to, 7, p.mode);
-            word(to, 8, p.displayed.map_or(2, u8::from));
-        }
-        What::FrameTime(t) => {
-            long(to, 3, t.frame);
-            word(to, 4, w::frame_part_code(t.of));
-            long(to, 5, t.took.0);
-        }
-        What::Loss(l) => {
-            long(to, 3, l.from.0);
-            long(to, 4, if l.to == Ns::MAX { i64::MIN } else { l.to.0 });
-            int(to, 5, l.cpu.map_or(NONE, |c| c.0 as i32));
-            long(to, 6, l.events);
-        }
-        _ => {}
-    }
 }

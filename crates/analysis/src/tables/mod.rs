@@ -33,3 +33,79 @@ pub(crate) mod thread_by_frequency;
 pub(crate) mod thread_scheduling;
 pub(crate) mod waits;
 pub(crate) mod wakers;
+
+use crate::{Analysis, Context};
+use model::{TableDef, tables};
+
+/// An analysis before it begins.
+pub struct Entry {
+    /// The table that it makes.
+    pub table: &'static TableDef,
+    /// Begins.
+    pub start: fn(&Context<'_>) -> Box<dyn Analysis>,
+    /// [`Analysis::weight`].
+    pub weight: fn() -> usize,
+}
+
+/// Every analysis: the table that it makes, and what makes it.
+pub const ANALYSES: &[Entry] = &[
+    entry::<concurrency::Concurrency>(&tables::CONCURRENCY),
+    entry::<marks::Marks>(&tables::MARKS),
+    entry::<mark_stretches::MarkStretches>(&tables::MARK_STRETCHES),
+    entry::<parallel_regions::ParallelRegions>(&tables::PARALLEL_REGIONS),
+    entry::<migrations::Migrations>(&tables::MIGRATIONS),
+    entry::<migration_matrix::MigrationMatrix>(&tables::MIGRATION_MATRIX),
+    entry::<run_lengths::RunLengths>(&tables::RUN_LENGTHS),
+    entry::<priority_residency::PriorityResidency>(&tables::PRIORITY_RESIDENCY),
+    entry::<priority_classes::PriorityClasses>(&tables::PRIORITY_CLASSES),
+    entry::<thread_scheduling::ThreadScheduling>(&tables::THREAD_SCHEDULING),
+    entry::<ideal_cpu::IdealCpu>(&tables::IDEAL_CPU),
+    entry::<wakers::Wakers>(&tables::WAKERS),
+    entry::<idle_periods::IdlePeriods>(&tables::IDLE_PERIODS),
+    entry::<idle_wakeups::IdleWakeups>(&tables::IDLE_WAKEUPS),
+    entry::<interrupts::Interrupts>(&tables::INTERRUPTS),
+    entry::<idle_residency::IdleResidency>(&tables::IDLE_RESIDENCY),
+    entry::<frequency_residency::FrequencyResidency>(&tables::FREQUENCY_RESIDENCY),
+    entry::<thread_by_frequency::ThreadByFrequency>(&tables::THREAD_BY_FREQUENCY),
+    entry::<parking::Parking>(&tables::PARKING),
+    entry::<parked_together::ParkedTogether>(&tables::PARKED_TOGETHER),
+    entry::<frames_parked::FramesParked>(&tables::FRAMES_PARKED),
+    entry::<concurrency_bands::ConcurrencyBands>(&tables::CONCURRENCY_BANDS),
+    entry::<smt_cores::SmtCores>(&tables::SMT_CORES),
+    entry::<smt_utilisation::SmtUtilisation>(&tables::SMT_UTILISATION),
+    entry::<smt_threads::SmtThreads>(&tables::SMT_THREADS),
+    entry::<smt_beside::SmtBeside>(&tables::SMT_BESIDE),
+    entry::<cpu_bursts::CpuBursts>(&tables::CPU_BURSTS),
+    entry::<placement::Placement>(&tables::PLACEMENT),
+    entry::<slower_cores::SlowerCores>(&tables::SLOWER_CORES),
+    entry::<ready_wait::ReadyWait>(&tables::READY_WAIT),
+    entry::<ready_by_thief::ReadyByThief>(&tables::READY_BY_THIEF),
+    entry::<switch_causes::SwitchCauses>(&tables::SWITCH_CAUSES),
+    entry::<waits::Waits>(&tables::WAITS),
+];
+
+const fn entry<A: Analysis + 'static>(table: &'static TableDef) -> Entry {
+    Entry { table, start: |context| Box::new(A::new(context)), weight: A::weight }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    #[test]
+    fn tables_declared_as_analyses_are_those_listed() {
+        let declared = |def: &&&model::TableDef| def.made_from == model::MadeFrom::Analysis;
+        let mut declared: Vec<&str> = model::tables::ALL.iter().filter(declared).map(|def| def.name).collect();
+        let mut listed: Vec<&str> = super::ANALYSES.iter().map(|entry| entry.table.name).collect();
+        declared.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(declared, listed);
+    }
+
+    #[test]
+    fn every_analysis_file_is_listed() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/tables");
+        let files = std::fs::read_dir(folder).unwrap().filter(|f| f.as_ref().unwrap().file_name() != "mod.rs").count();
+        assert_eq!(super::ANALYSES.len(), files);
+    }
+}
