@@ -142,6 +142,11 @@ pub fn join(start: Values, end: Option<Values>) -> Vec<Condition> {
     all
 }
 
+/// Whether this is known to be no virtual machine.
+pub fn is_bare() -> bool {
+    hypervisor().is_ok_and(|kind| kind == "none")
+}
+
 fn hypervisor() -> Result<String, String> {
     if let Ok(kind) = text("/sys/hypervisor/type") {
         return Ok(kind);

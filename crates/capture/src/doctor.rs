@@ -96,7 +96,7 @@ fn programs() -> Vec<Finding> {
                 tracer.switches == Switches::Delivered,
                 Verdict::Partial,
                 match tracer.switches {
-                    Switches::Delivered => "all are delivered",
+                    Switches::Delivered => "all that were looked at are delivered",
                     Switches::Hidden => {
                         "this kernel hides what some tasks do (some virtual machines do): switches by them are inferred"
                     }

@@ -45,7 +45,11 @@ fn a_folder_of_format_1_has_the_same_tables_and_laws() {
             let before = std::fs::read_to_string(expected.join(format!("{table}.csv"))).unwrap();
             // More columns may have come since.
             let now = columns(&now);
-            for column in columns(&before) {
+            for mut column in columns(&before) {
+                if column[0] == "reason" {
+                    // What today's words tell apart, the folder never did.
+                    column.iter_mut().filter(|word| **word == "yielded").for_each(|word| *word = "left_runnable");
+                }
                 assert!(now.contains(&column), "{name} {table}: {column:?} is not in {now:?}");
             }
         }

@@ -4,6 +4,7 @@
 use crate::{Fatal, Fault, Ledger, Limits, Opened, Ordered, Reach, Stream, Trouble, Troubles};
 use model::{Batch, Ns};
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 
@@ -152,7 +153,9 @@ impl Ahead {
                 let mut batch = emptied.try_recv().unwrap_or_default();
                 batch.clear();
                 let mut troubles = Vec::new();
-                let reach = stream.next(&mut batch, &mut troubles);
+                // A stream that panicked is not asked again.
+                let next = AssertUnwindSafe(|| stream.next(&mut batch, &mut troubles));
+                let reach = catch_unwind(next).unwrap_or_else(|_| Err(Fatal::of_reader(FAILED)));
                 let goes_on = matches!(reach, Ok(Reach::Until(_)));
                 if full.send(Filled { batch, reach, troubles }).is_err() || !goes_on {
                     break;
@@ -169,7 +172,7 @@ impl Stream for Ahead {
             return Ok(Reach::End);
         }
         let Ok(Filled { mut batch, reach, troubles }) = self.filled.recv() else {
-            // The thread ends only after it has sent an end or an error, or by a panic of the reader.
+            // The thread ends only after it has sent an end or an error.
             return Err(Fatal::of_reader(FAILED));
         };
         self.ended = !matches!(reach, Ok(Reach::Until(_)));

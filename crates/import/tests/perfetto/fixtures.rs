@@ -137,7 +137,7 @@ fn totals(read: &Told) -> account::Totals {
 #[test]
 #[ignore = "needs ../shared"]
 fn of_other_projects() {
-    assert!(others().len() > 2);
+    assert!(!others().is_empty());
 }
 
 /// The tables of those that have switches are the referee's, by a second reader (PyPI's `perfetto`).
