@@ -20,7 +20,7 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
 const NEEDED: [&str; 4] = ["sched_switch", "sched_waking", "sched_wakeup", "sched_wakeup_new"];
 
 /// Programs at tracepoints that a kernel may lack: program (named as its tracepoint), what is then not recorded.
-const TRACEPOINTS: [(&str, &str); 12] = [
+const TRACEPOINTS: [(&str, &str); 14] = [
     ("sched_migrate_task", "migrations of waiting threads"),
     ("sched_process_fork", "forks"),
     ("sched_process_exec", "execs"),
@@ -33,6 +33,8 @@ const TRACEPOINTS: [(&str, &str); 12] = [
     ("cpuhp_enter", "which CPUs go offline"),
     ("cpuhp_exit", "which CPUs fail to go offline"),
     ("sched_wakeup_new", "new threads"),
+    ("block_rq_issue", "requests to block devices"),
+    ("block_rq_complete", "which requests to block devices are done"),
 ];
 
 /// Programs that follow interrupts and timers: a kernel without one names whom it came upon as the waker.

@@ -216,6 +216,14 @@ pub enum What {
         /// The handler's name.
         name: NameId,
     },
+    /// A request to a block device was issued or is done.
+    Block {
+        /// The task that was current when it was issued: mostly the one that waits for it, but a kernel thread where it was
+        /// queued before, or written back. [`Tid::UNKNOWN`] once it is done, or where an interrupt issued it.
+        tid: Tid,
+        /// What was asked.
+        request: BlockRequest,
+    },
     /// The kernel charged a thread for running (`sched_stat_runtime`), since its last charge.
     Charge {
         /// The thread.
@@ -497,6 +505,89 @@ pub enum Clock {
     Perf,
 }
 
+/// A request to a block device was handed to its driver, or is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BlockRequest {
+    /// Of which device.
+    pub device: Device,
+    /// Its first sector, of 512 bytes; what is left of a request that was done in part begins behind that part.
+    pub sector: u64,
+    /// How much of the device it is about.
+    pub bytes: u64,
+    /// What for.
+    pub operation: BlockOperation,
+    /// Whether it is done; else it was issued.
+    pub done: bool,
+}
+
+/// A block device, as the kernel numbers it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Device(pub u32);
+
+impl Device {
+    /// Bits of the minor number (`MINORBITS`, include/linux/kdev_t.h).
+    const MINOR_BITS: u32 = 20;
+
+    /// By its two numbers.
+    #[must_use]
+    pub const fn new(major: u32, minor: u32) -> Self {
+        Self(major << Self::MINOR_BITS | minor & ((1 << Self::MINOR_BITS) - 1))
+    }
+}
+
+impl std::fmt::Display for Device {
+    /// As `lsblk` prints them: `254:0`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.0 >> Self::MINOR_BITS, self.0 & ((1 << Self::MINOR_BITS) - 1))
+    }
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum BlockOperation {
+    /// Data is read.
+    Read,
+    /// Data is written.
+    Write,
+    /// The device's cache is written to its medium.
+    Flush,
+    /// The device may forget data.
+    Discard,
+    /// Anything else.
+    Other,
+}
+
+impl BlockOperation {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Flush, Self::Discard, Self::Other];
+
+    /// The word in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Flush => "flush",
+            Self::Discard => "discard",
+            Self::Other => "other",
+        }
+    }
+
+    /// From the letters that the kernel prints (`blk_fill_rwbs`, block/blk-core.c): `WS` is a synchronous write, `FF` and `F` before
+    /// other letters ask for a flush, which then is part of that request.
+    #[must_use]
+    pub fn of_letters(letters: &[u8]) -> Self {
+        let after_flush = letters.strip_prefix(b"F").filter(|rest| !rest.is_empty()).unwrap_or(letters);
+        match after_flush.first() {
+            Some(b'R') => Self::Read,
+            Some(b'W') => Self::Write,
+            Some(b'F') => Self::Flush,
+            Some(b'D') => Self::Discard,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// Events were lost. The event's own time is that of the first event after.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LossSpan {
@@ -560,6 +651,15 @@ impl Batch {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn operations_by_their_letters() {
+        use super::BlockOperation;
+        let all = [("R", 0), ("RA", 0), ("WS", 1), ("FWFS", 1), ("FF", 2), ("D", 3), ("N", 4), ("", 4)];
+        for (letters, at) in all {
+            assert_eq!(BlockOperation::of_letters(letters.as_bytes()), BlockOperation::ALL[at], "{letters}");
+        }
+    }
+
     #[test]
     fn an_event_is_one_cache_line() {
         assert!(size_of::<super::Event>() <= 64, "{} bytes", size_of::<super::Event>());

@@ -3,7 +3,9 @@
 //! A new kind of event that analyses follow is a variant of [`Change`] and a line in [`TimelineEvent::of`]. Everything between
 //! (accounting, temporary files, folders, the threads of a pass) hands [`TimelineEvent`]s on without a look at their kind.
 
-use crate::{CpuId, CpuStretch, Event, IrqKind, Mark, NameId, Ns, StackId, SwitchOut, ThreadStretch, Tid, What};
+use crate::{
+    BlockRequest, CpuId, CpuStretch, Event, IrqKind, Mark, NameId, Ns, StackId, SwitchOut, ThreadStretch, Tid, What,
+};
 use serde::{Deserialize, Serialize};
 
 /// What began up to the same time. Of one instant, stretches never come in a later part than events. At one instant, analyses
@@ -61,6 +63,8 @@ pub enum Change {
     BlockedAt(StackId),
     /// How the thread, or a cgroup, is set to be scheduled from now on.
     Setting(SetTo),
+    /// The thread issued a request to a block device, or ([`Subject::Other`]) one is done.
+    Block(BlockRequest),
 }
 
 /// What power management reports of a CPU, and what takes it out of its idle state or away from its thread.
@@ -158,6 +162,7 @@ impl TimelineEvent {
                 let of = Interrupt { kind, number, name };
                 (Cpu(event.cpu), Change::Power(if begins { Power::Interrupt(of) } else { Power::Interrupted(of) }))
             }
+            What::Block { tid, request } => (thread(tid).unwrap_or(Other), Change::Block(request)),
             What::Affinity { tid, cpus } => (thread(tid)?, Change::Affinity(cpus)),
             What::Throttle { tid: Tid::IDLE, begins } => (AllThreads, Change::Throttled(begins)),
             What::Throttle { tid, begins } => (Thread(tid), Change::Throttled(begins)),
@@ -187,6 +192,7 @@ impl TimelineEvent {
             Change::Throttled(_) => 4,
             Change::BlockedAt(_) => 5,
             Change::Setting(_) => 6,
+            _ => 7,
         };
         (self.at, kind)
     }

@@ -6,7 +6,10 @@ use crate::event_tables::EventKind;
 use crate::events_in::Cursor;
 use crate::sheet::{Disk, Sheet};
 use crate::words as w;
-use model::{CpuId, Event, Frame, FrameTime, LossSpan, Mark, NameId, Ns, Present, Tid, What};
+use model::{
+    BlockOperation, BlockRequest, CpuId, Device, Event, Frame, FrameTime, LossSpan, Mark, NameId, Ns, Present, Tid,
+    What,
+};
 
 /// A number that is not there.
 const NONE: i32 = i32::MIN;
@@ -27,6 +30,7 @@ pub(crate) fn kind_of(what: &What) -> Option<EventKind> {
         What::Frequency { .. } => EventKind::Frequency,
         What::Parking { .. } => EventKind::Parking,
         What::Irq { .. } => EventKind::Irq,
+        What::Block { .. } => EventKind::Block,
         What::Charge { .. } => EventKind::Charge,
         What::Steal { .. } => EventKind::Counter,
         What::Clock { .. } => EventKind::Clock,
@@ -111,6 +115,15 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
             int(to, 4, number);
             word(to, 5, u8::from(!begins));
             text(to, 6, name);
+        }
+        What::Block { tid, request } => {
+            let BlockRequest { device, sector, bytes, operation, done } = request;
+            int(to, 3, known(tid.0));
+            long(to, 4, device.0.into());
+            long(to, 5, sector.cast_signed());
+            long(to, 6, bytes.cast_signed());
+            word(to, 7, operation as u8);
+            word(to, 8, u8::from(done));
         }
         What::Steal { total } => {
             word(to, 3, 0);
@@ -203,6 +216,16 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<What> {
         k if k == EventKind::Irq as usize => {
             What::Irq { kind: w::irq_kind(c.word(3))?, number: c.int(4), begins: c.word(5) == 0, name: c.name(6) }
         }
+        k if k == EventKind::Block as usize => What::Block {
+            tid,
+            request: BlockRequest {
+                device: Device(u32::try_from(c.long(4)).ok()?),
+                sector: c.long(5).cast_unsigned(),
+                bytes: c.long(6).cast_unsigned(),
+                operation: *BlockOperation::ALL.get(usize::from(c.word(7)))?,
+                done: c.word(8) == 1,
+            },
+        },
         k if k == EventKind::Charge as usize => What::Charge { tid, ns: Ns(c.long(4)) },
         k if k == EventKind::Counter as usize => What::Steal { total: Ns(c.long(4)) },
         k if k == EventKind::Clock as usize => What::Clock { which: w::clock(c.word(3))?, reading: c.long(4) },

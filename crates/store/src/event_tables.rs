@@ -2,7 +2,7 @@
 
 use crate::sheet::{Column, Store};
 use crate::words as w;
-use model::{Col, Kind, MadeFrom, TableDef};
+use model::{BlockOperation, Col, Kind, MadeFrom, TableDef};
 
 const fn int(name: &'static str, unit: &'static str, doc: &'static str) -> Col {
     Col::new(name, Kind::Int, unit, doc)
@@ -173,6 +173,14 @@ event_tables! {
         text("edge", "begin or end.") => Store::Word(edge_word),
         text("name", "The handler's name.").or_null() => Store::Text,
     ];
+    Block, BLOCK, "block", "A request to a block device was issued, or is done.", [
+        int("tid", "", "The thread that issued it; null once it is done, or where that is not known.").or_null() => Store::Int,
+        int("device", "", "The device: its major number times 2^20, and its minor number.") => Store::Key,
+        int("sector", "", "Its first sector, of 512 bytes.") => Store::Long,
+        int("bytes", "byte", "How much of the device it is about.") => Store::Key,
+        text("operation", "read, write, flush, discard or other.") => Store::Word(block_word),
+        text("edge", "begin (issued) or end (done).") => Store::Word(edge_word),
+    ];
     Charge, CHARGE, "charge", "The kernel charged a thread for running.", [
         TID => Store::Int,
         ns("charged_ns", "Since its last charge.") => Store::Long,
@@ -251,6 +259,10 @@ pub const STACKS: TableDef = TableDef {
 };
 pub(crate) const STACK_STORES: &[Store] =
     &[Store::Long, Store::Int, Store::Key, Store::Text, Store::Text, Store::Text, Store::Key];
+
+pub(crate) fn block_word(code: u8) -> String {
+    BlockOperation::ALL.get(usize::from(code)).map_or("?", |operation| operation.as_str()).to_owned()
+}
 
 pub(crate) fn edge_word(code: u8) -> String {
     if code == 0 { "begin" } else { "end" }.to_owned()

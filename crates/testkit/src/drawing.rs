@@ -27,6 +27,7 @@
 //! | `mark` | `A(`, `A)`: A marks a stretch, named as A is, that begins or ends here; `A`: a moment; `B(=1`: named as the first letter is |
 //! | `cstate` | `2@1`: CPU 1 enters idle state 2; `-@1`: it leaves it |
 //! | `irq` | `disk@1`: a device's interrupt of this name begins on CPU 1; `soft:3@1` a softirq, `timer:f@1` a timer, `ipi:r@1`; `disk)@1` ends |
+//! | `io` | `Ar=8`: A issues a read of 4 KiB from sector 8 of device 8:0 on; `Aw=8` a write, `Af=8` a flush, `Ad=8` a discard; `r=8`: that read is done |
 //! | `freq` | `=2@1`: the frequency of CPU 1 is 2 GHz from here on |
 //! | `parked` | `(@1`, `)@1`: CPU 1 is parked from here on, or no longer |
 //! | `prio` | `A=98`: from here on, switches and wakings tell A's dynamic priority as 98; 120 where no row says so |
@@ -53,8 +54,8 @@
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened};
 use model::{
-    Batch, CpuId, Event, IrqKind, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackFrame, StackId,
-    Switch, SwitchOut, Tid, Wake, WakeKind, What,
+    Batch, BlockOperation, BlockRequest, CpuId, Device, Event, IrqKind, LossSpan, Mark, MarkEdge, NameId, Ns, Pid,
+    Seen, SeenState, StackFrame, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What,
 };
 
 /// A trace that was drawn.
@@ -194,6 +195,17 @@ impl Pen {
         self.events.push((phase, Event { at, offset: 0, cpu, current, what }));
     }
 
+    /// A request to a block device, issued or done.
+    fn block(&mut self, column: usize, word: &str, here: CpuId) {
+        let (who, sector) = word.split_once('=').unwrap_or_else(|| panic!("which sector? {word}"));
+        let (thread, operation) = who.split_at(who.len() - 1);
+        let operation = BlockOperation::of_letters(operation.to_uppercase().as_bytes());
+        let (done, tid) = if thread.is_empty() { (true, Tid::UNKNOWN) } else { (false, Cell::read(thread).tid) };
+        let (device, sector) = (Device::new(8, 0), sector.parse().unwrap_or_else(|_| panic!("no sector: {word}")));
+        let request = BlockRequest { device, sector, bytes: 4096, operation, done };
+        self.push_of(tid, Phase::After, ms(column as i64), here, What::Block { tid, request });
+    }
+
     fn cpu(&mut self, here: CpuId, cells: &[&str]) {
         self.cpus.push(here);
         self.columns = self.columns.max(cells.len());
@@ -327,6 +339,9 @@ impl Pen {
         }
         if row == "irq" {
             return self.interrupt(column, word, place.unwrap_or(cpu(0)));
+        }
+        if row == "io" {
+            return self.block(column, word, place.unwrap_or(cpu(0)));
         }
         if row == "parked" {
             let of = place.unwrap_or_else(|| panic!("which CPU is parked? {word}"));

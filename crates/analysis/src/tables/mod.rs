@@ -1,5 +1,6 @@
 //! One file a table.
 
+pub(crate) mod block_io;
 pub(crate) mod concurrency;
 pub(crate) mod concurrency_bands;
 pub(crate) mod cpu_bursts;
@@ -64,6 +65,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<idle_periods::IdlePeriods>(&tables::IDLE_PERIODS),
     entry::<idle_wakeups::IdleWakeups>(&tables::IDLE_WAKEUPS),
     entry::<interrupts::Interrupts>(&tables::INTERRUPTS),
+    entry::<block_io::BlockIo>(&tables::BLOCK_IO),
     entry::<idle_residency::IdleResidency>(&tables::IDLE_RESIDENCY),
     entry::<frequency_residency::FrequencyResidency>(&tables::FREQUENCY_RESIDENCY),
     entry::<thread_by_frequency::ThreadByFrequency>(&tables::THREAD_BY_FREQUENCY),

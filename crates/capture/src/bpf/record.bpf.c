@@ -606,6 +606,7 @@ int cpu_frequency(u64 *ctx)
 }
 
 #include "interrupts.h"
+#include "block.h"
 
 /* ---- handing over what stays half full; run by the recorder on each CPU that has something ---- */
 

@@ -4,7 +4,8 @@ use super::callchains::Callchains;
 use super::frame;
 use crate::wire::{self, Bytes, Row};
 use model::{
-    CpuId, Event, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, Tid, Wake, WakeKind, What,
+    BlockOperation, BlockRequest, CpuId, Device, Event, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackId,
+    Switch, Tid, Wake, WakeKind, What,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -58,6 +59,9 @@ pub struct Telling {
     /// Of marked calls: their name, and whether they are stretches.
     marks: HashMap<u32, (NameId, bool)>,
 }
+
+/// As bpf/block.h has it; the kernel numbers operations (`REQ_OP_READ`, …) in the order of [`BlockOperation::ALL`].
+const BLOCK_REQUEST: u8 = 26;
 
 /// What `enum ipi` of bpf/wire.h numbers.
 const IPIS: [&str; 2] = ["reschedule", "call_function"];
@@ -199,6 +203,13 @@ impl Telling {
                 let (of, _) = (b.i32(), b.u32());
                 let name = self.names.id(&b.text(64));
                 self.functions.insert(of, name);
+            }
+            BLOCK_REQUEST => {
+                let (sector, device, bytes) = (b.u64(), Device(b.u32()), u64::from(b.u32()));
+                let (operation, done) = (b.u32() as usize, b.u32() != 0);
+                let operation = BlockOperation::ALL.get(operation).copied().unwrap_or(BlockOperation::Other);
+                let tid = if tid.0 > 0 { tid } else { Tid::UNKNOWN };
+                tell(What::Block { tid, request: BlockRequest { device, sector, bytes, operation, done } });
             }
             wire::CURRENT => tell(What::Current { tid }),
             // Its waking went untold; the kernel's note of its queueing comes right after one.

@@ -3,6 +3,7 @@
 //! The states, counts and laws are defined in ACCOUNTING.md; times named `…_ns` are nanoseconds, points in time count from
 //! the start of the recording.
 
+mod block;
 mod columns;
 mod critical;
 mod frame_log;
@@ -17,6 +18,7 @@ mod slow;
 mod smt;
 mod wait;
 
+pub use block::*;
 pub use critical::*;
 pub use frame_log::*;
 pub use marked::*;
@@ -280,6 +282,7 @@ pub const ALL: &[&TableDef] = &[
     &IDLE_PERIODS,
     &IDLE_WAKEUPS,
     &INTERRUPTS,
+    &BLOCK_IO,
     &IDLE_RESIDENCY,
     &FREQUENCY_RESIDENCY,
     &THREAD_BY_FREQUENCY,

@@ -1,5 +1,6 @@
 //! The kinds of track beside those of threads and CPUs: a file each, made where the trace has its data.
 
+mod block;
 mod concurrency;
 mod counters;
 pub(crate) mod frames;
@@ -24,6 +25,7 @@ pub(crate) const KINDS: &[Listed] = &[
     Listed { name: "frequency", from: Source::Events, values: true, new: frequency::new },
     Listed { name: "idle", from: Source::Events, values: false, new: idle::new },
     Listed { name: "parking", from: Source::Events, values: false, new: parking::new },
+    Listed { name: "block", from: Source::Events, values: true, new: block::new },
     Listed { name: "counters", from: Source::Events, values: true, new: counters::new },
 ];
 

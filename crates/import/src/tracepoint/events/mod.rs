@@ -1,6 +1,7 @@
 //! Every tracepoint that is read, one file each (or one of those that belong together): its names, its fields, how it is
 //! printed, its numbers in Perfetto, and what it says happened. No reader lists them again.
 
+mod block_rq;
 mod cpu_frequency;
 mod cpu_idle;
 mod cpu_parking;
@@ -30,6 +31,7 @@ pub(crate) const TRACEPOINTS: &[&[Tracepoint]] = &[
     sched_process::TRACEPOINTS,
     sched_pi_setprio::TRACEPOINTS,
     sched_yield::TRACEPOINTS,
+    block_rq::TRACEPOINTS,
     cpu_idle::TRACEPOINTS,
     cpu_frequency::TRACEPOINTS,
     cpu_parking::TRACEPOINTS,

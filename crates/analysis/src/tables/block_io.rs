@@ -1,0 +1,181 @@
+//! Requests to block devices, and how long the threads that issued them were blocked meanwhile.
+//!
+//! ```text
+//!   thread   run │ blocked               │ ready │ run
+//!   read 1       ├────────── io ────┤                    blocked_ns: while at least one of its requests was
+//!   read 2          ├──────── io ───────┤                under way and it was blocked, once
+//! ```
+
+use crate::{Analysis, Begins, Context, World};
+use model::{
+    BlockOperation, BlockRequest, Device, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, TimelineChange,
+    TimelineEvent, Value,
+};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Requests under way that are kept apart: many times what queues of devices hold.
+const MOST_UNDER_WAY: usize = 1 << 16;
+/// Bytes of a sector.
+const SECTOR: u64 = 512;
+
+/// What rows are told apart by.
+type Key = (Device, BlockOperation, ThreadKey);
+
+/// What completions find their requests by: those without data all lie at sector 0.
+type Place = (Device, u64, BlockOperation);
+
+pub(crate) struct BlockIo {
+    rows: BTreeMap<Key, Sums>,
+    under_way: FxHashMap<Place, Vec<Request>>,
+    count: usize,
+    /// Which threads are blocked now, of those that issued a request.
+    blocked: FxHashMap<ThreadKey, bool>,
+}
+
+struct Request {
+    of: Key,
+    since: Ns,
+    begins: Begins,
+    /// What is left of it.
+    bytes: u64,
+}
+
+#[derive(Default)]
+struct Sums {
+    requests: i64,
+    bytes: i64,
+    completed: i64,
+    io: Ns,
+    longest: Option<Ns>,
+    blocked: Ns,
+    unissued: i64,
+    under_way: usize,
+    /// Until when `blocked` is counted.
+    since: Ns,
+}
+
+impl Sums {
+    fn advance(&mut self, now: Ns, blocked: bool) {
+        if blocked && self.under_way > 0 {
+            self.blocked = self.blocked + (now - self.since);
+        }
+        self.since = now;
+    }
+}
+
+impl BlockIo {
+    fn is_blocked(&self, thread: ThreadKey) -> bool {
+        self.blocked.get(&thread).copied().unwrap_or(false)
+    }
+
+    fn issued(&mut self, request: &BlockRequest, thread: ThreadKey, begins: Begins, world: &World) {
+        let of = (request.device, request.operation, thread);
+        let blocked = self.is_blocked(thread);
+        let sums = self.rows.entry(of).or_default();
+        sums.advance(world.now, blocked);
+        if begins == Begins::Here {
+            sums.requests += 1;
+            sums.bytes = sums.bytes.saturating_add_unsigned(request.bytes);
+        }
+        if self.count < MOST_UNDER_WAY {
+            sums.under_way += 1;
+            self.count += 1;
+            let place = (request.device, request.sector, request.operation);
+            let request = Request { of, since: world.now, begins, bytes: request.bytes };
+            self.under_way.entry(place).or_default().push(request);
+        }
+    }
+
+    fn done(&mut self, request: &BlockRequest, begins: Begins, world: &World) {
+        let place = (request.device, request.sector, request.operation);
+        let Some(first) = self.under_way.get_mut(&place).filter(|all| !all.is_empty()).map(|all| all.remove(0)) else {
+            if begins == Begins::Here {
+                let of = (request.device, request.operation, ThreadKey::UNKNOWN);
+                self.rows.entry(of).or_default().unissued += 1;
+            }
+            return;
+        };
+        if self.under_way.get(&place).is_some_and(Vec::is_empty) {
+            self.under_way.remove(&place);
+        }
+        if request.bytes > 0 && request.bytes < first.bytes {
+            // The rest of it is still under way.
+            let rest = (place.0, place.1.saturating_add(request.bytes / SECTOR), place.2);
+            let bytes = first.bytes - request.bytes;
+            self.under_way.entry(rest).or_default().push(Request { bytes, ..first });
+            return;
+        }
+        self.count -= 1;
+        self.over(&first, world);
+        let took = world.now - first.since;
+        if let Some(sums) = self.rows.get_mut(&first.of)
+            && begins == Begins::Here
+        {
+            sums.completed += 1;
+            if first.begins == Begins::Here {
+                sums.longest = sums.longest.max(Some(took));
+            }
+        }
+    }
+
+    /// A request is not under way any more.
+    fn over(&mut self, request: &Request, world: &World) {
+        let blocked = self.is_blocked(request.of.2);
+        if let Some(sums) = self.rows.get_mut(&request.of) {
+            sums.advance(world.now, blocked);
+            sums.under_way = sums.under_way.saturating_sub(1);
+            sums.io = sums.io + (world.now - request.since);
+        }
+    }
+}
+
+impl Analysis for BlockIo {
+    fn new(_: &Context<'_>) -> Self {
+        let (under_way, blocked) = (FxHashMap::default(), FxHashMap::default());
+        Self { rows: BTreeMap::new(), under_way, count: 0, blocked }
+    }
+
+    fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
+        let thread = stretch.thread;
+        let blocks = stretch.state == ThreadState::Blocked;
+        let was = self.blocked.insert(thread, blocks).unwrap_or(false);
+        if was != blocks {
+            for (_, sums) in self.rows.iter_mut().filter(|((.., of), _)| *of == thread) {
+                sums.advance(world.now, was);
+            }
+        }
+        if stretch.state == ThreadState::Exited {
+            self.blocked.remove(&thread);
+        }
+    }
+
+    fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
+        let TimelineChange::Block(request) = &event.what else { return };
+        if request.done {
+            self.done(request, begins, world);
+        } else {
+            self.issued(request, thread, begins, world);
+        }
+    }
+
+    fn finish(&mut self, world: &World, out: &mut dyn Rows) {
+        let left: Vec<Request> = self.under_way.drain().flat_map(|(_, all)| all).collect();
+        left.iter().for_each(|request| self.over(request, world));
+        for ((device, operation, thread), sums) in &self.rows {
+            let of_thread = *thread != ThreadKey::UNKNOWN;
+            out.row(&[
+                device.to_string().into(),
+                operation.as_str().into(),
+                of_thread.then_some(thread.0).into(),
+                sums.requests.into(),
+                sums.bytes.into(),
+                sums.completed.into(),
+                sums.io.into(),
+                sums.longest.into(),
+                Value::from(of_thread.then_some(sums.blocked)),
+                sums.unissued.into(),
+            ]);
+        }
+    }
+}
