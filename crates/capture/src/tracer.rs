@@ -20,7 +20,7 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
 const NEEDED: [&str; 4] = ["sched_switch", "sched_waking", "sched_wakeup", "sched_wakeup_new"];
 
 /// Programs at tracepoints that a kernel may lack: program (named as its tracepoint), what is then not recorded.
-const TRACEPOINTS: [(&str, &str); 14] = [
+const TRACEPOINTS: [(&str, &str); 12] = [
     ("sched_migrate_task", "migrations of waiting threads"),
     ("sched_process_fork", "forks"),
     ("sched_process_exec", "execs"),
@@ -33,8 +33,6 @@ const TRACEPOINTS: [(&str, &str); 14] = [
     ("cpuhp_enter", "which CPUs go offline"),
     ("cpuhp_exit", "which CPUs fail to go offline"),
     ("sched_wakeup_new", "new threads"),
-    ("block_rq_issue", "requests to block devices"),
-    ("block_rq_complete", "which requests to block devices are done"),
 ];
 
 /// Programs that follow interrupts and timers: a kernel without one names whom it came upon as the waker.
@@ -496,6 +494,8 @@ fn open(
                 "sched_switch" => state_is_told,
                 "sched_switch_old" => !state_is_told,
                 "sched_wakeup" => !queueing_is_told,
+                // What needs no words of its own here is loaded where this kernel has it.
+                name if program.section() == format!("tp_btf/{name}").as_str() => has_point(name),
                 _ => true,
             }
         };

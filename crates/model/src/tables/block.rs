@@ -1,6 +1,6 @@
 //! The table of block I/O.
 
-use super::columns::{Bytes, Count, Ns, Thread};
+use super::columns::{Count, Int, Ns, Thread};
 use crate::Text;
 use crate::column::table;
 
@@ -19,7 +19,7 @@ table! {
             OPERATION: Text = "read, write, flush, discard or other.",
             THREAD: Option<Thread> = "The thread that issued them; null: an interrupt did, or it is not known.",
             REQUESTS: Count = "Requests issued within the time asked for.",
-            BYTES: Bytes = "How much of the device they are about.",
+            BYTES: Int = "How much of the device they are about.",
             COMPLETED: Count = "Requests done within the time asked for, whenever they were issued.",
             IO_NS: Ns = "From issue to completion, summed over requests, as far as it lies in the time asked for.",
             LONGEST_NS: Option<Ns> = "The longest of those that were issued and done within it; null: there is none.",

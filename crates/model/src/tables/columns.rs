@@ -31,8 +31,6 @@ column_types! {
     Ns: Int "ns" i64;
     /// How many.
     Count: Int "count" i64;
-    /// A size.
-    Bytes: Int "byte" i64;
     /// A frequency.
     Khz: Int "kHz" i64;
     /// A part of a whole, or how many times something is something else.
