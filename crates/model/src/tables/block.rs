@@ -26,7 +26,9 @@ table! {
             BLOCKED_NS: Option<Ns> =
                 "The thread was blocked while at least one of these requests was under way: it waited for the device, or for something \
                  else at the same time. Null without a thread.",
-            UNISSUED: Count = "Completions of requests whose issue was not recorded, or of which too many were under way at once.",
+            UNISSUED: Count =
+                "Completions of requests whose issue was not recorded: from before the recording, too many at once, or, as a write that \
+                 only asks for a flush, never issued as such.",
         }
     }
 }

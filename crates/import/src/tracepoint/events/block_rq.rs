@@ -50,8 +50,9 @@ fn add(done: bool, v: &FieldValues<'_>, out: Output<'_>) -> Added {
         dev => Device(dev as u32),
     };
     let bytes = v.number(SECTORS).max(0).saturating_mul(SECTOR).cast_unsigned();
-    let request =
-        BlockRequest { device, sector: v.number(SECTOR_NR).cast_unsigned(), bytes, operation: operation(v), done };
+    // A flush has no place: its issue says 0, its completion (sector_t)-1.
+    let sector = v.number(SECTOR_NR).max(0).cast_unsigned();
+    let request = BlockRequest { device, sector, bytes, operation: operation(v), done };
     let interrupt = v.number(FLAGS) & INTERRUPT != 0;
     let tid = if done || interrupt { Tid::UNKNOWN } else { v.current };
     out.add(What::Block { tid, request })
