@@ -31,12 +31,6 @@ pub const NEEDS: &[Need] = &[
         met: |m| ["tracefs", "perf events of the whole machine"].iter().all(|name| m.doctor_says(name)),
     },
     Need {
-        name: "a disk",
-        how: "the build folder lies on a block device",
-        // File systems without a device of their own have major number 0.
-        met: |_| std::fs::metadata(".").is_ok_and(|m| std::os::unix::fs::MetadataExt::dev(&m) >> 8 & 0xfff != 0),
-    },
-    Need {
         name: "uprobes",
         how: "a kernel built with CONFIG_UPROBE_EVENTS",
         met: |m| m.doctor_says("marked calls (--mark)"),

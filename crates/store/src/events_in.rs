@@ -1,8 +1,7 @@
 //! Reading the events back in the merged order, to run an analysis again.
 
 use crate::error::Error;
-use crate::event_rows;
-use crate::event_tables::{EventKind, STACK_STORES, STACKS, TABLES, origin};
+use crate::event_tables::{self, EventKind, STACK_STORES, STACKS, TABLES, origin};
 use crate::folder::Folder;
 use crate::read::{Reader, Texts};
 use crate::sheet::{Column, columns};
@@ -277,7 +276,7 @@ impl Known {
                 prio: c.prio(7),
                 stamp: if c.long(8) == i64::MIN { at } else { Ns(c.long(8)) },
             }),
-            k => event_rows::read(k, c)?,
+            k => event_tables::read(k, c)?,
         };
         Some(Some(Event { at, offset, cpu, current: Tid::UNKNOWN, what }))
     }

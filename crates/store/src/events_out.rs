@@ -7,8 +7,7 @@
 
 use crate::encoder::Encoder;
 use crate::error::Error;
-use crate::event_rows;
-use crate::event_tables::{EventKind, STACK_STORES, STACKS, TABLES, origin};
+use crate::event_tables::{self, EventKind, STACK_STORES, STACKS, TABLES, origin};
 use crate::sheet::{Disk, Done, Sheet, columns};
 use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS, ROWS_AT_ONCE};
 use crate::values::{NO_WORD, Values};
@@ -193,7 +192,7 @@ impl EventSheets {
     fn pick(&mut self, i: u32, e: &Event) -> EventKind {
         let note = |tid, what| Note::new(i, tid, what);
         let told = |p: Pid| if p == Pid::UNKNOWN { NONE } else { p.0 };
-        if let Some(kind) = event_rows::kind_of(&e.what) {
+        if let Some(kind) = event_tables::kind_of(&e.what) {
             return kind;
         }
         match e.what {
@@ -307,7 +306,7 @@ impl EventSheets {
             k if k == EventKind::Wake as usize => wakes(to, &self.wakes),
             k if k == EventKind::Thread as usize => note_rows(to, &self.notes),
             k if k == EventKind::Charge as usize => charges(to, own.clone()),
-            _ => own.clone().for_each(|e| event_rows::write(to, e)),
+            _ => own.clone().for_each(|e| event_tables::write(to, e)),
         }
         if self.sources > 0 {
             let place = (1u64 << PART_SHIFT) - 1;

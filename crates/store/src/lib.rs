@@ -19,7 +19,6 @@ mod dictionary;
 mod encode;
 mod encoder;
 mod error;
-mod event_rows;
 mod event_tables;
 mod events_in;
 mod events_out;

@@ -3,9 +3,10 @@
 
 use ingest::Facts;
 use model::{
-    Clock, Col, CpuId, CpuState, CpuStretch, Event, Frame, FramePart, FrameStretch, FrameTime, IrqKind, Kind, LossSpan,
-    Mark, MarkEdge, NameId, Ns, Pid, Present, Reason, Seen, SeenState, Span, StackFrame, StackId, Stacks, Switch,
-    SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
+    BlockOperation, BlockRequest, Clock, Col, CpuId, CpuState, CpuStretch, Device, Event, Frame, FramePart,
+    FrameStretch, FrameTime, IrqKind, Kind, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Present, Reason, Seen,
+    SeenState, Span, StackFrame, StackId, Stacks, Switch, SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid,
+    Value, Wake, WakeKind, What, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use safefs::{Access, Dir};
@@ -136,6 +137,16 @@ fn what(r: &mut Rng, at: Ns) -> What {
             prio: r.one(&[i16::MIN, -1, 89]),
             uclamp_min: r.one(&[-1, 0]),
             uclamp_max: r.one(&[-1, 1024]),
+        },
+        36 => What::Block {
+            tid: r.one(&[Tid::UNKNOWN, tid]),
+            request: BlockRequest {
+                device: Device(r.below(1 << 32) as u32),
+                sector: u64::MAX - r.below(9),
+                bytes: r.below(1 << 40),
+                operation: r.one(&BlockOperation::ALL),
+                done: r.below(2) == 0,
+            },
         },
         35 => What::Yield { tid, begins: r.below(2) == 0 },
         34 => What::Parking { of: r.cpu(), parked: r.below(2) == 0 },

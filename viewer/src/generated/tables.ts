@@ -545,6 +545,30 @@ export interface Interrupts {
   readonly longest_ns: number;
 }
 
+/** Requests to block devices by device, operation and the thread that issued them, how long they took from issue to completion, and for how long that thread was blocked while one of them was under way. A thread that reads mostly issues its own requests; written data mostly is issued by a kernel thread, so that a thread which waits for it has no row. */
+export interface BlockIo {
+  /** The device by its numbers, as lsblk prints them. */
+  readonly device: string;
+  /** read, write, flush, discard or other. */
+  readonly operation: string;
+  /** The thread that issued them; null: an interrupt did, or it is not known. */
+  readonly thread: number | null;
+  /** Requests issued within the time asked for. */
+  readonly requests: number;
+  /** How much of the device they are about. */
+  readonly bytes: number;
+  /** Requests done within the time asked for, whenever they were issued. */
+  readonly completed: number;
+  /** From issue to completion, summed over requests, as far as it lies in the time asked for. */
+  readonly io_ns: number;
+  /** The longest of those that were issued and done within it; null: there is none. */
+  readonly longest_ns: number | null;
+  /** The thread was blocked while at least one of these requests was under way: it waited for the device, or for something else at the same time. Null without a thread. */
+  readonly blocked_ns: number | null;
+  /** Completions of requests whose issue was not recorded: from before the recording, too many at once, or, as a write that only asks for a flush, never issued as such. */
+  readonly unissued: number;
+}
+
 /** How long each CPU was in each of its idle states (cpuidle), as its power events tell, while no thread ran on it. Time in which it is known to be idle, but in no state that was told, has a row of its own. */
 export interface IdleResidency {
   /** The kernel's number of the logical processor. */
