@@ -1,5 +1,5 @@
 //! A folder written is the folder read, and what is wrong with one is said in words.
-#![allow(clippy::unwrap_used)] // what these tests read, they have made
+#![allow(clippy::unit_arg, clippy::unwrap_used)] // what these tests read, they have made
 
 use ingest::Facts;
 use model::{

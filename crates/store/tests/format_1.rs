@@ -1,5 +1,5 @@
 //! Folders of format 1 (`fixtures/format-1`) are read, and upgraded when something is stored in them.
-#![allow(clippy::unwrap_used)] // what these tests read, they have made
+#![allow(clippy::unwrap_used, clippy::unit_arg)] // what these tests read, they have made
 
 use std::path::{Path, PathBuf};
 use store::{ContentHash, FORMAT_VERSION, Folder, MANIFEST};

@@ -1,5 +1,5 @@
 //! A source, through ingest, both stages of the accounting, and the sweep over CPUs.
-#![allow(dead_code)] // each test uses its part
+#![allow(dead_code, clippy::unit_arg)] // each test uses its part
 
 use account::{Accountant, Collector, InTurn, InferredIndex, Laws, Rules, ThreadTotals, Totals};
 use analysis::{Context, Running};
