@@ -101,8 +101,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use model::{
-        CpuId, Interrupt, IrqKind, Mark, MarkEdge, NameId, Ns, Pid, Power, SetTo, StackId, Subject, Tid,
-        TimelineChange as Change,
+        Change, CpuId, Interrupt, IrqKind, Mark, MarkEdge, NameId, Ns, Pid, Power, SetTo, StackId, Subject, Tid,
     };
 
     fn read(log: &EventLog) -> Vec<TimelineEvent> {

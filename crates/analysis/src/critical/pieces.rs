@@ -2,8 +2,8 @@
 
 use crate::{Context, World};
 use model::{
-    CoreType, CpuId, CpuState, Ns, Reason, Rows, Span, Subject, ThreadKey, ThreadState, ThreadStretch, Tid, Timeline,
-    TimelineChange, TimelineEvent, Value,
+    Change, CoreType, CpuId, CpuState, Ns, Reason, Rows, Span, Subject, ThreadKey, ThreadState, ThreadStretch, Tid,
+    Timeline, TimelineEvent, Value,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -189,9 +189,9 @@ impl Pieces {
 
     fn event(&mut self, event: &TimelineEvent) {
         match (event.who, event.what) {
-            (Subject::Cpu(cpu), TimelineChange::Power(to)) => self.world.power(cpu, to),
-            (who, TimelineChange::Throttled(begins)) => self.throttled(event.at, who, begins),
-            (Subject::Thread(tid), TimelineChange::Queue(to)) => {
+            (Subject::Cpu(cpu), Change::Power(to)) => self.world.power(cpu, to),
+            (who, Change::Throttled(begins)) => self.throttled(event.at, who, begins),
+            (Subject::Thread(tid), Change::Queue(to)) => {
                 if let Some((stretch, queue)) = &mut self.on_path
                     && stretch.tid == tid
                 {
