@@ -6,8 +6,8 @@ mod support;
 use account::Rules;
 use analysis::{Context, Running};
 use model::{
-    Change, CpuId, Mark, MarkEdge, NameId, Ns, Pid, Reason, Span, Subject, Table, ThreadKey, ThreadState,
-    ThreadStretch, Tid, Timeline, TimelineEvent,
+    Change, CpuId, Mark, MarkEdge, MaybeNs, NameId, Ns, Pid, Prio, Reason, Span, Subject, Table, ThreadKey,
+    ThreadState, ThreadStretch, Tid, Timeline, TimelineEvent,
 };
 use support::analyse;
 use testkit::ByName;
@@ -67,8 +67,8 @@ fn tasks(rows: &[Row]) -> Table {
             reason: Reason::None,
             cpu: Some(CpuId(0)),
             waker_thread: ThreadKey::UNKNOWN,
-            exec: Ns::MIN,
-            prio: 120,
+            exec: MaybeNs::NONE,
+            prio: Prio::new(120),
         };
         threads.extend([stretch(Ns::ZERO, ran, ThreadState::Running), stretch(ran, all, ThreadState::Unknown)]);
         for (at, edge) in [(Ns::ZERO, MarkEdge::Begin), (all, MarkEdge::End)] {

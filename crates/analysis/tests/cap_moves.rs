@@ -4,8 +4,8 @@
 
 use analysis::{Context, Running};
 use model::{
-    Change, CpuId, CpuState, CpuStretch, Ns, Power, Reason, Span, Subject, Table, ThreadKey, ThreadState,
-    ThreadStretch, Tid, Timeline, TimelineEvent, Value,
+    Change, CpuId, CpuState, CpuStretch, MaybeNs, Ns, Power, Prio, Reason, Span, Subject, Table, ThreadKey,
+    ThreadState, ThreadStretch, Tid, Timeline, TimelineEvent, Value,
 };
 use testkit::{ByName, figures};
 use topology::{IdleState, Machine};
@@ -19,8 +19,8 @@ fn ran(thread: i64, cpu: u32, from: i64, to: i64, prio: i16) -> ThreadStretch {
         reason: Reason::None,
         cpu: Some(CpuId(cpu)),
         waker_thread: ThreadKey::UNKNOWN,
-        exec: Ns::MIN,
-        prio,
+        exec: MaybeNs::NONE,
+        prio: Prio::new(prio),
     }
 }
 

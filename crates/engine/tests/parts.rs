@@ -5,7 +5,7 @@
 mod support;
 
 use engine::{Infer, PassOptions, Session, Target, import};
-use model::{CpuId, Event, NameId, Ns, Pid, Seen, SeenState, Span, Table, Tid, What};
+use model::{CpuId, Event, MaybeNs, NameId, Ns, Pid, Seen, SeenState, Span, Table, Tid, What};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use testkit::{ByName, Mode, Random, ms};
@@ -68,7 +68,15 @@ fn who_had_exited_at_the_begin_is_told_of_in_a_part_from_there() {
         support::drawn(TRACE, |_, batch| {
             let first = batch.events[0];
             let (state, letter, cpu) = (SeenState::Exited, b'Z', CpuId(0));
-            let exited = Seen { tid: Tid(77), pid: Pid(77), name: NameId::NONE, state, letter, cpu, exec: Ns::ZERO };
+            let exited = Seen {
+                tid: Tid(77),
+                pid: Pid(77),
+                name: NameId::NONE,
+                state,
+                letter,
+                cpu,
+                exec: MaybeNs::new(Ns::ZERO),
+            };
             batch.events.insert(0, Event { what: What::Seen(exited), ..first });
         })
     };

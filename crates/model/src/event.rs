@@ -4,7 +4,7 @@
 //! uses them and are named by [`NameId`]. 4 million events pass through here in a fraction of a second, so the layout
 //! matters: a test holds the size at 64 bytes.
 
-use crate::{CpuId, FrameTime, Ns, Pid, Present, StackFrame, StackId, Tid};
+use crate::{CpuId, FrameTime, MaybeNs, Ns, Pid, Present, Prio, StackFrame, StackId, Tid};
 use serde::{Deserialize, Serialize};
 
 /// A text of this stream; 0 is "not told". Ids count from 1 in the order of [`Batch::names`].
@@ -88,8 +88,8 @@ pub enum What {
     Priority {
         /// The thread.
         tid: Tid,
-        /// The kernel's dynamic priority: 0–99 real time, 100–139 fair (120 = nice 0), −1 deadline.
-        prio: i16,
+        /// Its dynamic priority.
+        prio: Prio,
         /// `SCHED_*` policy number; −1 where not told.
         policy: i8,
         /// Nice value, −20 to 19; `i8::MIN` where not told.
@@ -155,8 +155,8 @@ pub enum What {
     SchedAttr {
         /// The thread.
         tid: Tid,
-        /// Its own priority, without what a lock's waiters lend it, on the scale of [`What::Priority`]; `i16::MIN` where not told.
-        prio: i16,
+        /// Its own priority, without what a lock's waiters lend it, where told.
+        prio: Prio,
         /// How much of the largest core's capacity it asks for at least, of 1024; −1 where not told.
         uclamp_min: i16,
         /// At most.
@@ -292,16 +292,16 @@ pub struct Switch {
     pub stack: StackId,
     /// The state number as the source recorded it.
     pub prev_state: u32,
-    /// Its dynamic priority (kernel scale).
-    pub prev_prio: i16,
+    /// Its dynamic priority.
+    pub prev_prio: Prio,
     /// The next one's dynamic priority.
-    pub next_prio: i16,
+    pub next_prio: Prio,
     /// What the state number means, by the source's own format.
     pub out: SwitchOut,
     /// The state's letter (`R`, `S`, `D`, …), `?` where it has none.
     pub letter: u8,
-    /// What the kernel has charged `prev` for running in its whole life (`se.sum_exec_runtime`), [`Ns::MIN`] where not told.
-    pub prev_exec: Ns,
+    /// What the kernel has charged `prev` for running in its whole life (`se.sum_exec_runtime`), where told.
+    pub prev_exec: MaybeNs,
 }
 
 /// What a switch-out makes of a thread.
@@ -359,8 +359,8 @@ pub struct Wake {
     /// The task that was current where the waking happened, but [`Tid::IDLE`] where the source tells that it was in an interrupt,
     /// with which the task that it came upon has nothing to do; [`Tid::UNKNOWN`] where not told.
     pub waker: Tid,
-    /// Its dynamic priority (kernel scale); `i16::MIN` where not told.
-    pub prio: i16,
+    /// Its dynamic priority.
+    pub prio: Prio,
     /// When it happened: the event's time, but for [`WakeKind::WakeupTold`].
     pub stamp: Ns,
 }
@@ -394,8 +394,8 @@ pub struct Seen {
     pub letter: u8,
     /// The CPU it was on, or was on last.
     pub cpu: CpuId,
-    /// What the kernel has charged it for running in its whole life.
-    pub exec: Ns,
+    /// What the kernel has charged it for running in its whole life, where told.
+    pub exec: MaybeNs,
 }
 
 /// What a thread of a snapshot did.

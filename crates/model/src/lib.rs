@@ -30,4 +30,4 @@ pub use present::{FramePart, FrameTime, Present};
 pub use stretch::{Basis, CpuState, CpuStretch, InferredStretch, Reason, ThreadState, ThreadStretch};
 pub use table::{Col, Kind, MadeFrom, Rows, Table, TableDef, Value};
 pub use timeline::{Change, Interrupt, Power, SetTo, Subject, Timeline, TimelineEvent};
-pub use units::{CpuId, Ns, Pid, ProcessKey, Span, ThreadKey, Tid};
+pub use units::{CpuId, MaybeNs, Ns, Pid, Prio, ProcessKey, Span, ThreadKey, Tid};

@@ -3,7 +3,7 @@
 //! A new kind of event that analyses follow is a variant of [`Change`] and a line in [`TimelineEvent::of`]. Everything between
 //! (accounting, temporary files, folders, the threads of a pass) hands [`TimelineEvent`]s on without a look at their kind.
 
-use crate::{CpuId, CpuStretch, Event, IrqKind, Mark, NameId, Ns, StackId, SwitchOut, ThreadStretch, Tid, What};
+use crate::{CpuId, CpuStretch, Event, IrqKind, Mark, NameId, Ns, Prio, StackId, SwitchOut, ThreadStretch, Tid, What};
 use serde::{Deserialize, Serialize};
 
 /// What began up to the same time. Of one instant, stretches never come in a later part than events. At one instant, analyses
@@ -103,8 +103,8 @@ pub enum SetTo {
     },
     /// As in [`What::SchedAttr`].
     Attr {
-        /// `i16::MIN` where not recorded.
-        prio: i16,
+        /// Its own priority, where recorded.
+        prio: Prio,
         /// −1 where not recorded.
         uclamp_min: i16,
         /// −1 where not recorded.

@@ -8,8 +8,8 @@ use crate::sheet::{Column, columns};
 use crate::values::{NO_WORD, Values};
 use crate::words::{self as w, ThreadNote};
 use model::{
-    CpuId, Event, Frame, FrameTime, LossSpan, Mark, NameId, Ns, Pid, Present, Seen, StackFrame, StackId, Stacks,
-    Switch, Tid, Wake, What,
+    CpuId, Event, Frame, FrameTime, LossSpan, Mark, MaybeNs, NameId, Ns, Pid, Present, Prio, Seen, StackFrame, StackId,
+    Stacks, Switch, Tid, Wake, What,
 };
 use rustc_hash::FxHashMap;
 
@@ -102,9 +102,9 @@ impl Cursor {
         (self.int(at) != i32::MIN).then(|| CpuId(self.int(at) as u32))
     }
 
-    /// A priority; [`i16::MIN`] where not told.
-    fn prio(&self, at: usize) -> i16 {
-        i16::try_from(self.int(at)).unwrap_or(i16::MIN)
+    /// A priority, where told.
+    fn prio(&self, at: usize) -> Prio {
+        i16::try_from(self.int(at)).ok().into()
     }
 }
 
@@ -305,11 +305,11 @@ impl Known {
             next_name: self.name(next),
             stack: StackId(if c.int(12) == i32::MIN { 0 } else { c.int(12) as u32 }),
             prev_state: c.int(5) as u32,
-            prev_prio: c.int(8) as i16,
-            next_prio: c.int(9) as i16,
+            prev_prio: Prio::of_word(c.int(8) as i16),
+            next_prio: Prio::of_word(c.int(9) as i16),
             out: w::switch_out(c.word(7))?,
             letter: c.word(6),
-            prev_exec: Ns(prev_exec),
+            prev_exec: MaybeNs::of_word(prev_exec),
         }))
     }
 
@@ -333,7 +333,7 @@ impl Known {
                 state: w::seen_state(c.word(8))?,
                 letter: c.word(9),
                 cpu: CpuId(c.int(10) as u32),
-                exec: Ns(c.long(11)),
+                exec: MaybeNs::of_word(c.long(11)),
             }),
             ThreadNote::Inner => What::Inner { tid, inner_tid: c.tid(12), inner_pid: c.pid(13) },
             ThreadNote::Current => What::Current { tid },
@@ -348,7 +348,7 @@ fn rare(kind: usize, c: &Cursor) -> Option<What> {
     Some(match kind {
         k if k == EventKind::Migrate as usize => What::Migrate { tid, from: c.cpu(4)?, to: c.cpu(5)? },
         k if k == EventKind::Priority as usize => {
-            What::Priority { tid, prio: c.int(4) as i16, policy: c.int(5) as i8, nice: c.int(6) as i8 }
+            What::Priority { tid, prio: Prio::of_word(c.int(4) as i16), policy: c.int(5) as i8, nice: c.int(6) as i8 }
         }
         k if k == EventKind::Affinity as usize => What::Affinity { tid, cpus: c.name(4) },
         k if k == EventKind::Cgroup as usize => What::Cgroup { tid, id: c.long(4).cast_unsigned(), path: c.name(5) },
@@ -370,7 +370,7 @@ fn rare(kind: usize, c: &Cursor) -> Option<What> {
         k if k == EventKind::SchedAttr as usize => {
             let told = |at| i16::try_from(c.int(at)).ok();
             let clamp = |at| told(at).unwrap_or(-1);
-            What::SchedAttr { tid, prio: told(4).unwrap_or(i16::MIN), uclamp_min: clamp(5), uclamp_max: clamp(6) }
+            What::SchedAttr { tid, prio: c.prio(4), uclamp_min: clamp(5), uclamp_max: clamp(6) }
         }
         k if k == EventKind::IdealCpu as usize => What::IdealCpu { tid, cpu: c.cpu(4).unwrap_or(CpuId::UNKNOWN) },
         k if k == EventKind::Idle as usize => What::Idle { state: c.int(3) },

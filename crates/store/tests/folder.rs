@@ -4,8 +4,8 @@
 use ingest::Facts;
 use model::{
     Clock, Col, CpuId, CpuState, CpuStretch, Event, Frame, FramePart, FrameStretch, FrameTime, IrqKind, Kind, LossSpan,
-    Mark, MarkEdge, NameId, Ns, Pid, Present, Reason, Seen, SeenState, Span, StackFrame, StackId, Stacks, Switch,
-    SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
+    Mark, MarkEdge, MaybeNs, NameId, Ns, Pid, Present, Prio, Reason, Seen, SeenState, Span, StackFrame, StackId,
+    Stacks, Switch, SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use safefs::{Access, Dir};
@@ -60,7 +60,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
         4 => What::Name { tid, pid, name: name(tid) },
         5 => What::Priority {
             tid,
-            prio: r.below(140) as i16 - 1,
+            prio: Prio::new(r.below(140) as i16 - 1),
             policy: r.below(8) as i8 - 1,
             nice: r.below(40) as i8 - 20,
         },
@@ -73,7 +73,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
             state: r.one(&[SeenState::Running, SeenState::Ready, SeenState::Blocked, SeenState::Exited]),
             letter: b'S',
             cpu: r.cpu(),
-            exec: Ns(r.ns()),
+            exec: MaybeNs::new(Ns(r.ns())),
         }),
         9 => What::Inner { tid, inner_tid: r.tid(), inner_pid: Pid(7) },
         10 => What::Current { tid },
@@ -133,7 +133,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
         31 => What::Throttle { tid: r.one(&[Tid::IDLE, tid]), begins: r.below(2) == 0 },
         32 => What::SchedAttr {
             tid,
-            prio: r.one(&[i16::MIN, -1, 89]),
+            prio: r.one(&[Prio::UNKNOWN, Prio::new(-1), Prio::new(89)]),
             uclamp_min: r.one(&[-1, 0]),
             uclamp_max: r.one(&[-1, 1024]),
         },
@@ -146,7 +146,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
             kind: r.one(&[WakeKind::Waking, WakeKind::Wakeup, WakeKind::New, WakeKind::WakeupTold]),
             target: r.one(&[None, Some(CpuId(1))]),
             waker: r.one(&[Tid::UNKNOWN, Tid(4), Tid::IDLE]),
-            prio: r.one(&[i16::MIN, 120]),
+            prio: r.one(&[Prio::UNKNOWN, Prio::new(120)]),
             stamp: r.one(&[at, Ns(at.0 - 500)]),
         }),
         _ => {
@@ -158,8 +158,8 @@ fn what(r: &mut Rng, at: Ns) -> What {
                 next_name: name(next),
                 stack: StackId(r.below(3) as u32),
                 prev_state: r.below(1 << 32) as u32,
-                prev_prio: 120,
-                next_prio: r.below(140) as i16,
+                prev_prio: Prio::new(120),
+                next_prio: Prio::new(r.below(140) as i16),
                 out: r.one(&[
                     SwitchOut::Runnable,
                     SwitchOut::Preempted,
@@ -172,7 +172,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
                     SwitchOut::GaveWay,
                 ]),
                 letter: r.one(b"RSDX?"),
-                prev_exec: if r.below(3) == 0 { Ns::MIN } else { Ns(r.ns()) },
+                prev_exec: if r.below(3) == 0 { MaybeNs::NONE } else { MaybeNs::new(Ns(r.ns())) },
             })
         }
     }
@@ -210,8 +210,8 @@ fn random_stretches(n: usize, seed: u64) -> (Vec<ThreadStretch>, Vec<CpuStretch>
             reason: r.one(&reasons),
             cpu: r.one(&[None, Some(CpuId(0)), Some(CpuId(7))]),
             waker_thread: r.one(&[ThreadKey::UNKNOWN, ThreadKey::IDLE, ThreadKey(9)]),
-            exec: r.one(&[Ns::MIN, Ns(12_345)]),
-            prio: r.one(&[i16::MIN, 120, -1]),
+            exec: r.one(&[MaybeNs::NONE, MaybeNs::new(Ns(12_345))]),
+            prio: r.one(&[Prio::UNKNOWN, Prio::new(120), Prio::new(-1)]),
         });
         let state = r.one(&CpuState::ALL);
         let thread = match state {

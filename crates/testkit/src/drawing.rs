@@ -53,8 +53,8 @@
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened};
 use model::{
-    Batch, CpuId, Event, IrqKind, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackFrame, StackId,
-    Switch, SwitchOut, Tid, Wake, WakeKind, What,
+    Batch, CpuId, Event, IrqKind, LossSpan, Mark, MarkEdge, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState,
+    StackFrame, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What,
 };
 
 /// A trace that was drawn.
@@ -240,7 +240,7 @@ impl Pen {
             next_prio: self.prio(column, now.tid),
             out,
             letter,
-            prev_exec: told.map_or(Ns::MIN, |t| t.2),
+            prev_exec: told.map(|t| t.2).into(),
         };
         if self.drawn.says("untold") {
             (switch.out, switch.letter, switch.prev_state) = (SwitchOut::Untold, b'?', 0);
@@ -363,14 +363,14 @@ impl Pen {
             "nice" | "fifo" => {
                 let is_fair = row == "nice";
                 let base = if is_fair { 120 + number } else { 99 - number };
-                let (prio, policy) = (i16::try_from(base).unwrap(), i8::from(!is_fair));
+                let (prio, policy) = (Prio::new(base.try_into().unwrap()), i8::from(!is_fair));
                 let nice = if is_fair { i8::try_from(number).unwrap() } else { 0 };
                 self.push(Phase::After, at, here, What::Priority { tid, prio, policy, nice });
                 self.push(Phase::After, at, here, What::SchedAttr { tid, prio, uclamp_min: -1, uclamp_max: -1 });
             }
             "uclamp" => {
                 let uclamp_min = i16::try_from(number).unwrap();
-                let attr = What::SchedAttr { tid, prio: i16::MIN, uclamp_min, uclamp_max: 1024 };
+                let attr = What::SchedAttr { tid, prio: Prio::UNKNOWN, uclamp_min, uclamp_max: 1024 };
                 self.push(Phase::After, at, here, attr);
             }
             "cgroup" => {
@@ -394,16 +394,24 @@ impl Pen {
                     Some(c @ ('x' | 'z')) => (SeenState::Exited, c.to_ascii_uppercase() as u8),
                     Some(c) => (SeenState::Blocked, c.to_ascii_uppercase() as u8),
                 };
-                let seen = Seen { tid, pid: Pid::UNKNOWN, name: name(tid), state, letter, cpu: here, exec: amount };
+                let seen = Seen {
+                    tid,
+                    pid: Pid::UNKNOWN,
+                    name: name(tid),
+                    state,
+                    letter,
+                    cpu: here,
+                    exec: MaybeNs::new(amount),
+                };
                 self.push(Phase::After, at, here, What::Seen(seen));
             }
             _ => panic!("no row is called {row}"),
         }
     }
 
-    fn prio(&self, column: usize, of: Tid) -> i16 {
+    fn prio(&self, column: usize, of: Tid) -> Prio {
         let told = self.prios.iter().filter(|(from, tid, _)| *from <= column && *tid == of);
-        told.max_by_key(|(from, ..)| *from).map_or(120, |(.., prio)| *prio)
+        Prio::new(told.max_by_key(|(from, ..)| *from).map_or(120, |(.., prio)| *prio))
     }
 
     fn wake(&mut self, kind: WakeKind, column: usize, tid: Tid, target: Option<CpuId>, waker: Tid, late: bool) {

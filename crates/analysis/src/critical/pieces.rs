@@ -61,8 +61,8 @@ pub struct Piece {
     pub reason: Reason,
     /// Ready since a waking: who woke it; blocked: who ended that.
     pub waker: ThreadKey,
-    /// Its dynamic priority; `i16::MIN` where not told.
-    pub prio: i16,
+    /// Its dynamic priority, where told.
+    pub prio: Option<i16>,
 }
 
 impl Piece {
@@ -107,7 +107,7 @@ impl Piece {
             Some(self.behind()).filter(known).map(|t| t.0).into(),
             self.reason.word().into(),
             Some(self.waker).filter(known).map(|t| t.0).into(),
-            Some(self.prio).filter(|p| *p != i16::MIN).map(i64::from).into(),
+            self.prio.map(i64::from).into(),
         ]);
     }
 }
@@ -291,7 +291,7 @@ impl Pieces {
             throttled,
             reason: stretch.reason,
             waker: stretch.waker_thread,
-            prio: stretch.prio,
+            prio: stretch.prio.get(),
         }
     }
 

@@ -35,7 +35,7 @@ impl Settings {
                 }
             }
             SetTo::Attr { prio, uclamp_min, uclamp_max } => {
-                self.prio = Some(prio).filter(|p| *p != i16::MIN).or(self.prio);
+                self.prio = prio.get().or(self.prio);
                 self.uclamp_min = Some(uclamp_min).filter(|v| *v >= 0).or(self.uclamp_min);
                 self.uclamp_max = Some(uclamp_max).filter(|v| *v >= 0).or(self.uclamp_max);
             }

@@ -13,8 +13,8 @@ use analysis::{Begins, Context, Running};
 use changes::{Allowed, Changes, Marked, Move, PowerChange, Setting, Throttle};
 use ingest::{Limits, Opened};
 use model::{
-    CpuId, CpuStretch, Event, Mark, MarkEdge, NameId, Ns, Rows, Span, Stacks, Table, ThreadStretch, Tid, Timeline,
-    TimelineEvent, Value, What, tables,
+    CpuId, CpuStretch, Event, Mark, MarkEdge, NameId, Ns, Prio, Rows, Span, Stacks, Table, ThreadStretch, Tid,
+    Timeline, TimelineEvent, Value, What, tables,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -123,10 +123,10 @@ fn add_settings(events: &mut Vec<Event>, rng: &mut Rng) {
     let mut set = |event: &Event| {
         let (tid, clamp) = (Tid(1 + rng.below(4) as i32), |rng: &mut Rng| [-1, 0, 512][rng.below(3)]);
         let what = match rng.below(20) {
-            0 => What::Priority { tid, prio: 120, policy: rng.below(4) as i8, nice: rng.below(3) as i8 },
+            0 => What::Priority { tid, prio: Prio::new(120), policy: rng.below(4) as i8, nice: rng.below(3) as i8 },
             1 => What::SchedAttr {
                 tid,
-                prio: [i16::MIN, 89][rng.below(2)],
+                prio: [Prio::UNKNOWN, Prio::new(89)][rng.below(2)],
                 uclamp_min: clamp(rng),
                 uclamp_max: clamp(rng),
             },

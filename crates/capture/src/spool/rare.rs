@@ -4,7 +4,7 @@ use super::callchains::Callchains;
 use super::frame;
 use crate::wire::{self, Bytes, Row};
 use model::{
-    CpuId, Event, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, Tid, Wake, WakeKind, What,
+    CpuId, Event, Mark, MarkEdge, NameId, Ns, Pid, Prio, Seen, SeenState, StackId, Switch, Tid, Wake, WakeKind, What,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -208,7 +208,7 @@ impl Telling {
                 kind: WakeKind::Waking,
                 target: None,
                 waker: Tid::UNKNOWN,
-                prio: i16::MIN,
+                prio: Prio::UNKNOWN,
                 stamp: at,
             })),
             wire::SWITCHED => {
@@ -221,12 +221,12 @@ impl Telling {
                     prev_name: NameId::NONE,
                     next_name: NameId::NONE,
                     prev_state: number,
-                    prev_prio: i16::try_from(prev_prio).unwrap_or(i16::MIN),
-                    next_prio: i16::try_from(next_prio).unwrap_or(i16::MIN),
+                    prev_prio: i16::try_from(prev_prio).ok().into(),
+                    next_prio: i16::try_from(next_prio).ok().into(),
                     out,
                     letter,
                     stack: StackId::NONE,
-                    prev_exec: if exec == Ns::MAX { Ns::MIN } else { exec },
+                    prev_exec: Some(exec).filter(|exec| *exec != Ns::MAX).into(),
                 }));
             }
             wire::MARKER => {
@@ -298,7 +298,7 @@ impl Telling {
         let mut tell = |what| out(Event { at: row.at, offset, cpu, current: Tid::UNKNOWN, what });
         let (state, letter) = seen(row);
         tell(What::Name { tid, pid, name });
-        let exec = if row.exec == Ns::MAX { Ns::MIN } else { row.exec };
+        let exec = Some(row.exec).filter(|exec| *exec != Ns::MAX).into();
         tell(What::Seen(Seen { tid, pid, name, state, letter, cpu, exec }));
         tell(priority(tid, row.prio, row.policy, row.nice));
         if let Some(set) = sched_attr(tid, row.attr) {
@@ -314,7 +314,7 @@ impl Telling {
 
 fn priority(tid: Tid, prio: i32, policy: i32, nice: i32) -> What {
     let small = |v: i32| i8::try_from(v).unwrap_or(-1);
-    What::Priority { tid, prio: i16::try_from(prio).unwrap_or(i16::MIN), policy: small(policy), nice: small(nice) }
+    What::Priority { tid, prio: i16::try_from(prio).ok().into(), policy: small(policy), nice: small(nice) }
 }
 
 fn sched_attr(tid: Tid, word: u32) -> Option<What> {

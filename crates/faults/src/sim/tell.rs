@@ -3,7 +3,9 @@
 use super::Sim;
 use super::threads::Is;
 use crate::program::{Cpus, FRAME};
-use model::{CpuId, Event, Mark, MarkEdge, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What};
+use model::{
+    CpuId, Event, Mark, MarkEdge, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What,
+};
 
 /// The process of all threads.
 pub(crate) const PID: Pid = Pid(1000);
@@ -107,7 +109,7 @@ impl Sim<'_> {
     }
 
     pub(super) fn tell_switch(&mut self, cpu: usize, prev: Option<usize>, next: Option<usize>, out: SwitchOut) {
-        let prio = |thread: Option<usize>| thread.map_or(120, |t| self.prio(t));
+        let prio = |thread: Option<usize>| thread.map_or(Prio::new(120), |t| self.prio(t));
         let name = |thread: Option<usize>| thread.map_or(NameId::NONE, name_of);
         let (from, to) = (prev.map_or(Tid::IDLE, tid), next.map_or(Tid::IDLE, tid));
         let out = if prev.is_none() { SwitchOut::Runnable } else { out };
@@ -127,13 +129,13 @@ impl Sim<'_> {
             next_prio: prio(next),
             out,
             letter,
-            prev_exec: Ns::MIN,
+            prev_exec: MaybeNs::NONE,
         };
         self.push(cpu, from, What::Switch(switch));
     }
 
-    fn prio(&self, thread: usize) -> i16 {
-        120 + i16::from(self.threads[thread].goes_at)
+    fn prio(&self, thread: usize) -> Prio {
+        Prio::new(120 + i16::from(self.threads[thread].goes_at))
     }
 }
 

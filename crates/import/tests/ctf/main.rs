@@ -83,7 +83,7 @@ impl Read {
         let what = match &event.what {
             What::Switch(s) => {
                 let (prev, next) = (self.name(s.prev_name), self.name(s.next_name));
-                let (from, to) = (s.prev_prio, s.next_prio);
+                let (from, to) = (s.prev_prio.to_word(), s.next_prio.to_word());
                 format!(
                     "{prev}:{} ({from}) {:?} {} → {next}:{} ({to})",
                     s.prev.0,

@@ -229,7 +229,7 @@ impl<'a> Pen<'a> {
             What::Current { tid } => note("corewise_current", &[("pid", Int(tid.0.into()))]),
             What::Charge { tid, ns } => note("corewise_charge", &[("pid", Int(tid.0.into())), ("ns", Int(ns.0))]),
             What::Priority { tid, prio, policy, nice } => {
-                let (prio, policy, nice) = (Int(prio.into()), Int(policy.into()), Int(nice.into()));
+                let (prio, policy, nice) = (Int(prio.to_word().into()), Int(policy.into()), Int(nice.into()));
                 let fields = [("pid", Int(tid.0.into())), ("prio", prio), ("policy", policy), ("nice", nice)];
                 note("corewise_priority", &fields);
             }
@@ -268,8 +268,12 @@ impl<'a> Pen<'a> {
             }
             What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
                 let (min, max) = (Int(uclamp_min.into()), Int(uclamp_max.into()));
-                let fields =
-                    [("pid", Int(tid.0.into())), ("prio", Int(prio.into())), ("uclamp_min", min), ("uclamp_max", max)];
+                let fields = [
+                    ("pid", Int(tid.0.into())),
+                    ("prio", Int(prio.to_word().into())),
+                    ("uclamp_min", min),
+                    ("uclamp_max", max),
+                ];
                 note("corewise_sched_attr", &fields);
             }
             What::IdealCpu { tid, cpu } => {

@@ -5,8 +5,8 @@ use super::wire::{Broken, Fields};
 use crate::tracepoint::Names;
 use ingest::Facts;
 use model::{
-    Batch, Clock, CpuId, LossSpan, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
-    What,
+    Batch, Clock, CpuId, LossSpan, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState, StackId, Switch, SwitchOut, Tid,
+    Wake, WakeKind, What,
 };
 use topology::Machine;
 
@@ -173,12 +173,16 @@ impl<'a> Note<'a> {
         self.int(name).and_then(|v| u32::try_from(v).ok()).map(CpuId)
     }
 
-    fn prio(self, name: &str) -> i16 {
-        self.int(name).and_then(|v| i16::try_from(v).ok()).unwrap_or(i16::MIN)
+    fn prio(self, name: &str) -> Prio {
+        self.int(name).and_then(|v| i16::try_from(v).ok()).into()
     }
 
     fn ns(self, name: &str, untold: Ns) -> Ns {
         self.int(name).map_or(untold, Ns)
+    }
+
+    fn charged(self) -> MaybeNs {
+        self.int("exec").map(Ns).into()
     }
 
     /// Whether the switch behind it is for the eye only.
@@ -188,7 +192,7 @@ impl<'a> Note<'a> {
 
     /// What it says of the switch behind it.
     pub(super) fn amend(self, switch: &mut Switch) {
-        switch.prev_exec = self.ns("exec", Ns::MIN);
+        switch.prev_exec = self.charged();
         if let Some(state) = self.int("state") {
             switch.prev_state = state as u32;
         }
@@ -215,7 +219,7 @@ impl<'a> Note<'a> {
             next_prio: self.prio("next_prio"),
             out: self.out().unwrap_or(SwitchOut::Untold),
             letter: self.letter(),
-            prev_exec: self.ns("exec", Ns::MIN),
+            prev_exec: self.charged(),
         }
     }
 
@@ -232,7 +236,7 @@ impl<'a> Note<'a> {
             },
             letter: self.letter(),
             cpu: self.cpu("cpu").unwrap_or(CpuId::UNKNOWN),
-            exec: self.ns("exec", Ns::MIN),
+            exec: self.charged(),
         }
     }
 
@@ -292,7 +296,7 @@ impl<'a> Note<'a> {
             b"corewise_sched_attr" => {
                 let told = |field| self.int(field).and_then(|v| i16::try_from(v).ok());
                 let clamp = |field| told(field).unwrap_or(-1);
-                let prio = told("prio").unwrap_or(i16::MIN);
+                let prio = self.prio("prio");
                 What::SchedAttr { tid: tid(), prio, uclamp_min: clamp("uclamp_min"), uclamp_max: clamp("uclamp_max") }
             }
             b"corewise_ideal_cpu" => What::IdealCpu { tid: tid(), cpu: self.cpu("cpu").unwrap_or(CpuId::UNKNOWN) },

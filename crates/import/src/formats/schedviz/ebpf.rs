@@ -19,7 +19,10 @@
 
 use crate::tracepoint::{Names, States};
 use ingest::{Facts, Fatal, Importer, Ledger, Opened, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What};
+use model::{
+    Batch, CpuId, Event, LossSpan, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
+    What,
+};
 use rustc_hash::FxHashMap;
 use std::io::{ErrorKind, Read};
 
@@ -146,7 +149,7 @@ struct Lines {
     since: u64,
     states: States,
     names: Names,
-    threads: FxHashMap<Tid, (NameId, i16)>,
+    threads: FxHashMap<Tid, (NameId, Prio)>,
     /// The time of each CPU's last line.
     last: Vec<Ns>,
     latest: Ns,
@@ -270,7 +273,7 @@ impl Lines {
             next_prio,
             out,
             letter,
-            prev_exec: Ns::MIN,
+            prev_exec: MaybeNs::NONE,
         }))
     }
 
@@ -286,8 +289,8 @@ impl Lines {
         Ok(What::Migrate { tid, from, to })
     }
 
-    fn known(&self, tid: Tid) -> (NameId, i16) {
-        self.threads.get(&tid).copied().unwrap_or((NameId::NONE, i16::MIN))
+    fn known(&self, tid: Tid) -> (NameId, Prio) {
+        self.threads.get(&tid).copied().unwrap_or((NameId::NONE, Prio::UNKNOWN))
     }
 
     fn thread(&mut self, rest: &[u8], offset: u64, out: &mut Batch) -> Result<(), Odd> {
@@ -296,6 +299,7 @@ impl Lines {
         let (tid, prio) = (fields.tid()?, fields.number()?);
         // The kernel's numbers are signed; bpftrace prints a deadline thread's −1 as 32 or 64 bits.
         let prio = i16::try_from(prio as i32).map_err(|_| Odd("a priority that is none"))?;
+        let prio = Prio::new(prio);
         let name = self.names.id(fields.0.get(..LONGEST_NAME).unwrap_or(fields.0), out);
         if self.threads.len() < MOST_THREADS || self.threads.contains_key(&tid) {
             self.threads.insert(tid, (name, prio));
