@@ -354,10 +354,10 @@ pub fn row(bytes: &[u8]) -> Option<Row> {
 }
 
 /// What a thread is set to beside policy and nice value, where that was read: its own priority, and what it asks of the capacity at
-/// least and at most (−1: not told), as `struct rare_priority` of bpf/wire.h has them.
-pub fn attr(word: u32) -> Option<(Prio, i16, i16)> {
-    let bits = |from: u32| (word >> from & 2047) as i16;
-    let clamps = if word >> 30 & 1 == 1 { (bits(8), bits(19)) } else { (-1, -1) };
+/// least and at most (where told), as `struct rare_priority` of bpf/wire.h has them.
+pub fn attr(word: u32) -> Option<(Prio, Option<u16>, Option<u16>)> {
+    let bits = |from: u32| Some((word >> from & 2047) as u16);
+    let clamps = if word >> 30 & 1 == 1 { (bits(8), bits(19)) } else { (None, None) };
     (word >> 31 == 1).then_some((prio(word), clamps.0, clamps.1))
 }
 

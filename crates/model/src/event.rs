@@ -90,10 +90,10 @@ pub enum What {
         tid: Tid,
         /// Its dynamic priority.
         prio: Prio,
-        /// `SCHED_*` policy number; −1 where not told.
-        policy: i8,
-        /// Nice value, −20 to 19; `i8::MIN` where not told.
-        nice: i8,
+        /// `SCHED_*` policy number, where told.
+        policy: Option<i8>,
+        /// Nice value, −20 to 19, where told.
+        nice: Option<i8>,
     },
     /// The CPUs a thread may use from now on.
     Affinity {
@@ -113,8 +113,8 @@ pub enum What {
     },
     /// A thread is throttled from now on, or no longer: its cgroup's CPU quota is used up, and it must not run.
     Throttle {
-        /// The thread. [`Tid::IDLE`]: all of them, with `begins` false; from here on every change is told.
-        tid: Tid,
+        /// The thread; `None`: all of them, with `begins` false; from here on every change is told.
+        tid: Option<Tid>,
         /// Whether it begins here.
         begins: bool,
     },
@@ -131,12 +131,12 @@ pub enum What {
         id: u64,
         /// Its path; behind `cpu:` in the CPU controller's own hierarchy (v1), where the id counts too.
         path: NameId,
-        /// How long its threads may run in a period; [`Ns::MAX`]: as long as they want.
-        quota: Ns,
+        /// How long its threads may run in a period; [`MaybeNs::NONE`]: as long as they want.
+        quota: MaybeNs,
         /// How long a period is, ns: the kernel allows a second at most.
         period: u32,
-        /// Its share beside its siblings, 100 by default; 0 where not told.
-        weight: u16,
+        /// Its share beside its siblings, 100 by default; where told.
+        weight: Option<u16>,
         /// The CPUs that it may use, as a kernel CPU list.
         cpus: NameId,
     },
@@ -157,17 +157,17 @@ pub enum What {
         tid: Tid,
         /// Its own priority, without what a lock's waiters lend it, where told.
         prio: Prio,
-        /// How much of the largest core's capacity it asks for at least, of 1024; −1 where not told.
-        uclamp_min: i16,
+        /// How much of the largest core's capacity it asks for at least, of 1024; where told.
+        uclamp_min: Option<u16>,
         /// At most.
-        uclamp_max: i16,
+        uclamp_max: Option<u16>,
     },
     /// A thread would best run on this CPU from now on: a hint, no mask.
     IdealCpu {
         /// The thread.
         tid: Tid,
-        /// [`CpuId::UNKNOWN`]: none any more.
-        cpu: CpuId,
+        /// `None`: none any more.
+        cpu: Option<CpuId>,
     },
     /// A row of a snapshot of all threads: what the recorder saw, at the event's own time.
     Seen(Seen),

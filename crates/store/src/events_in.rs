@@ -348,16 +348,18 @@ fn rare(kind: usize, c: &Cursor) -> Option<What> {
     Some(match kind {
         k if k == EventKind::Migrate as usize => What::Migrate { tid, from: c.cpu(4)?, to: c.cpu(5)? },
         k if k == EventKind::Priority as usize => {
-            What::Priority { tid, prio: Prio::of_word(c.int(4) as i16), policy: c.int(5) as i8, nice: c.int(6) as i8 }
+            let policy = Some(c.int(5) as i8).filter(|policy| *policy != -1);
+            let nice = Some(c.int(6) as i8).filter(|nice| *nice != i8::MIN);
+            What::Priority { tid, prio: Prio::of_word(c.int(4) as i16), policy, nice }
         }
         k if k == EventKind::Affinity as usize => What::Affinity { tid, cpus: c.name(4) },
         k if k == EventKind::Cgroup as usize => What::Cgroup { tid, id: c.long(4).cast_unsigned(), path: c.name(5) },
         k if k == EventKind::CgroupLimits as usize => What::CgroupLimits {
             id: c.long(3).cast_unsigned(),
             path: c.name(4),
-            quota: if c.long(5) == i64::MIN { Ns::MAX } else { Ns(c.long(5)) },
+            quota: MaybeNs::of_word(c.long(5)),
             period: u32::try_from(c.long(6)).unwrap_or(0),
-            weight: u16::try_from(c.int(7)).unwrap_or(0),
+            weight: u16::try_from(c.int(7)).ok().filter(|weight| *weight > 0),
             cpus: c.name(8),
         },
         k if k == EventKind::CgroupStat as usize => What::CgroupStat {
@@ -366,13 +368,14 @@ fn rare(kind: usize, c: &Cursor) -> Option<What> {
             throttled: c.long(5),
             time: Ns(c.long(6)),
         },
-        k if k == EventKind::Throttle as usize => What::Throttle { tid, begins: c.word(4) == 0 },
+        k if k == EventKind::Throttle as usize => {
+            What::Throttle { tid: (tid != Tid::IDLE).then_some(tid), begins: c.word(4) == 0 }
+        }
         k if k == EventKind::SchedAttr as usize => {
-            let told = |at| i16::try_from(c.int(at)).ok();
-            let clamp = |at| told(at).unwrap_or(-1);
+            let clamp = |at| u16::try_from(c.int(at)).ok();
             What::SchedAttr { tid, prio: c.prio(4), uclamp_min: clamp(5), uclamp_max: clamp(6) }
         }
-        k if k == EventKind::IdealCpu as usize => What::IdealCpu { tid, cpu: c.cpu(4).unwrap_or(CpuId::UNKNOWN) },
+        k if k == EventKind::IdealCpu as usize => What::IdealCpu { tid, cpu: c.cpu(4) },
         k if k == EventKind::Idle as usize => What::Idle { state: c.int(3) },
         k if k == EventKind::Frequency as usize => {
             What::Frequency { of: c.cpu(3)?, khz: u32::try_from(c.long(4)).ok()? }

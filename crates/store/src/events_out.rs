@@ -13,7 +13,7 @@ use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS, ROWS_AT_ONCE};
 use crate::values::{NO_WORD, Values};
 use crate::words::{self as w, ThreadNote};
 use crate::writer::PART_SHIFT;
-use model::{CpuId, Event, MaybeNs, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
+use model::{Event, MaybeNs, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
 use safefs::Dir;
 
@@ -418,8 +418,8 @@ fn rare(to: &mut Sheet<Disk>, e: &Event) {
         What::Priority { tid, prio, policy, nice } => {
             int(to, 3, tid.0);
             int(to, 4, prio.to_word().into());
-            int(to, 5, policy.into());
-            int(to, 6, nice.into());
+            int(to, 5, policy.map_or(-1, i32::from));
+            int(to, 6, nice.unwrap_or(i8::MIN).into());
         }
         What::Affinity { tid, cpus } => {
             int(to, 3, tid.0);
@@ -433,9 +433,9 @@ fn rare(to: &mut Sheet<Disk>, e: &Event) {
         What::CgroupLimits { id, path, quota, period, weight, cpus } => {
             long(to, 3, id.cast_signed());
             text(to, 4, path);
-            long(to, 5, if quota == Ns::MAX { i64::MIN } else { quota.0 });
+            long(to, 5, quota.to_word());
             long(to, 6, period.into());
-            int(to, 7, if weight == 0 { NONE } else { weight.into() });
+            int(to, 7, weight.map_or(NONE, i32::from));
             text(to, 8, cpus);
         }
         What::CgroupStat { id, periods, throttled, time } => {
@@ -445,18 +445,18 @@ fn rare(to: &mut Sheet<Disk>, e: &Event) {
             long(to, 6, time.0);
         }
         What::Throttle { tid, begins } => {
-            int(to, 3, tid.0);
+            int(to, 3, tid.unwrap_or(Tid::IDLE).0);
             word(to, 4, u8::from(!begins));
         }
         What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
             int(to, 3, tid.0);
             int(to, 4, prio.get().map_or(NONE, i32::from));
-            int(to, 5, if uclamp_min < 0 { NONE } else { uclamp_min.into() });
-            int(to, 6, if uclamp_max < 0 { NONE } else { uclamp_max.into() });
+            int(to, 5, uclamp_min.map_or(NONE, i32::from));
+            int(to, 6, uclamp_max.map_or(NONE, i32::from));
         }
         What::IdealCpu { tid, cpu } => {
             int(to, 3, tid.0);
-            int(to, 4, if cpu == CpuId::UNKNOWN { NONE } else { cpu.0.cast_signed() });
+            int(to, 4, cpu.map_or(NONE, |cpu| cpu.0.cast_signed()));
         }
         What::Idle { state } => int(to, 3, state),
         What::Frequency { of, khz } => {

@@ -176,7 +176,7 @@ impl Pen {
             "begin" => self.drawn.facts.begin = cells.iter().position(|c| *c == "x").map(|at| ms(at as i64)),
             _ => {
                 if name == "throttle" {
-                    let told = What::Throttle { tid: Tid::IDLE, begins: false };
+                    let told = What::Throttle { tid: None, begins: false };
                     self.push(Phase::Before, Ns::ZERO, cpu(0), told);
                 }
                 for (column, cell) in cells.iter().enumerate().filter(|(_, c)| **c != ".") {
@@ -291,8 +291,9 @@ impl Pen {
     fn weight(&mut self, column: usize, word: &str) {
         let (id, weight) = word.split_once('=').unwrap_or_else(|| panic!("what weight? {word}"));
         let path = self.text(format!("/{id}"));
-        let (id, weight) = (id.parse().unwrap(), weight.parse().unwrap());
-        let limits = What::CgroupLimits { id, path, quota: Ns::MAX, period: 100_000_000, weight, cpus: NameId::NONE };
+        let (id, weight) = (id.parse().unwrap(), Some(weight.parse().unwrap()));
+        let quota = MaybeNs::NONE;
+        let limits = What::CgroupLimits { id, path, quota, period: 100_000_000, weight, cpus: NameId::NONE };
         self.push(Phase::After, ms(column as i64), cpu(0), limits);
     }
 
@@ -365,12 +366,12 @@ impl Pen {
                 let base = if is_fair { 120 + number } else { 99 - number };
                 let (prio, policy) = (Prio::new(base.try_into().unwrap()), i8::from(!is_fair));
                 let nice = if is_fair { i8::try_from(number).unwrap() } else { 0 };
-                self.push(Phase::After, at, here, What::Priority { tid, prio, policy, nice });
-                self.push(Phase::After, at, here, What::SchedAttr { tid, prio, uclamp_min: -1, uclamp_max: -1 });
+                self.push(Phase::After, at, here, What::Priority { tid, prio, policy: Some(policy), nice: Some(nice) });
+                self.push(Phase::After, at, here, What::SchedAttr { tid, prio, uclamp_min: None, uclamp_max: None });
             }
             "uclamp" => {
-                let uclamp_min = i16::try_from(number).unwrap();
-                let attr = What::SchedAttr { tid, prio: Prio::UNKNOWN, uclamp_min, uclamp_max: 1024 };
+                let uclamp_min = Some(u16::try_from(number).unwrap());
+                let attr = What::SchedAttr { tid, prio: Prio::UNKNOWN, uclamp_min, uclamp_max: Some(1024) };
                 self.push(Phase::After, at, here, attr);
             }
             "cgroup" => {
@@ -378,11 +379,11 @@ impl Pen {
                 self.push(Phase::After, at, here, What::Cgroup { tid, id, path: NameId::NONE });
             }
             "ideal" => {
-                self.push(Phase::After, at, cpu(0), What::IdealCpu { tid, cpu: place.unwrap_or(CpuId::UNKNOWN) });
+                self.push(Phase::After, at, cpu(0), What::IdealCpu { tid, cpu: place });
             }
             "throttle" => {
                 let begins = letter == Some('(');
-                self.push(Phase::After, at, here, What::Throttle { tid, begins });
+                self.push(Phase::After, at, here, What::Throttle { tid: Some(tid), begins });
             }
             "yield" => self.push(Phase::Before, at, here, What::Yield { tid, begins: letter == Some('(') }),
             "named" => self.push_of(tid, Phase::After, at, here, What::Sample),

@@ -217,7 +217,7 @@ impl Scheduler {
                 // The first tells that throttling is told.
                 let of = if self.rng.one_in(8) { Tid::IDLE } else { number(thread) };
                 let (cpu, begins) = (self.any_cpu(), of != Tid::IDLE && self.rng.one_in(2));
-                self.push(cpu, What::Throttle { tid: of, begins });
+                self.push(cpu, What::Throttle { tid: Some(of), begins });
             }
             (4, _) if self.rng.one_in(4) => {
                 let cpu = self.any_cpu();
@@ -383,9 +383,9 @@ fn garbage(rng: &mut Rng) -> Event {
         13 => What::Name { tid: tid(rng), pid: Pid(7), name: NameId(rng.below(40) as u32) },
         14 => What::Migrate { tid: tid(rng), from: cpu(rng), to: cpu(rng) },
         15 => What::Affinity { tid: tid(rng), cpus: list(rng) },
-        16 => What::Throttle { tid: tid(rng), begins: rng.one_in(2) },
-        17 => What::IdealCpu { tid: tid(rng), cpu: cpu(rng) },
-        18 => What::SchedAttr { tid: tid(rng), prio: Prio::new(120), uclamp_min: -1, uclamp_max: 7 },
+        16 => What::Throttle { tid: Some(tid(rng)).filter(|tid| *tid != Tid::IDLE), begins: rng.one_in(2) },
+        17 => What::IdealCpu { tid: tid(rng), cpu: Some(cpu(rng)).filter(|cpu| *cpu != CpuId::UNKNOWN) },
+        18 => What::SchedAttr { tid: tid(rng), prio: Prio::new(120), uclamp_min: None, uclamp_max: Some(7) },
         _ => What::Sample,
     };
     // Switches that contradict what events name would end all inferring.

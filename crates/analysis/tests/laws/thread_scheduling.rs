@@ -38,7 +38,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             let holds = s.span.overlap(a.span).is_some_and(|w| w.start <= setting.at && setting.at < w.end);
             Some(s.tid) == setting.tid && s.state != ThreadState::Exited && holds
         };
-        let empty = matches!(setting.to, SetTo::Attr { prio: Prio::UNKNOWN, uclamp_min: -1, uclamp_max: -1 });
+        let empty = matches!(setting.to, SetTo::Attr { prio: Prio::UNKNOWN, uclamp_min: None, uclamp_max: None });
         if let Some(s) = a.threads.iter().find(alive).filter(|_| !empty) {
             let covers = |row: usize| {
                 let int = |col| table.int(row, col).unwrap();

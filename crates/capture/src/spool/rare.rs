@@ -191,7 +191,7 @@ impl Telling {
                     tell(self.cgroup(Tid(thread), id));
                 }
             }
-            wire::HELD | wire::LET_GO => tell(What::Throttle { tid, begins: head.of == wire::HELD }),
+            wire::HELD | wire::LET_GO => tell(What::Throttle { tid: Some(tid), begins: head.of == wire::HELD }),
             wire::PARKED | wire::UNPARKED => {
                 tell(What::Parking { of: CpuId(b.u32()), parked: head.of == wire::PARKED });
             }
@@ -273,6 +273,8 @@ impl Telling {
         let (weight, listed) = (b.u16(), b.u16());
         let cpus = self.names.id(&b.text(listed.into()));
         let path = self.names.id(&String::from_utf8_lossy(b.rest()));
+        let quota = Some(quota).filter(|quota| *quota != Ns::MAX).into();
+        let weight = Some(weight).filter(|weight| *weight > 0);
         let limits = What::CgroupLimits { id, path, quota, period, weight, cpus };
         // Each segment tells them anew.
         if self.limits.len() >= MOST_CGROUPS {
@@ -313,8 +315,9 @@ impl Telling {
 }
 
 fn priority(tid: Tid, prio: i32, policy: i32, nice: i32) -> What {
-    let small = |v: i32| i8::try_from(v).unwrap_or(-1);
-    What::Priority { tid, prio: i16::try_from(prio).ok().into(), policy: small(policy), nice: small(nice) }
+    let policy = i8::try_from(policy).ok().filter(|policy| *policy >= 0);
+    let nice = i8::try_from(nice).ok();
+    What::Priority { tid, prio: i16::try_from(prio).ok().into(), policy, nice }
 }
 
 fn sched_attr(tid: Tid, word: u32) -> Option<What> {

@@ -285,7 +285,7 @@ impl SpoolStream {
                 self.telling.mark(number, stretch, &String::from_utf8_lossy(b.rest()));
             }
             frame::THROTTLES if self.tell_rows => {
-                let what = What::Throttle { tid: Tid::IDLE, begins: false };
+                let what = What::Throttle { tid: None, begins: false };
                 self.lane(0).push(Event { at: b.ns(), offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });
             }
             frame::PARKING if self.tell_rows => {

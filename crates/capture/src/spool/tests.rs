@@ -334,11 +334,11 @@ fn quotas_are_told() {
     }
     w.flush().unwrap();
     let quota = |of: &What, names: &[Box<str>]| match *of {
-        What::Throttle { tid, begins } => Some(format!("{} {begins}", tid.0)),
+        What::Throttle { tid, begins } => Some(format!("{} {begins}", tid.map_or(0, |tid| tid.0))),
         What::CgroupLimits { id, path, quota, period, weight, cpus } => {
             let name = |id: model::NameId| &names[id.0 as usize - 1];
-            let quota = if quota == Ns::MAX { "max".into() } else { quota.0.to_string() };
-            Some(format!("{id} {} {quota} {} {weight} {}", name(path), period, name(cpus)))
+            let quota = quota.get().map_or_else(|| "max".into(), |quota| quota.0.to_string());
+            Some(format!("{id} {} {quota} {} {} {}", name(path), period, weight.unwrap_or(0), name(cpus)))
         }
         What::CgroupStat { id, periods, throttled, time } => Some(format!("{id} {periods} {throttled} {}", time.0)),
         _ => None,

@@ -312,8 +312,8 @@ impl Read {
             "corewise_priority" => What::Priority {
                 tid: pid(),
                 prio: Prio::new(int("prio").unwrap() as i16),
-                policy: int("policy").unwrap() as i8,
-                nice: int("nice").unwrap() as i8,
+                policy: int("policy").filter(|p| *p != -1).map(|p| p as i8),
+                nice: int("nice").filter(|n| *n != i64::from(i8::MIN)).map(|n| n as i8),
             },
             "corewise_affinity" => What::Affinity { tid: pid(), cpus: self.id(words(note, "cpus")) },
             "corewise_cgroup" => {
@@ -323,9 +323,9 @@ impl Read {
             "corewise_cgroup_limits" => What::CgroupLimits {
                 id: int("id").unwrap().cast_unsigned(),
                 path: self.id(words(note, "path").filter(|p| !p.is_empty())),
-                quota: Ns(int("quota").unwrap()),
+                quota: Some(Ns(int("quota").unwrap())).filter(|q| *q != Ns::MAX).into(),
                 period: u32::try_from(int("period").unwrap()).unwrap(),
-                weight: int("weight").unwrap() as u16,
+                weight: int("weight").filter(|w| *w != 0).map(|w| w as u16),
                 cpus: self.id(words(note, "cpus").filter(|c| !c.is_empty())),
             },
             "corewise_cgroup_stat" => What::CgroupStat {
@@ -335,15 +335,17 @@ impl Read {
                 time: Ns(int("time").unwrap()),
             },
             "corewise_yield" => What::Yield { tid: pid(), begins: int("begins") == Some(1) },
-            "corewise_throttle" => What::Throttle { tid: pid(), begins: int("begins") == Some(1) },
+            "corewise_throttle" => {
+                What::Throttle { tid: Some(pid()).filter(|tid| *tid != Tid::IDLE), begins: int("begins") == Some(1) }
+            }
             "corewise_sched_attr" => What::SchedAttr {
                 tid: pid(),
                 prio: Prio::new(int("prio").unwrap() as i16),
-                uclamp_min: int("uclamp_min").unwrap() as i16,
-                uclamp_max: int("uclamp_max").unwrap() as i16,
+                uclamp_min: u16::try_from(int("uclamp_min").unwrap()).ok(),
+                uclamp_max: u16::try_from(int("uclamp_max").unwrap()).ok(),
             },
             "corewise_ideal_cpu" => {
-                let cpu = int("cpu").and_then(|c| u32::try_from(c).ok()).map_or(CpuId::UNKNOWN, CpuId);
+                let cpu = int("cpu").and_then(|c| u32::try_from(c).ok()).map(CpuId);
                 What::IdealCpu { tid: pid(), cpu }
             }
             "corewise_parking" => What::Parking {

@@ -45,7 +45,7 @@ impl Sim<'_> {
     /// What a recorder tells at its begin: names, priorities, where threads may run, and that throttles are told.
     pub(super) fn tell_all(&mut self) {
         self.out.names = self.threads.iter().map(|t| t.name.as_str().into()).collect();
-        self.push(0, Tid::IDLE, What::Throttle { tid: Tid::IDLE, begins: false });
+        self.push(0, Tid::IDLE, What::Throttle { tid: None, begins: false });
         for thread in 0..self.threads.len() {
             self.push(0, Tid::IDLE, What::Name { tid: tid(thread), pid: PID, name: name_of(thread) });
             self.tell_priority(thread, self.threads[thread].nice);
@@ -59,7 +59,10 @@ impl Sim<'_> {
     /// At which nice value a thread goes on, its own or a lent one.
     pub(super) fn tell_priority(&mut self, thread: usize, nice: i8) {
         self.threads[thread].goes_at = nice;
-        self.push_of(thread, What::Priority { tid: tid(thread), prio: self.prio(thread), policy: 0, nice });
+        self.push_of(
+            thread,
+            What::Priority { tid: tid(thread), prio: self.prio(thread), policy: Some(0), nice: Some(nice) },
+        );
     }
 
     pub(super) fn tell_allowed(&mut self, thread: usize) {
@@ -68,7 +71,7 @@ impl Sim<'_> {
     }
 
     pub(super) fn tell_throttle(&mut self, thread: usize, begins: bool) {
-        self.push_of(thread, What::Throttle { tid: tid(thread), begins });
+        self.push_of(thread, What::Throttle { tid: Some(tid(thread)), begins });
     }
 
     pub(super) fn tell_mark(&mut self, thread: usize, text: &str, edge: MarkEdge) {

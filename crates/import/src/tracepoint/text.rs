@@ -440,7 +440,7 @@ mod tests {
             (
                 "sched_pi_setprio",
                 "comm=a pid=7 oldprio=120 newprio=98",
-                What::Priority { tid: Tid(7), prio: Prio::new(98), policy: -1, nice: i8::MIN },
+                What::Priority { tid: Tid(7), prio: Prio::new(98), policy: None, nice: None },
             ),
             ("thermal_temperature", "anything", What::Sample),
         ] {

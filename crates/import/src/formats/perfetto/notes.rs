@@ -260,8 +260,8 @@ impl<'a> Note<'a> {
             b"corewise_priority" => What::Priority {
                 tid: tid(),
                 prio: self.prio("prio"),
-                policy: self.int("policy").and_then(|v| i8::try_from(v).ok()).unwrap_or(-1),
-                nice: self.int("nice").and_then(|v| i8::try_from(v).ok()).unwrap_or(i8::MIN),
+                policy: self.int("policy").and_then(|v| i8::try_from(v).ok()).filter(|policy| *policy != -1),
+                nice: self.int("nice").and_then(|v| i8::try_from(v).ok()).filter(|nice| *nice != i8::MIN),
             },
             b"corewise_affinity" => {
                 let cpus = self.text("cpus").map_or(NameId::NONE, |n| names.id(n, out));
@@ -280,9 +280,9 @@ impl<'a> Note<'a> {
                     id: self.int("id").unwrap_or(0).cast_unsigned(),
                     path: name("path"),
                     cpus: name("cpus"),
-                    quota: self.ns("quota", Ns::MAX),
+                    quota: self.int("quota").map(Ns).filter(|quota| *quota != Ns::MAX).into(),
                     period: self.int("period").and_then(|p| u32::try_from(p).ok()).unwrap_or(0),
-                    weight: self.int("weight").and_then(|w| u16::try_from(w).ok()).unwrap_or(0),
+                    weight: self.int("weight").and_then(|w| u16::try_from(w).ok()).filter(|weight| *weight > 0),
                 }
             }
             b"corewise_cgroup_stat" => What::CgroupStat {
@@ -292,14 +292,16 @@ impl<'a> Note<'a> {
                 time: self.ns("time", Ns::ZERO),
             },
             b"corewise_yield" => What::Yield { tid: tid(), begins: self.int("begins") == Some(1) },
-            b"corewise_throttle" => What::Throttle { tid: tid(), begins: self.int("begins") == Some(1) },
+            b"corewise_throttle" => What::Throttle {
+                tid: Some(tid()).filter(|tid| *tid != Tid::IDLE),
+                begins: self.int("begins") == Some(1),
+            },
             b"corewise_sched_attr" => {
-                let told = |field| self.int(field).and_then(|v| i16::try_from(v).ok());
-                let clamp = |field| told(field).unwrap_or(-1);
+                let clamp = |field| self.int(field).and_then(|v| u16::try_from(v).ok());
                 let prio = self.prio("prio");
                 What::SchedAttr { tid: tid(), prio, uclamp_min: clamp("uclamp_min"), uclamp_max: clamp("uclamp_max") }
             }
-            b"corewise_ideal_cpu" => What::IdealCpu { tid: tid(), cpu: self.cpu("cpu").unwrap_or(CpuId::UNKNOWN) },
+            b"corewise_ideal_cpu" => What::IdealCpu { tid: tid(), cpu: self.cpu("cpu") },
             b"corewise_parking" => What::Parking {
                 of: self.cpu("cpu_id").unwrap_or(CpuId::UNKNOWN),
                 parked: self.int("parked") == Some(1),
