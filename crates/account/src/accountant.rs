@@ -131,7 +131,11 @@ impl Accountant {
         let lossy_complete = self.losses.is_empty() || self.rules.losses.is_some();
         let mut inferred = self.watch.map(Watch::finish).unwrap_or_default();
         if let Some(within) = self.rules.within {
-            self.losses.retain(|l| l.from < within.end && l.to > within.start);
+            let overlaps = |l: &LossSpan| {
+                let begins = l.from.get().is_none_or(|from| from < within.end);
+                begins && l.to.get().is_none_or(|to| to > within.start)
+            };
+            self.losses.retain(overlaps);
             inferred = inferred
                 .into_iter()
                 .filter_map(|s| Some(InferredStretch { span: s.span.overlap(within)?, ..s }))

@@ -237,11 +237,16 @@ impl<'k, T: Cut> Cutter<'k, T> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use model::LossSpan;
+    use model::{LossSpan, MaybeCount};
 
     #[test]
     fn pieces_come_in_order_of_start() {
-        let loss = LossSpan { from: Ns(15), to: Ns(20), cpu: Some(CpuId(0)), events: 1 };
+        let loss = LossSpan {
+            from: MaybeNs::new(Ns(15)),
+            to: MaybeNs::new(Ns(20)),
+            cpu: Some(CpuId(0)),
+            events: MaybeCount::new(1),
+        };
         let knife = Knife { losses: Some(LossIndex::new(&[loss], Ns(40))), inferred: None };
         let stretch = |cpu, start, end| CpuStretch {
             span: Span::new(Ns(start), Ns(end)),

@@ -46,7 +46,7 @@ fn check_names(told: &Told) {
 }
 
 fn losses(told: &Told) -> i64 {
-    told.events.iter().filter_map(|e| if let What::Loss(l) = e.what { Some(l.events) } else { None }).sum()
+    told.events.iter().filter_map(|e| if let What::Loss(l) = e.what { Some(l.events.to_word()) } else { None }).sum()
 }
 
 fn schedstat(tid: i32) -> i64 {

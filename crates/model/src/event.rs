@@ -4,8 +4,9 @@
 //! uses them and are named by [`NameId`]. 4 million events pass through here in a fraction of a second, so the layout
 //! matters: a test holds the size at 64 bytes.
 
-use crate::{CpuId, FrameTime, MaybeNs, Ns, Pid, Present, Prio, StackFrame, StackId, Tid};
+use crate::{CpuId, FrameTime, MaybeCount, MaybeNs, Ns, Pid, Present, Prio, StackFrame, StackId, Tid};
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroI32;
 
 /// A text of this stream; 0 is "not told". Ids count from 1 in the order of [`Batch::names`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -437,13 +438,22 @@ pub enum MarkEdge {
     Instant,
 }
 
+/// A number that joins what was expected of a frame with what came.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct FrameToken(pub i64);
+
+impl FrameToken {
+    /// The source did not say.
+    pub const UNKNOWN: Self = Self(-1);
+}
+
 /// A picture's way to the screen: Android's frame timeline, and what other systems tell alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Frame {
     /// Joins begin and end.
     pub cookie: i64,
-    /// Joins what was expected with what came; −1 where not told.
-    pub token: i64,
+    /// Joins what was expected with what came.
+    pub token: FrameToken,
     /// The process that draws, or shows.
     pub pid: Pid,
     /// The layer or window.
@@ -452,8 +462,8 @@ pub struct Frame {
     pub stretch: FrameStretch,
     /// Whether it begins here.
     pub begins: bool,
-    /// Why it was late, as the source's bits say; 0 where not told, 1 for none.
-    pub jank: i32,
+    /// Why it was late, as the source's bits say, where told; 1: it was not.
+    pub jank: Option<NonZeroI32>,
 }
 
 /// The stretches of a frame.
@@ -500,14 +510,23 @@ pub enum Clock {
 /// Events were lost. The event's own time is that of the first event after.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LossSpan {
-    /// The last event that the buffer delivered before the loss; [`Ns::MIN`] where nothing was delivered before.
-    pub from: Ns,
-    /// The first event that it delivered after; [`Ns::MAX`] where none came.
-    pub to: Ns,
+    /// The last event that the buffer delivered before the loss, if any was.
+    pub from: MaybeNs,
+    /// The first event that it delivered after, if any came.
+    pub to: MaybeNs,
     /// The CPU whose buffer it was; `None`: any of them.
     pub cpu: Option<CpuId>,
-    /// How many events, −1 where the source does not count them.
-    pub events: i64,
+    /// How many events, where the source counts them.
+    pub events: MaybeCount,
+}
+
+impl LossSpan {
+    /// Its begin and end, as far as they lie within these times.
+    #[must_use]
+    pub fn within(&self, begin: Ns, end: Ns) -> (Ns, Ns) {
+        let (from, to) = (self.from.get(), self.to.get());
+        (from.map_or(begin, |from| from.max(begin)), to.map_or(end, |to| to.min(end)))
+    }
 }
 
 /// Some events of one stream, and the texts that they are the first to use.

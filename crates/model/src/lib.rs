@@ -22,12 +22,12 @@ pub use callchain::{StackFrame, StackId, Stacks};
 pub use column::{AnyOf, Cell, Column, Declared, Row, Text};
 pub use core_type::CoreType;
 pub use event::{
-    Batch, Clock, Event, Frame, FrameStretch, IrqKind, LeftOut, LossSpan, Mark, MarkEdge, NameId, Seen, SeenState,
-    Switch, SwitchOut, Wake, WakeKind, What,
+    Batch, Clock, Event, Frame, FrameStretch, FrameToken, IrqKind, LeftOut, LossSpan, Mark, MarkEdge, NameId, Seen,
+    SeenState, Switch, SwitchOut, Wake, WakeKind, What,
 };
 pub use fix::{Fix, Policy, Threads};
 pub use present::{FramePart, FrameTime, Present};
 pub use stretch::{Basis, CpuState, CpuStretch, InferredStretch, Reason, ThreadState, ThreadStretch};
 pub use table::{Col, Kind, MadeFrom, Rows, Table, TableDef, Value};
 pub use timeline::{Change, Interrupt, Power, SetTo, Subject, Timeline, TimelineEvent};
-pub use units::{CpuId, MaybeNs, Ns, Pid, Prio, ProcessKey, Span, ThreadKey, Tid};
+pub use units::{CpuId, MaybeCount, MaybeNs, Ns, Pid, Prio, ProcessKey, Span, ThreadKey, Tid};

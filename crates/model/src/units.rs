@@ -88,6 +88,48 @@ impl std::fmt::Debug for MaybeNs {
     }
 }
 
+/// How many, where that was counted, in the room of a number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct MaybeCount(i64);
+
+impl MaybeCount {
+    /// Not counted.
+    pub const UNKNOWN: Self = Self(-1);
+
+    /// A number that was counted; below 0, none was.
+    #[inline]
+    #[must_use]
+    pub const fn new(count: i64) -> Self {
+        Self(if count < 0 { Self::UNKNOWN.0 } else { count })
+    }
+
+    /// The number, where it was counted; it is not below 0.
+    #[inline]
+    #[must_use]
+    pub const fn get(self) -> Option<i64> {
+        if self.0 == Self::UNKNOWN.0 { None } else { Some(self.0) }
+    }
+
+    /// As one number, for rows of fixed size. [`Self::new`] takes it back.
+    #[inline]
+    #[must_use]
+    pub const fn to_word(self) -> i64 {
+        self.0
+    }
+}
+
+impl From<Option<u64>> for MaybeCount {
+    fn from(count: Option<u64>) -> Self {
+        count.map_or(Self::UNKNOWN, |count| Self(i64::try_from(count).unwrap_or(i64::MAX)))
+    }
+}
+
+impl std::fmt::Debug for MaybeCount {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(to)
+    }
+}
+
 /// A dynamic priority on the kernel's scale, where its source tells it: 0–99 real time, 100–139 fair (120 = nice 0), −1 deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Prio(i16);
@@ -248,6 +290,15 @@ mod tests {
         }
         assert_eq!((MaybeNs::from(None), Prio::from(None)), (MaybeNs::NONE, Prio::UNKNOWN));
         assert_eq!((size_of::<MaybeNs>(), size_of::<Prio>()), (size_of::<Ns>(), size_of::<i16>()));
+    }
+
+    #[test]
+    fn what_was_not_counted_is_no_number() {
+        let all = [-1, -7, 0, 1, i64::MAX].map(MaybeCount::new);
+        assert_eq!(all.map(MaybeCount::get), [None, None, Some(0), Some(1), Some(i64::MAX)]);
+        assert_eq!(all.map(|count| MaybeCount::new(count.to_word())), all);
+        let told = [None, Some(0), Some(u64::MAX)].map(MaybeCount::from);
+        assert_eq!(told.map(MaybeCount::get), [None, Some(0), Some(i64::MAX)]);
     }
 
     #[test]

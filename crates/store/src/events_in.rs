@@ -8,10 +8,11 @@ use crate::sheet::{Column, columns};
 use crate::values::{NO_WORD, Values};
 use crate::words::{self as w, ThreadNote};
 use model::{
-    CpuId, Event, Frame, FrameTime, LossSpan, Mark, MaybeNs, NameId, Ns, Pid, Present, Prio, Seen, StackFrame, StackId,
-    Stacks, Switch, Tid, Wake, What,
+    CpuId, Event, Frame, FrameTime, FrameToken, LossSpan, Mark, MaybeCount, MaybeNs, NameId, Ns, Pid, Present, Prio,
+    Seen, StackFrame, StackId, Stacks, Switch, Tid, Wake, What,
 };
 use rustc_hash::FxHashMap;
+use std::num::NonZeroI32;
 
 /// Columns of the callchains that folders have always had.
 const BARE: usize = 3;
@@ -394,12 +395,12 @@ fn rare(kind: usize, c: &Cursor) -> Option<What> {
         k if k == EventKind::Value as usize => What::Value { pid: c.pid(3), name: c.name(4), value: c.float(5) },
         k if k == EventKind::Frame as usize => What::Frame(Frame {
             cookie: c.long(3),
-            token: c.long(4),
+            token: FrameToken(c.long(4)),
             pid: c.pid(5),
             layer: c.name(6),
             stretch: w::frame_stretch(c.word(7))?,
             begins: c.word(8) == 0,
-            jank: c.int(9),
+            jank: NonZeroI32::new(c.int(9)),
         }),
         k if k == EventKind::Present as usize => What::Present(Present {
             frame: c.long(3),
@@ -413,10 +414,10 @@ fn rare(kind: usize, c: &Cursor) -> Option<What> {
             What::FrameTime(FrameTime { frame: c.long(3), of: w::frame_part(c.word(4))?, took: Ns(c.long(5)) })
         }
         k if k == EventKind::Loss as usize => What::Loss(LossSpan {
-            from: Ns(c.long(3)),
-            to: if c.long(4) == i64::MIN { Ns::MAX } else { Ns(c.long(4)) },
+            from: MaybeNs::of_word(c.long(3)),
+            to: MaybeNs::of_word(c.long(4)),
             cpu: c.cpu(5),
-            events: c.long(6),
+            events: MaybeCount::new(c.long(6)),
         }),
         k if k == EventKind::Sample as usize => What::Sample,
         _ => return None,

@@ -16,6 +16,7 @@ use crate::writer::PART_SHIFT;
 use model::{Event, MaybeNs, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
 use safefs::Dir;
+use std::num::NonZeroI32;
 
 const NONE: i32 = i32::MIN;
 
@@ -495,12 +496,12 @@ fn rare(to: &mut Sheet<Disk>, e: &Event) {
         }
         What::Frame(f) => {
             long(to, 3, f.cookie);
-            long(to, 4, f.token);
+            long(to, 4, f.token.0);
             int(to, 5, known(f.pid.0));
             text(to, 6, f.layer);
             word(to, 7, w::frame_stretch_code(f.stretch));
             word(to, 8, u8::from(!f.begins));
-            int(to, 9, f.jank);
+            int(to, 9, f.jank.map_or(0, NonZeroI32::get));
         }
         What::Present(p) => {
             long(to, 3, p.frame);
@@ -516,10 +517,10 @@ fn rare(to: &mut Sheet<Disk>, e: &Event) {
             long(to, 5, t.took.0);
         }
         What::Loss(l) => {
-            long(to, 3, l.from.0);
-            long(to, 4, if l.to == Ns::MAX { i64::MIN } else { l.to.0 });
+            long(to, 3, l.from.to_word());
+            long(to, 4, l.to.to_word());
             int(to, 5, l.cpu.map_or(NONE, |c| c.0 as i32));
-            long(to, 6, l.events);
+            long(to, 6, l.events.to_word());
         }
         _ => {}
     }

@@ -3,12 +3,14 @@
 
 use ingest::Facts;
 use model::{
-    Clock, Col, CpuId, CpuState, CpuStretch, Event, Frame, FramePart, FrameStretch, FrameTime, IrqKind, Kind, LossSpan,
-    Mark, MarkEdge, MaybeNs, NameId, Ns, Pid, Present, Prio, Reason, Seen, SeenState, Span, StackFrame, StackId,
-    Stacks, Switch, SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
+    Clock, Col, CpuId, CpuState, CpuStretch, Event, Frame, FramePart, FrameStretch, FrameTime, FrameToken, IrqKind,
+    Kind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Present, Prio, Reason, Seen, SeenState, Span,
+    StackFrame, StackId, Stacks, Switch, SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake,
+    WakeKind, What, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use safefs::{Access, Dir};
+use std::num::NonZeroI32;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use store::{ContentHash, Folder, FolderWriter, Making, Manifest, SourceFile, TRACE_KEY};
@@ -89,10 +91,10 @@ fn what(r: &mut Rng, at: Ns) -> What {
         15 => What::Steal { total: Ns(r.ns()) },
         16 => What::Clock { which: r.one(&[Clock::Monotonic, Clock::Realtime, Clock::Tsc]), reading: r.ns() },
         17 => What::Loss(LossSpan {
-            from: r.one(&[Ns::MIN, at]),
-            to: r.one(&[Ns::MAX, at]),
+            from: r.one(&[MaybeNs::NONE, MaybeNs::new(at)]),
+            to: r.one(&[MaybeNs::NONE, MaybeNs::new(at)]),
             cpu: r.one(&[None, Some(CpuId(3))]),
-            events: r.below(9) as i64 - 1,
+            events: MaybeCount::new(r.below(9) as i64 - 1),
         }),
         18 => What::Sample,
         24 => What::Mark(Mark {
@@ -105,12 +107,12 @@ fn what(r: &mut Rng, at: Ns) -> What {
         25 => What::Value { pid: Pid(7), name: NameId(3), value: r.ns() as f64 / 3.0 },
         26 => What::Frame(Frame {
             cookie: r.ns(),
-            token: -1,
+            token: FrameToken::UNKNOWN,
             pid: Pid(7),
             layer: NameId(2),
             stretch: r.one(&[FrameStretch::ExpectedSurface, FrameStretch::ActualDisplay]),
             begins: r.below(2) == 0,
-            jank: r.below(9) as i32,
+            jank: NonZeroI32::new(r.below(9) as i32),
         }),
         27 => What::Present(Present {
             frame: r.ns(),

@@ -53,8 +53,8 @@
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened};
 use model::{
-    Batch, CpuId, Event, IrqKind, LossSpan, Mark, MarkEdge, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState,
-    StackFrame, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What,
+    Batch, CpuId, Event, IrqKind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, Seen,
+    SeenState, StackFrame, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What,
 };
 
 /// A trace that was drawn.
@@ -429,7 +429,8 @@ impl Pen {
             }
             let run = cells[column..].iter().take_while(|c| **c == "x").count();
             let (from, to) = (ms(column as i64), ms((column + run) as i64));
-            let span = LossSpan { from, to, cpu: of, events: -1 };
+            let (from, events) = (MaybeNs::new(from), MaybeCount::UNKNOWN);
+            let span = LossSpan { from, to: MaybeNs::new(to), cpu: of, events };
             self.push(Phase::After, to, of.unwrap_or(cpu(0)), What::Loss(span));
         }
     }
@@ -492,7 +493,8 @@ mod tests {
         );
         let wakes: Vec<_> = t.batch.events.iter().filter(|e| matches!(e.what, What::Wake(_))).collect();
         assert!(matches!(wakes[..], [Event { at: Ns(1_000_000), cpu: CpuId(1), .. }]));
-        let span = LossSpan { from: ms(1), to: ms(3), cpu: Some(cpu(1)), events: -1 };
+        let (from, to) = (MaybeNs::new(ms(1)), MaybeNs::new(ms(3)));
+        let span = LossSpan { from, to, cpu: Some(cpu(1)), events: MaybeCount::UNKNOWN };
         assert!(t.batch.events.iter().any(|e| e.what == What::Loss(span) && e.at == ms(3)));
         assert_eq!(t.batch.events.last().map(|e| (e.at, e.what)), Some((ms(5), What::Sample)));
     }

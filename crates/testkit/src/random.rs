@@ -1,8 +1,8 @@
 //! Random traces: of a simulated scheduler, of the same with events missing, and of no scheduler at all.
 
 use model::{
-    Batch, CpuId, Event, LossSpan, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState, StackId, Switch, SwitchOut, Tid,
-    Wake, WakeKind, What,
+    Batch, CpuId, Event, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState, StackId, Switch,
+    SwitchOut, Tid, Wake, WakeKind, What,
 };
 use std::collections::BTreeMap;
 
@@ -375,10 +375,10 @@ fn garbage(rng: &mut Rng) -> Event {
         10 => What::Current { tid: tid(rng) },
         11 => What::Charge { tid: tid(rng), ns: Ns(time(rng)) },
         12 => What::Loss(LossSpan {
-            from: Ns(time(rng)),
-            to: Ns(time(rng)),
+            from: MaybeNs::new(Ns(time(rng))),
+            to: MaybeNs::new(Ns(time(rng))),
             cpu: rng.one_in(2).then(|| cpu(rng)),
-            events: -1,
+            events: MaybeCount::UNKNOWN,
         }),
         13 => What::Name { tid: tid(rng), pid: Pid(7), name: NameId(rng.below(40) as u32) },
         14 => What::Migrate { tid: tid(rng), from: cpu(rng), to: cpu(rng) },

@@ -3,8 +3,8 @@
 
 use ingest::Facts;
 use model::{
-    Batch, Clock, CpuId, Event, IrqKind, LossSpan, NameId, Ns, Pid, Prio, Seen, SeenState, StackId, Switch, SwitchOut,
-    Tid, Wake, WakeKind, What,
+    Batch, Clock, CpuId, Event, IrqKind, LossSpan, MaybeCount, NameId, Ns, Pid, Prio, Seen, SeenState, StackId, Switch,
+    SwitchOut, Tid, Wake, WakeKind, What,
 };
 use std::collections::HashMap;
 
@@ -360,10 +360,10 @@ impl Read {
             "corewise_steal" => What::Steal { total: Ns(int("total").unwrap()) },
             "corewise_clock" => What::Clock { which: Clock::Perf, reading: int("reading").unwrap() },
             "corewise_loss" => What::Loss(LossSpan {
-                from: int("from").map_or(Ns::MIN, Ns),
-                to: int("to").map_or(Ns::MAX, Ns),
+                from: int("from").map(Ns).into(),
+                to: int("to").map(Ns).into(),
                 cpu: int("cpu").map(|c| CpuId(c as u32)),
-                events: int("events").unwrap(),
+                events: MaybeCount::new(int("events").unwrap()),
             }),
             "corewise_sample" => What::Sample,
             other => panic!("unknown note {other} at {at:?}"),

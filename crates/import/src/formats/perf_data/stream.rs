@@ -184,10 +184,10 @@ impl Stream for PerfStream<'_> {
                 self.frames.skip_aside(std::mem::take(&mut self.records.aside))?;
             }
             if round {
-                return Ok(Reach::Until(self.records.reached.round()));
+                return Ok(Reach::Until(MaybeNs::new(self.records.reached.round())));
             }
         }
-        Ok(Reach::Until(self.records.reached.within_round()))
+        Ok(Reach::Until(MaybeNs::new(self.records.reached.within_round())))
     }
 }
 

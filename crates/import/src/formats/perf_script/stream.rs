@@ -46,7 +46,7 @@ impl Stream for ScriptStream<'_> {
             // A callchain stands behind its event, so a batch ends only where none goes on.
             if out.events.len() >= BATCH && !self.events.in_chain(&line) {
                 self.events.close_chain(out);
-                return Ok(Reach::Until(self.events.told.until()));
+                return Ok(Reach::Until(MaybeNs::new(self.events.told.until())));
             }
             self.events.read(&line, out, bad);
             self.lines.take();

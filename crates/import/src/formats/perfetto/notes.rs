@@ -5,8 +5,8 @@ use super::wire::{Broken, Fields};
 use crate::tracepoint::Names;
 use ingest::Facts;
 use model::{
-    Batch, Clock, CpuId, LossSpan, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState, StackId, Switch, SwitchOut, Tid,
-    Wake, WakeKind, What,
+    Batch, Clock, CpuId, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState, StackId, Switch,
+    SwitchOut, Tid, Wake, WakeKind, What,
 };
 use topology::Machine;
 
@@ -321,10 +321,10 @@ impl<'a> Note<'a> {
                 What::Clock { which, reading: self.int("reading").unwrap_or(0) }
             }
             b"corewise_loss" => What::Loss(LossSpan {
-                from: self.ns("from", Ns::MIN),
-                to: self.ns("to", Ns::MAX),
+                from: self.int("from").map(Ns).into(),
+                to: self.int("to").map(Ns).into(),
                 cpu: self.cpu("cpu"),
-                events: self.int("events").unwrap_or(-1),
+                events: self.int("events").map_or(MaybeCount::UNKNOWN, MaybeCount::new),
             }),
             _ => What::Sample,
         }

@@ -20,8 +20,8 @@
 use crate::tracepoint::{Names, States};
 use ingest::{Facts, Fatal, Importer, Ledger, Opened, Reach, Stream, Trouble};
 use model::{
-    Batch, CpuId, Event, LossSpan, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
-    What,
+    Batch, CpuId, Event, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid, Wake,
+    WakeKind, What,
 };
 use rustc_hash::FxHashMap;
 use std::io::{ErrorKind, Read};
@@ -136,7 +136,7 @@ impl Stream for EbpfStream<'_> {
                 self.fill()?;
             }
         }
-        Ok(Reach::Until(if self.again || !self.lines.wide { self.lines.horizon() } else { Ns::MIN }))
+        Ok(Reach::Until((self.again || !self.lines.wide).then(|| self.lines.horizon()).into()))
     }
 }
 
@@ -249,7 +249,7 @@ impl Lines {
             *last = at;
         }
         if self.lost.is_some() && at >= self.latest {
-            self.loss_until(at, at, out);
+            self.loss_until(at, MaybeNs::new(at), out);
         }
         self.latest = self.latest.max(at);
         out.events.push(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
@@ -321,16 +321,17 @@ impl Lines {
     }
 
     /// Tells a loss: since the last line of the CPU that has been silent for longest, as it may have been that one.
-    fn loss_until(&mut self, at: Ns, to: Ns, out: &mut Batch) {
+    fn loss_until(&mut self, at: Ns, to: MaybeNs, out: &mut Batch) {
         if let Some((events, offset)) = self.lost.take() {
-            let from = self.last.iter().copied().filter(|t| *t != Ns::MIN && *t < to).min().unwrap_or(Ns::MIN);
-            let what = What::Loss(LossSpan { from, to, cpu: None, events });
+            let before = |t: &Ns| *t != Ns::MIN && to.get().is_none_or(|to| *t < to);
+            let from = self.last.iter().copied().filter(before).min().into();
+            let what = What::Loss(LossSpan { from, to, cpu: None, events: MaybeCount::new(events) });
             out.events.push(Event { at, offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
         }
     }
 
     fn end(&mut self, _offset: u64, out: &mut Batch) {
-        self.loss_until(self.latest, Ns::MAX, out);
+        self.loss_until(self.latest, MaybeNs::NONE, out);
     }
 }
 
