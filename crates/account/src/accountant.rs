@@ -131,7 +131,11 @@ impl Accountant {
         let lossy_complete = self.losses.is_empty() || self.rules.losses.is_some();
         let mut inferred = self.watch.map(Watch::finish).unwrap_or_default();
         if let Some(within) = self.rules.within {
-            self.losses.retain(|l| l.from < within.end && l.to > within.start);
+            let overlaps = |l: &LossSpan| {
+                let begins = l.from.get().is_none_or(|from| from < within.end);
+                begins && l.to.get().is_none_or(|to| to > within.start)
+            };
+            self.losses.retain(overlaps);
             inferred = inferred
                 .into_iter()
                 .filter_map(|s| Some(InferredStretch { span: s.span.overlap(within)?, ..s }))
@@ -366,7 +370,7 @@ impl Accountant {
             cpu: if state == ThreadState::Ready { life.queue.or(life.cpu) } else { life.cpu }
                 .filter(|c| *c != CpuId::UNKNOWN),
             waker_thread: if state == ThreadState::Ready { life.waker_thread } else { ThreadKey::UNKNOWN },
-            exec: charge.unwrap_or(Ns::MIN),
+            exec: charge.into(),
             prio: life.prio,
         };
         sink.thread(place, &stretch);
@@ -508,19 +512,17 @@ impl Accountant {
         if switch.prev_name != NameId::NONE {
             life.name = switch.prev_name;
         }
-        if switch.prev_prio != i16::MIN {
-            life.prio = switch.prev_prio;
-        }
+        life.prio = switch.prev_prio.or(life.prio);
         if counted {
             let voluntary = !switch.out.is_runnable();
             life.totals.voluntary += u64::from(voluntary);
             life.totals.involuntary += u64::from(!voluntary);
         }
-        if switch.prev_exec != Ns::MIN {
+        if let Some(charged) = switch.prev_exec.get() {
             if life.doing == Doing::Running {
-                life.open_charge = life.charged.map(|before| switch.prev_exec - before);
+                life.open_charge = life.charged.map(|before| charged - before);
             }
-            life.charged = Some(switch.prev_exec);
+            life.charged = Some(charged);
         }
         // Its next event will tell whether the waking that came before undid this switch-out.
         let early = life.woken && life.doing == Doing::Running;
@@ -575,9 +577,7 @@ impl Accountant {
         self.thread_until(at, now, sink);
         let life = &mut self.lives[at];
         (life.doing, life.reason) = (Doing::Running, Reason::None);
-        if switch.next_prio != i16::MIN {
-            life.prio = switch.next_prio;
-        }
+        life.prio = switch.next_prio.or(life.prio);
         (life.cpu, life.queue) = (Some(cpu), Some(cpu));
         life.woken = false;
         life.yields = None;
@@ -634,9 +634,7 @@ impl Accountant {
         life.reason = if wake.kind == WakeKind::New { Reason::New } else { Reason::Woken };
         life.waker_thread = waker_thread;
         life.queue = wake.target.or(life.cpu);
-        if wake.prio != i16::MIN {
-            life.prio = wake.prio;
-        }
+        life.prio = wake.prio.or(life.prio);
         life.snapshot = false;
     }
 
@@ -680,7 +678,7 @@ impl Accountant {
         };
         (life.cpu, life.queue) = (Some(seen.cpu), Some(seen.cpu));
         life.snapshot = true;
-        life.charged = (seen.exec != Ns::MIN).then_some(seen.exec);
+        life.charged = seen.exec.get();
     }
 
     fn current(&mut self, now: Ns, cpu: CpuId, tid: Tid, sink: &mut impl Sink) {

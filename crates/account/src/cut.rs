@@ -8,7 +8,9 @@
 //! ```
 
 use crate::LossIndex;
-use model::{CpuId, CpuState, CpuStretch, InferredStretch, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch};
+use model::{
+    CpuId, CpuState, CpuStretch, InferredStretch, MaybeNs, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch,
+};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -112,7 +114,7 @@ impl Cut for ThreadStretch {
     }
     fn over(self, part: Span) -> Self {
         // What was charged for the whole is not told of its parts.
-        Self { span: part, exec: if part == self.span { self.exec } else { Ns::MIN }, ..self }
+        Self { span: part, exec: if part == self.span { self.exec } else { MaybeNs::NONE }, ..self }
     }
     fn inferred(&self, index: &InferredIndex) -> Option<(Span, Self)> {
         let unknown = self.state == ThreadState::Unknown;
@@ -123,13 +125,13 @@ impl Cut for ThreadStretch {
             reason: Reason::Inferred,
             cpu: Some(found.cpu),
             waker_thread: ThreadKey::UNKNOWN,
-            exec: Ns::MIN,
+            exec: MaybeNs::NONE,
             ..*self
         };
         Some((found.span, ran))
     }
     fn doubted(self) -> Self {
-        Self { state: ThreadState::Unknown, reason: Reason::Lossy, exec: Ns::MIN, ..self }
+        Self { state: ThreadState::Unknown, reason: Reason::Lossy, exec: MaybeNs::NONE, ..self }
     }
     fn losses_of(&self) -> Option<Option<CpuId>> {
         match self.state {
@@ -235,11 +237,16 @@ impl<'k, T: Cut> Cutter<'k, T> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use model::LossSpan;
+    use model::{LossSpan, MaybeCount};
 
     #[test]
     fn pieces_come_in_order_of_start() {
-        let loss = LossSpan { from: Ns(15), to: Ns(20), cpu: Some(CpuId(0)), events: 1 };
+        let loss = LossSpan {
+            from: MaybeNs::new(Ns(15)),
+            to: MaybeNs::new(Ns(20)),
+            cpu: Some(CpuId(0)),
+            events: MaybeCount::new(1),
+        };
         let knife = Knife { losses: Some(LossIndex::new(&[loss], Ns(40))), inferred: None };
         let stretch = |cpu, start, end| CpuStretch {
             span: Span::new(Ns(start), Ns(end)),

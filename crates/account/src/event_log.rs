@@ -101,8 +101,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use model::{
-        CpuId, Interrupt, IrqKind, Mark, MarkEdge, NameId, Ns, Pid, Power, SetTo, StackId, Subject, Tid,
-        TimelineChange as Change,
+        Change, CpuId, Interrupt, IrqKind, Mark, MarkEdge, NameId, Ns, Pid, Power, SetTo, StackId, Subject, Tid,
     };
 
     fn read(log: &EventLog) -> Vec<TimelineEvent> {
@@ -123,8 +122,8 @@ mod tests {
             (Subject::Cpu(CpuId(9)), Change::Power(Power::Parked(true))),
             (Subject::AllThreads, Change::Throttled(false)),
             (Subject::Thread(Tid(5)), Change::BlockedAt(StackId(8))),
-            (Subject::Thread(Tid(5)), Change::Setting(SetTo::Policy { policy: -1, nice: i8::MIN })),
-            (Subject::Other, Change::Setting(SetTo::Weight { id: u64::MAX, path: NameId(1), weight: u16::MAX })),
+            (Subject::Thread(Tid(5)), Change::Setting(SetTo::Policy { policy: None, nice: Some(i8::MIN) })),
+            (Subject::Other, Change::Setting(SetTo::Weight { id: u64::MAX, path: NameId(1), weight: Some(u16::MAX) })),
         ];
         for count in [0, 5, WINDOW, WINDOW + 1, 3 * WINDOW + 700] {
             let event = |at: usize| {

@@ -1,7 +1,7 @@
 //! One life of one thread while it is followed.
 
 use crate::totals::ThreadTotals;
-use model::{CpuId, NameId, Ns, Reason, ThreadKey, ThreadState, Tid};
+use model::{CpuId, NameId, Ns, Prio, Reason, ThreadKey, ThreadState, Tid};
 
 /// From a thread's call of `sched_yield` to its switch-out it takes less than this, as it does from giving up its place in the queue to
 /// its switch-out. Where the return from the call was recorded, that tells more.
@@ -31,7 +31,7 @@ pub(crate) struct Life {
     /// Whether runs of events that name it wait for what its open stretch turns out to be.
     pub(crate) watched: bool,
     pub(crate) reason: Reason,
-    pub(crate) prio: i16,
+    pub(crate) prio: Prio,
     /// The CPU of its last switch-in or switch-out.
     pub(crate) cpu: Option<CpuId>,
     /// While it is ready: the CPU on whose run queue it began to be.
@@ -68,7 +68,7 @@ impl Life {
             woken: false,
             waker_thread: ThreadKey::UNKNOWN,
             name: NameId::NONE,
-            prio: i16::MIN,
+            prio: Prio::UNKNOWN,
             snapshot: false,
             charged: None,
             open_charge: None,

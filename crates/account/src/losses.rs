@@ -18,7 +18,10 @@ impl LossIndex {
     /// `end`: where the recording ends.
     #[must_use]
     pub fn new(losses: &[LossSpan], end: Ns) -> Self {
-        let span = |loss: &LossSpan| Span::new(loss.from.max(Ns::ZERO), loss.to.min(end));
+        let span = |loss: &LossSpan| {
+            let (from, to) = loss.within(Ns::ZERO, end);
+            Span::new(from, to)
+        };
         let of_none: Vec<Span> = losses.iter().filter(|l| l.cpu.is_none()).map(span).collect();
         let mut of_cpu: BTreeMap<CpuId, Vec<Span>> = BTreeMap::new();
         for loss in losses {
@@ -84,9 +87,11 @@ fn merged(mut spans: Vec<Span>) -> Vec<Span> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::{MaybeCount, MaybeNs};
 
     fn loss(from: i64, to: i64, cpu: Option<u32>) -> LossSpan {
-        LossSpan { from: Ns(from), to: Ns(to), cpu: cpu.map(CpuId), events: -1 }
+        let [from, to] = [from, to].map(|time| MaybeNs::new(Ns(time)));
+        LossSpan { from, to, cpu: cpu.map(CpuId), events: MaybeCount::UNKNOWN }
     }
 
     #[test]

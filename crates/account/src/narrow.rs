@@ -4,7 +4,7 @@
 use crate::rows::Row;
 use crate::stretch_rows::Narrow;
 use bytemuck::{Pod, Zeroable};
-use model::{CpuId, CpuState, CpuStretch, Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
+use model::{CpuId, CpuState, CpuStretch, MaybeNs, Ns, Prio, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
 
 /// Times from here on have no room beside a CPU's number: three days.
 const LATE: i64 = 1 << 48;
@@ -73,11 +73,14 @@ impl Narrow for ThreadRow {
         let Span { start, end } = s.span;
         let length = u32::try_from(end.0.checked_sub(start.0)?).ok()?;
         let cpu = s.cpu.map_or(Some(NO_CPU), |cpu| u16::try_from(cpu.0).ok().filter(|cpu| *cpu != NO_CPU))?;
-        let exec = if s.exec == Ns::MIN { NONE } else { u32::try_from(s.exec.0).ok().filter(|exec| *exec != NONE)? };
-        let prio = match s.prio {
-            i16::MIN => NO_PRIO,
-            -1 => DEADLINE,
-            prio => u8::try_from(prio).ok().filter(|prio| *prio < DEADLINE)?,
+        let exec = match s.exec.get() {
+            None => NONE,
+            Some(exec) => u32::try_from(exec.0).ok().filter(|exec| *exec != NONE)?,
+        };
+        let prio = match s.prio.get() {
+            None => NO_PRIO,
+            Some(-1) => DEADLINE,
+            Some(prio) => u8::try_from(prio).ok().filter(|prio| *prio < DEADLINE)?,
         };
         (0..LATE).contains(&start.0).then_some(Self {
             start: beside(start.0, cpu),
@@ -105,11 +108,11 @@ impl Narrow for ThreadRow {
             reason: Reason::of_number(self.reason),
             cpu: (cpu != NO_CPU).then_some(CpuId(cpu.into())),
             waker_thread: of_key(self.waker_thread),
-            exec: if self.exec == NONE { Ns::MIN } else { Ns(self.exec.into()) },
+            exec: if self.exec == NONE { MaybeNs::NONE } else { MaybeNs::new(Ns(self.exec.into())) },
             prio: match self.prio {
-                NO_PRIO => i16::MIN,
-                DEADLINE => -1,
-                prio => prio.into(),
+                NO_PRIO => Prio::UNKNOWN,
+                DEADLINE => Prio::new(-1),
+                prio => Prio::new(prio.into()),
             },
         }
     }
@@ -129,12 +132,12 @@ impl Narrow for ThreadRow {
         WholeThread {
             start: s.span.start.0,
             end: s.span.end.0,
-            exec: s.exec.0,
+            exec: s.exec.to_word(),
             thread: s.thread.0,
             waker_thread: s.waker_thread.0,
             cpu: s.cpu.map_or(-1, |cpu| i64::from(cpu.0)),
             tid: s.tid.0,
-            prio: s.prio,
+            prio: s.prio.to_word(),
             state: s.state as u8,
             reason: reason_byte(s.reason),
         }
@@ -149,8 +152,8 @@ impl Narrow for ThreadRow {
             reason: Reason::of_number(whole.reason),
             cpu: u32::try_from(whole.cpu).ok().map(CpuId),
             waker_thread: ThreadKey(whole.waker_thread),
-            exec: Ns(whole.exec),
-            prio: whole.prio,
+            exec: MaybeNs::of_word(whole.exec),
+            prio: Prio::of_word(whole.prio),
         }
     }
 }
@@ -302,8 +305,8 @@ mod tests {
         reason: Reason::Woken,
         cpu: Some(CpuId(3)),
         waker_thread: ThreadKey(5),
-        exec: Ns::MIN,
-        prio: 120,
+        exec: MaybeNs::NONE,
+        prio: Prio::new(120),
     };
 
     /// Each as it was, in order, through rows; how many of them lay apart.
@@ -345,10 +348,10 @@ mod tests {
             s,
             ThreadStretch { span: until(1 + most), ..s },
             ThreadStretch { span: Span { start: Ns(LATE - 1), end: Ns(LATE) }, ..s },
-            ThreadStretch { cpu: None, exec: Ns(0), ..s },
-            ThreadStretch { cpu: Some(CpuId(0xfffe)), exec: Ns(most - 1), prio: -1, ..s },
-            ThreadStretch { waker_thread: ThreadKey::UNKNOWN, prio: i16::MIN, tid: Tid(i32::MIN), ..s },
-            ThreadStretch { waker_thread: ThreadKey::IDLE, prio: 139, thread: ThreadKey(most - 1), ..s },
+            ThreadStretch { cpu: None, exec: MaybeNs::new(Ns(0)), ..s },
+            ThreadStretch { cpu: Some(CpuId(0xfffe)), exec: MaybeNs::new(Ns(most - 1)), prio: Prio::new(-1), ..s },
+            ThreadStretch { waker_thread: ThreadKey::UNKNOWN, prio: Prio::UNKNOWN, tid: Tid(i32::MIN), ..s },
+            ThreadStretch { waker_thread: ThreadKey::IDLE, prio: Prio::new(139), thread: ThreadKey(most - 1), ..s },
         ];
         assert_eq!(there_and_back::<ThreadRow>(&narrow), 0);
         let wide = [
@@ -356,10 +359,10 @@ mod tests {
             ThreadStretch { span: until(i64::MAX), ..s },
             ThreadStretch { span: Span { start: Ns(LATE), end: Ns(LATE + 1) }, ..s },
             ThreadStretch { cpu: Some(CpuId(0xffff)), ..s },
-            ThreadStretch { exec: Ns(most), ..s },
-            ThreadStretch { exec: Ns(-1), ..s },
-            ThreadStretch { prio: 254, ..s },
-            ThreadStretch { prio: -2, ..s },
+            ThreadStretch { exec: MaybeNs::new(Ns(most)), ..s },
+            ThreadStretch { exec: MaybeNs::new(Ns(-1)), ..s },
+            ThreadStretch { prio: Prio::new(254), ..s },
+            ThreadStretch { prio: Prio::new(-2), ..s },
             ThreadStretch { thread: ThreadKey(most), ..s },
             ThreadStretch { waker_thread: ThreadKey(-2), ..s },
         ];

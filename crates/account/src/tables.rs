@@ -110,12 +110,8 @@ pub fn thread_by_core_type(totals: &Totals, machine: &Machine, out: &mut dyn Row
 /// [`model::tables::LOSS`].
 pub fn loss(totals: &Totals, out: &mut dyn Rows) {
     for l in &totals.losses {
-        out.row(&[
-            l.from.max(totals.begin).into(),
-            l.to.min(totals.end).into(),
-            l.cpu.map(|c| i64::from(c.0)).into(),
-            (l.events >= 0).then_some(l.events).into(),
-        ]);
+        let (from, to) = l.within(totals.begin, totals.end);
+        out.row(&[from.into(), to.into(), l.cpu.map(|c| i64::from(c.0)).into(), l.events.get().into()]);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::life::{Doing, Life};
 use crate::rows::{Row, Rows};
 use crate::{SpillError, ThreadTotals};
 use bytemuck::{Pod, Zeroable};
-use model::{CpuId, InferredStretch, NameId, Ns, Pid, Reason, ThreadKey, Tid};
+use model::{CpuId, InferredStretch, MaybeNs, NameId, Ns, Pid, Prio, Reason, ThreadKey, Tid};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -204,8 +204,9 @@ impl Threads {
         life.turns = 1; // which one tells nothing any more: what was watched for in those before is decided
         let cpu = Some(CpuId(row.last_cpu));
         (life.doing, life.reason, life.cpu, life.queue) = (Doing::Exited, Reason::State(row.letter), cpu, cpu);
-        (life.place, life.since, life.prio, life.name) = (row.place, Ns(row.since), row.prio, NameId(row.name));
-        life.charged = (row.charged != i64::MIN).then_some(Ns(row.charged));
+        (life.place, life.since, life.prio, life.name) =
+            (row.place, Ns(row.since), Prio::of_word(row.prio), NameId(row.name));
+        life.charged = MaybeNs::of_word(row.charged).get();
         life
     }
 
@@ -232,7 +233,7 @@ impl Threads {
             unwoken: t.unwoken,
             place: life.place,
             since: life.since.0,
-            charged: life.charged.map_or(i64::MIN, |charged| charged.0),
+            charged: MaybeNs::from(life.charged).to_word(),
             near_times: [0; NEAR],
             far: 0,
             thread: t.thread.0 as u32,
@@ -243,7 +244,7 @@ impl Threads {
             ran_on: t.by_cpu.len() as u32,
             near_cpus: [0; NEAR],
             last_cpu: life.cpu.map_or(0, |cpu| cpu.0),
-            prio: life.prio,
+            prio: life.prio.to_word(),
             letter: if let Reason::State(letter) = life.reason { letter } else { 0 },
             filled: 1,
         };

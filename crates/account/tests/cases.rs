@@ -90,8 +90,8 @@ fn thread_stretch(a: &Accounted, s: &ThreadStretch) -> String {
     if s.waker_thread != ThreadKey::UNKNOWN {
         let _ = write!(text, " by {}", who(a, s.waker_thread));
     }
-    if s.exec != Ns::MIN {
-        let _ = write!(text, " charged {}", ms(s.exec));
+    if let Some(exec) = s.exec.get() {
+        let _ = write!(text, " charged {}", ms(exec));
     }
     text
 }

@@ -7,7 +7,9 @@ mod allocated;
 
 use account::{Accountant, Rules};
 use allocated::{NOW, PEAK};
-use model::{Batch, CpuId, Event, NameId, Ns, StackId, Switch, SwitchOut, ThreadState, Tid, Wake, WakeKind, What};
+use model::{
+    Batch, CpuId, Event, MaybeNs, NameId, Ns, Prio, StackId, Switch, SwitchOut, ThreadState, Tid, Wake, WakeKind, What,
+};
 use std::sync::atomic::Ordering;
 
 const LIVES: i32 = 300_000;
@@ -27,17 +29,17 @@ fn switch(at: i64, cpu: u32, prev: i32, next: i32, out: SwitchOut) -> Event {
         next_name: NameId::NONE,
         stack: StackId::NONE,
         prev_state: 0,
-        prev_prio: i16::MIN,
-        next_prio: i16::MIN,
+        prev_prio: Prio::UNKNOWN,
+        next_prio: Prio::UNKNOWN,
         out,
         letter: b'X',
-        prev_exec: Ns::MIN,
+        prev_exec: MaybeNs::NONE,
     });
     event(at, cpu, what)
 }
 
 fn woken(at: i64, tid: i32, kind: WakeKind) -> Event {
-    let (name, target, waker, prio) = (NameId::NONE, None, Tid::UNKNOWN, i16::MIN);
+    let (name, target, waker, prio) = (NameId::NONE, None, Tid::UNKNOWN, Prio::UNKNOWN);
     event(at, 0, What::Wake(Wake { tid: Tid(tid), name, kind, target, waker, prio, stamp: Ns(at) }))
 }
 

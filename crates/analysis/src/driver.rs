@@ -5,8 +5,8 @@ use crate::blocked_by::Reasons;
 use crate::lives::Lives;
 use crate::{ANALYSES, Analysis, Begins, Context, World};
 use model::{
-    CpuId, CpuStretch, NameId, Ns, Rows, SetTo, Span, StackId, Stacks, Subject, Table, TableDef, ThreadKey,
-    ThreadState, ThreadStretch, Tid, Timeline, TimelineChange, TimelineEvent,
+    Change, CpuId, CpuStretch, NameId, Ns, Rows, SetTo, Span, StackId, Stacks, Subject, Table, TableDef, ThreadKey,
+    ThreadState, ThreadStretch, Tid, Timeline, TimelineEvent,
 };
 use rustc_hash::FxHashMap;
 
@@ -36,7 +36,7 @@ impl Running {
         }
     }
 
-    /// The callchains that threads went to wait with ([`TimelineChange::BlockedAt`]).
+    /// The callchains that threads went to wait with ([`Change::BlockedAt`]).
     pub fn callchains(&mut self, stacks: &Stacks) {
         self.world.reasons = Reasons::new(stacks);
     }
@@ -108,11 +108,11 @@ impl Running {
     fn event(&mut self, event: &TimelineEvent) {
         let TimelineEvent { at, who, what } = *event;
         match (who, what) {
-            (Subject::Thread(tid), TimelineChange::Queue(to)) => self.moved(at, tid, to),
-            (Subject::Thread(tid), TimelineChange::Affinity(cpus)) => self.affinity(at, tid, cpus),
-            (who, TimelineChange::Throttled(begins)) => self.throttled(at, who, begins),
-            (Subject::Thread(tid), TimelineChange::BlockedAt(stack)) => self.blocked_at(at, tid, stack),
-            (who, TimelineChange::Setting(to)) => self.setting(at, who, &to),
+            (Subject::Thread(tid), Change::Queue(to)) => self.moved(at, tid, to),
+            (Subject::Thread(tid), Change::Affinity(cpus)) => self.affinity(at, tid, cpus),
+            (who, Change::Throttled(begins)) => self.throttled(at, who, begins),
+            (Subject::Thread(tid), Change::BlockedAt(stack)) => self.blocked_at(at, tid, stack),
+            (who, Change::Setting(to)) => self.setting(at, who, &to),
             _ => self.other(event),
         }
     }

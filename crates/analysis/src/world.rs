@@ -6,7 +6,7 @@ use crate::blocked_by::{ReasonId, Reasons};
 use crate::clocks::Bits;
 use crate::parking::Parking;
 use crate::throttled::Throttled;
-use model::{CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, ThreadKey, ThreadState, ThreadStretch};
+use model::{CoreType, CpuId, CpuState, CpuStretch, NameId, Ns, Power, Prio, ThreadKey, ThreadState, ThreadStretch};
 use topology::cpulist;
 
 /// What a CPU does.
@@ -28,7 +28,7 @@ pub struct CpuNow {
     pub thread: ThreadKey,
     /// Who was told to run here last, and its dynamic priority; a thread's stretch and its CPU's begin at one instant, in
     /// any order.
-    runner: (ThreadKey, i16),
+    runner: (ThreadKey, Prio),
     /// Since when; not before the span's begin.
     pub since: Ns,
     /// The number of its idle state, while it is in one.
@@ -105,7 +105,7 @@ impl World {
                 followed: context.followed.contains(cpu),
                 state: CpuState::Unknown,
                 thread: ThreadKey::UNKNOWN,
-                runner: (ThreadKey::UNKNOWN, i16::MIN),
+                runner: (ThreadKey::UNKNOWN, Prio::UNKNOWN),
                 since: context.span.start,
                 idle_state: None,
                 khz: None,
@@ -226,9 +226,9 @@ impl World {
 }
 
 impl CpuNow {
-    /// Dynamic priority of the thread that runs here; `i16::MIN` where there is none or nobody told.
+    /// Dynamic priority of the thread that runs here, where there is one and somebody told.
     #[must_use]
-    pub fn prio(&self) -> i16 {
-        if self.state == CpuState::Busy && self.runner.0 == self.thread { self.runner.1 } else { i16::MIN }
+    pub fn prio(&self) -> Option<i16> {
+        if self.state == CpuState::Busy && self.runner.0 == self.thread { self.runner.1.get() } else { None }
     }
 }

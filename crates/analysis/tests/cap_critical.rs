@@ -7,7 +7,7 @@
 mod support;
 
 use analysis::{Context, Running};
-use model::{CpuId, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Timeline};
+use model::{CpuId, MaybeNs, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Timeline};
 use support::{Analysed, critical};
 use testkit::ByName;
 use testkit::figures::{self, Row, agrees};
@@ -25,8 +25,8 @@ fn did(thread: i64, row: &Row) -> [ThreadStretch; 2] {
         reason: Reason::None,
         cpu: Some(CpuId(0)),
         waker_thread: ThreadKey::UNKNOWN,
-        exec: Ns::MIN,
-        prio: row.get("priority").and_then(|p| p.parse().ok()).unwrap_or(i16::MIN),
+        exec: MaybeNs::NONE,
+        prio: row.get("priority").and_then(|p| p.parse::<i16>().ok()).into(),
     };
     let ran = Span::new(middle, middle + ns("cpu_ms"));
     [stretch(Span::new(from, middle), ThreadState::Ready), stretch(ran, ThreadState::Running)]

@@ -6,8 +6,8 @@ mod support;
 use account::Rules;
 use analysis::{Context, Running};
 use model::{
-    CpuId, Mark, MarkEdge, NameId, Ns, Pid, Reason, Span, Subject, Table, ThreadKey, ThreadState, ThreadStretch, Tid,
-    Timeline, TimelineChange, TimelineEvent,
+    Change, CpuId, Mark, MarkEdge, MaybeNs, NameId, Ns, Pid, Prio, Reason, Span, Subject, Table, ThreadKey,
+    ThreadState, ThreadStretch, Tid, Timeline, TimelineEvent,
 };
 use support::analyse;
 use testkit::ByName;
@@ -34,7 +34,7 @@ fn cap_62_a_task_is_running_ready_and_blocked() {
 fn a_name_is_its_text() {
     let mark = |at, name, edge| {
         let mark = Mark { tid: Tid(1), pid: Pid::UNKNOWN, track: 0, name: NameId(name), edge };
-        TimelineEvent { at: Ns(at), who: Subject::Thread(mark.tid), what: TimelineChange::Mark(mark) }
+        TimelineEvent { at: Ns(at), who: Subject::Thread(mark.tid), what: Change::Mark(mark) }
     };
     let marks = [
         mark(1, 1, MarkEdge::Begin),
@@ -67,14 +67,14 @@ fn tasks(rows: &[Row]) -> Table {
             reason: Reason::None,
             cpu: Some(CpuId(0)),
             waker_thread: ThreadKey::UNKNOWN,
-            exec: Ns::MIN,
-            prio: 120,
+            exec: MaybeNs::NONE,
+            prio: Prio::new(120),
         };
         threads.extend([stretch(Ns::ZERO, ran, ThreadState::Running), stretch(ran, all, ThreadState::Unknown)]);
         for (at, edge) in [(Ns::ZERO, MarkEdge::Begin), (all, MarkEdge::End)] {
             let name = if edge == MarkEdge::Begin { NameId(key.cast_unsigned()) } else { NameId::NONE };
             let mark = Mark { tid, pid: Pid::UNKNOWN, track: 0, name, edge };
-            marks.push(TimelineEvent { at, who: Subject::Thread(tid), what: TimelineChange::Mark(mark) });
+            marks.push(TimelineEvent { at, who: Subject::Thread(tid), what: Change::Mark(mark) });
         }
     }
     threads.sort_by_key(|s| s.span.start);

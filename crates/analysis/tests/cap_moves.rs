@@ -4,8 +4,8 @@
 
 use analysis::{Context, Running};
 use model::{
-    CpuId, CpuState, CpuStretch, Ns, Power, Reason, Span, Subject, Table, ThreadKey, ThreadState, ThreadStretch, Tid,
-    Timeline, TimelineChange, TimelineEvent, Value,
+    Change, CpuId, CpuState, CpuStretch, MaybeNs, Ns, Power, Prio, Reason, Span, Subject, Table, ThreadKey,
+    ThreadState, ThreadStretch, Tid, Timeline, TimelineEvent, Value,
 };
 use testkit::{ByName, figures};
 use topology::{IdleState, Machine};
@@ -19,8 +19,8 @@ fn ran(thread: i64, cpu: u32, from: i64, to: i64, prio: i16) -> ThreadStretch {
         reason: Reason::None,
         cpu: Some(CpuId(cpu)),
         waker_thread: ThreadKey::UNKNOWN,
-        exec: Ns::MIN,
-        prio,
+        exec: MaybeNs::NONE,
+        prio: Prio::new(prio),
     }
 }
 
@@ -217,7 +217,7 @@ fn cap_68_idle_periods_against_target_residencies() {
     // Two stays in C6, of which one is over before it has paid for itself; C1E, from which it goes through polling back to
     // a thread.
     let power = |us: i64, to| {
-        let (who, what) = (Subject::Cpu(CpuId(0)), TimelineChange::Power(to));
+        let (who, what) = (Subject::Cpu(CpuId(0)), Change::Power(to));
         TimelineEvent { at: Ns(us * 1000), who, what }
     };
     let power = [

@@ -3,7 +3,8 @@
 
 use analysis::{Context, Running};
 use model::{
-    CpuId, CpuState, CpuStretch, Ns, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Timeline,
+    CpuId, CpuState, CpuStretch, MaybeNs, Ns, Prio, Reason, Span, Table, ThreadKey, ThreadState, ThreadStretch, Tid,
+    Timeline,
 };
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -45,8 +46,8 @@ fn stretches(thread: i64, row: &Row) -> Vec<ThreadStretch> {
             reason,
             cpu: Some(CpuId(0)),
             waker_thread: ThreadKey::UNKNOWN,
-            exec: Ns::MIN,
-            prio: 120,
+            exec: MaybeNs::NONE,
+            prio: Prio::new(120),
         });
     };
     for turn in 0..switches {
@@ -175,8 +176,8 @@ fn cap_22_causes_of_switches() {
             reason,
             cpu,
             waker_thread: ThreadKey::UNKNOWN,
-            exec: Ns::MIN,
-            prio: 8,
+            exec: MaybeNs::NONE,
+            prio: Prio::new(8),
         });
     };
     let of = |row: &Row| row["new_wait_reason"] == "WrQuantumEnd";

@@ -209,7 +209,7 @@ fn row(a: &Analysed, now: &Instant, s: &ThreadStretch, span: Span, waker: Thread
         queue.filter(|q| q.state == CpuState::Busy).and_then(|q| key(q.thread)).into(),
         s.reason.word().into(),
         key(waker).into(),
-        (s.prio != i16::MIN).then_some(i64::from(s.prio)).into(),
+        s.prio.get().map(i64::from).into(),
     ]
 }
 

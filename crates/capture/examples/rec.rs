@@ -93,7 +93,7 @@ fn read(dir: &Path) -> Result<(), String> {
                         model::WakeKind::WakeupTold => "told",
                     },
                     What::Loss(l) => {
-                        lost += l.events;
+                        lost += l.events.get().unwrap_or(0);
                         println!("{l:?}");
                         "loss"
                     }

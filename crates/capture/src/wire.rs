@@ -2,7 +2,7 @@
 //!
 //! The bytes come back from a disk that may have been cut or have lied, so nothing here trusts a length or a number.
 
-use model::{Clock, CpuId, Event, IrqKind, NameId, Ns, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What};
+use model::{Clock, CpuId, Event, IrqKind, NameId, Ns, Prio, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What};
 
 /// Several frequent events of one CPU.
 pub const KIND_BLOCK: u8 = 1;
@@ -119,8 +119,8 @@ pub fn block_head(bytes: &[u8]) -> Option<BlockHead> {
 }
 
 /// A dynamic priority in a byte; 255 is −1.
-fn prio(byte: u32) -> i16 {
-    if byte & 255 == 255 { -1 } else { (byte & 255) as i16 }
+fn prio(byte: u32) -> Prio {
+    Prio::new(if byte & 255 == 255 { -1 } else { (byte & 255) as i16 })
 }
 
 /// The letter, class and number of a state code: what the kernel's own `sched_switch` prints.
@@ -164,7 +164,7 @@ fn told(tid: Tid, now: u64, word: u64) -> What {
         kind: WakeKind::WakeupTold,
         target: (target != NO_TARGET).then_some(CpuId(target)),
         waker: Tid::UNKNOWN,
-        prio: i16::MIN,
+        prio: Prio::UNKNOWN,
         stamp: ns(now.saturating_sub(word >> 16)),
     })
 }
@@ -239,7 +239,7 @@ pub fn decode_block(
                     out: class,
                     letter,
                     stack,
-                    prev_exec: if prev == Tid::IDLE || exec == Ns::MAX { Ns::MIN } else { exec },
+                    prev_exec: Some(exec).filter(|exec| prev != Tid::IDLE && *exec != Ns::MAX).into(),
                 })
             }
             3..=5 => What::Wake(Wake {
@@ -354,13 +354,11 @@ pub fn row(bytes: &[u8]) -> Option<Row> {
 }
 
 /// What a thread is set to beside policy and nice value, where that was read: its own priority, and what it asks of the capacity at
-/// least and at most (−1: not told), as `struct rare_priority` of bpf/wire.h has them.
-pub fn attr(word: u32) -> Option<(i16, i16, i16)> {
-    let bits = |from: u32| (word >> from & 2047) as i16;
-    let prio = word as u8;
-    let clamps = if word >> 30 & 1 == 1 { (bits(8), bits(19)) } else { (-1, -1) };
-    let prio = if prio == u8::MAX { -1 } else { prio.into() };
-    (word >> 31 == 1).then_some((prio, clamps.0, clamps.1))
+/// least and at most (where told), as `struct rare_priority` of bpf/wire.h has them.
+pub fn attr(word: u32) -> Option<(Prio, Option<u16>, Option<u16>)> {
+    let bits = |from: u32| Some((word >> from & 2047) as u16);
+    let clamps = if word >> 30 & 1 == 1 { (bits(8), bits(19)) } else { (None, None) };
+    (word >> 31 == 1).then_some((prio(word), clamps.0, clamps.1))
 }
 
 /// The words of a CPU mask, behind their count.

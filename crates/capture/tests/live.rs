@@ -4,7 +4,7 @@
 mod support;
 
 use capture::{CaptureError, Ended, RecordOptions, Recorded, Target, processes, record};
-use model::{Event, NameId, Ns, SeenState, SwitchOut, Tid, WakeKind, What};
+use model::{Event, MaybeNs, NameId, Ns, SeenState, SwitchOut, Tid, WakeKind, What};
 use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn check_names(told: &Told) {
 }
 
 fn losses(told: &Told) -> i64 {
-    told.events.iter().filter_map(|e| if let What::Loss(l) = e.what { Some(l.events) } else { None }).sum()
+    told.events.iter().filter_map(|e| if let What::Loss(l) = e.what { Some(l.events.to_word()) } else { None }).sum()
 }
 
 fn schedstat(tid: i32) -> i64 {
@@ -137,7 +137,7 @@ fn a_short_load_is_told_whole() {
         .events
         .iter()
         .filter_map(|e| match e.what {
-            What::Switch(s) if s.prev == Tid(busy) => Some(s.prev_exec),
+            What::Switch(s) if s.prev == Tid(busy) => s.prev_exec.get(),
             _ => None,
         })
         .collect();
@@ -147,15 +147,16 @@ fn a_short_load_is_told_whole() {
     });
     let seen = seen.unwrap();
     assert_eq!(seen.state, SeenState::Blocked);
-    let (ours, kernels) = (outs.last().unwrap().0 - seen.exec.0, after - before);
+    let charged = seen.exec.get().unwrap();
+    let (ours, kernels) = (outs.last().unwrap().0 - charged.0, after - before);
     if (ours - kernels).abs() * 1000 > kernels {
-        let mut last = (Ns(0), seen.exec);
+        let mut last = (Ns(0), charged);
         for e in &told.events {
             match e.what {
                 What::Switch(s) if s.next == Tid(busy) => last.0 = e.at,
                 What::Switch(s) if s.prev == Tid(busy) => {
-                    let (wall, exec) = (e.at - last.0, s.prev_exec - last.1);
-                    last.1 = s.prev_exec;
+                    let (wall, exec) = (e.at - last.0, s.prev_exec.get().unwrap() - last.1);
+                    last.1 = s.prev_exec.get().unwrap();
                     eprintln!("{} cpu{} ran {} charged {} {}", e.at.0, e.cpu.0, wall.0, exec.0, s.letter as char);
                 }
                 What::Seen(s) if s.tid == Tid(busy) => eprintln!("{} {s:?}", e.at.0),
@@ -268,7 +269,11 @@ fn perf_events_tell_the_same() {
     assert!(told.bad.0.is_empty(), "{:?}", told.bad);
     let focus = Tid(told.facts.focus.unwrap());
     // Perf does not deliver some tasks' switches on some machines: no check of the chains here.
-    assert!(told.events.iter().any(|e| matches!(e.what, What::Switch(s) if s.prev == focus && s.prev_exec == Ns::MIN)));
+    assert!(
+        told.events
+            .iter()
+            .any(|e| matches!(e.what, What::Switch(s) if s.prev == focus && s.prev_exec == MaybeNs::NONE))
+    );
     assert!(told.events.iter().any(|e| matches!(e.what, What::Wake(w) if w.tid == focus)));
     assert!(told.events.iter().any(|e| matches!(e.what, What::Exec { tid, .. } if tid == focus)));
     assert!(told.events.iter().any(|e| matches!(e.what, What::Exit { tid, .. } if tid == focus)));

@@ -57,7 +57,7 @@ fn settings_are_told() {
     let mut cpus = Vec::new();
     for e in &told.events {
         match e.what {
-            What::Priority { tid, nice: n, .. } => nice.entry(tid).or_default().push(n),
+            What::Priority { tid, nice: n, .. } => nice.entry(tid).or_default().extend(n),
             What::Affinity { tid: t, cpus: c } if t == tid => {
                 let list = (c != NameId::NONE).then(|| &*told.names[c.0 as usize - 1]);
                 cpus.push((e.at, list));

@@ -1,6 +1,6 @@
 //! What a rule says.
 
-use model::{AnyOf, Change, Declared, Row, Span, Value};
+use model::{AnyOf, Declared, Fix, Row, Span, Value};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -146,7 +146,7 @@ pub struct Finding {
     /// What to do.
     pub action: Action,
     /// The same, as a prediction can try it.
-    pub change: Change,
+    pub change: Fix,
     /// What the milliseconds rest on.
     pub assumptions: Vec<String>,
     /// Findings that fall away with this one.

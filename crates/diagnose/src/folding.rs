@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::finding::{Action, Confidence, Severity};
     use crate::rules::RULES;
-    use model::{Change, Ns, Span};
+    use model::{Fix, Ns, Span};
 
     fn finding(rule: &'static str, claims: &[(i64, i64)], span: (i64, i64)) -> Finding {
         let claim = |&(thread, ns): &(i64, i64)| Claim { thread, tid: thread, name: String::new(), recoverable_ns: ns };
@@ -111,7 +111,7 @@ mod tests {
             spans: vec![Span::new(Ns(span.0), Ns(span.1))],
             evidence: Vec::new(),
             action: Action { what: String::new(), linux: String::new(), windows: String::new() },
-            change: Change::Smt { on: true },
+            change: Fix::Smt { on: true },
             assumptions: Vec::new(),
             also: Vec::new(),
         }

@@ -6,7 +6,7 @@ use crate::settings::{HIGH_SHARE, MEDIUM_SHARE, Settings};
 use engine::{EngineError, Facts, Names, Offer, Session, Summary};
 use model::tables::{cpus, switch_causes};
 use model::words::{grouped, short};
-use model::{AnyOf, Change, Declared, Ns, Row, Span, Table, Threads, tables};
+use model::{AnyOf, Declared, Fix, Ns, Row, Span, Table, Threads, tables};
 use std::collections::BTreeMap;
 
 /// So many threads and rows a finding names; what it claims is of all of them.
@@ -136,7 +136,7 @@ impl<'a> Given<'a> {
     }
 
     /// A finding of some threads; of none, where nobody loses more than nothing. What is more is told by whoever found it.
-    pub(crate) fn finding(&self, mut claims: Vec<Claim>, change: Change, what: String) -> Finding {
+    pub(crate) fn finding(&self, mut claims: Vec<Claim>, change: Fix, what: String) -> Finding {
         claims.sort_by_key(|c| (std::cmp::Reverse(c.recoverable_ns), c.thread));
         let most = claims.first().map_or(0, |c| c.recoverable_ns);
         Finding {

@@ -115,7 +115,7 @@ impl Summary {
         self.broken = totals.broken();
         self.unwoken = totals.unwoken();
         self.losses = totals.losses.len() as u64;
-        self.lost_events = totals.losses.iter().map(|l| l.events.max(0)).fold(0, i64::saturating_add);
+        self.lost_events = totals.losses.iter().map(|l| l.events.get().unwrap_or(0)).fold(0, i64::saturating_add);
         self.laws = laws.0.iter().map(LawRow::from).collect();
     }
 

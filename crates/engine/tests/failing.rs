@@ -3,7 +3,7 @@
 
 use engine::{EngineError, Fatal, Identity, Opened, PassOptions, Priority, Session, Source, Target, import};
 use ingest::{Ledger, Reach, Stream};
-use model::{Batch, Ns, Span};
+use model::{Batch, MaybeNs, Ns, Span};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -57,7 +57,7 @@ impl Stream for Half<'_> {
         self.stream.next(out, bad)?;
         let rest = out.events.split_off(out.events.len() / 2);
         self.rest = Some(Batch { events: rest, ..Batch::default() });
-        Ok(Reach::Until(Ns::MIN))
+        Ok(Reach::Until(MaybeNs::NONE))
     }
 }
 

@@ -5,7 +5,7 @@
 mod support;
 
 use engine::{Infer, PassOptions, Session, Target, import};
-use model::{CpuId, Event, NameId, Ns, Pid, Seen, SeenState, Span, Table, Tid, What};
+use model::{CpuId, Event, MaybeCount, MaybeNs, NameId, Ns, Pid, Seen, SeenState, Span, Table, Tid, What};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use testkit::{ByName, Mode, Random, ms};
@@ -68,7 +68,15 @@ fn who_had_exited_at_the_begin_is_told_of_in_a_part_from_there() {
         support::drawn(TRACE, |_, batch| {
             let first = batch.events[0];
             let (state, letter, cpu) = (SeenState::Exited, b'Z', CpuId(0));
-            let exited = Seen { tid: Tid(77), pid: Pid(77), name: NameId::NONE, state, letter, cpu, exec: Ns::ZERO };
+            let exited = Seen {
+                tid: Tid(77),
+                pid: Pid(77),
+                name: NameId::NONE,
+                state,
+                letter,
+                cpu,
+                exec: MaybeNs::new(Ns::ZERO),
+            };
             batch.events.insert(0, Event { what: What::Seen(exited), ..first });
         })
     };
@@ -93,7 +101,12 @@ fn what_was_lost_elsewhere_is_none_of_a_part() {
     let lossy = || {
         support::drawn("cpu0 U0 A A B B A A .\ncpu1 U1 C C C C D D .\nwaking . . B . . D .", |_, batch| {
             let last = *batch.events.last().unwrap();
-            let loss = model::LossSpan { from: ms(3), to: ms(4), cpu: None, events: 5 };
+            let loss = model::LossSpan {
+                from: MaybeNs::new(ms(3)),
+                to: MaybeNs::new(ms(4)),
+                cpu: None,
+                events: MaybeCount::new(5),
+            };
             batch.events.push(model::Event { what: model::What::Loss(loss), ..last });
         })
     };

@@ -5,7 +5,7 @@ mod support;
 
 use engine::Facts;
 use export::{EXPORTS, ExportError, Exporter, Job, Offer, Options, Outputs, Place, Shape};
-use model::{CpuId, Event, NameId, Ns, Pid, Span, Tid, What};
+use model::{CpuId, Event, MaybeNs, NameId, Ns, Pid, Span, Tid, What};
 use std::path::Path;
 use support::{exported, session};
 
@@ -112,9 +112,9 @@ fn what_is_redacted_is_nowhere() {
     let limits = What::CgroupLimits {
         id: 7,
         path: file,
-        quota: Ns(20_000_000),
+        quota: MaybeNs::new(Ns(20_000_000)),
         period: 100_000_000,
-        weight: 100,
+        weight: Some(100),
         cpus: NameId::NONE,
     };
     trace.batch.events.push(event(limits));

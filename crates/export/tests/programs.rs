@@ -5,7 +5,11 @@ mod support;
 
 use export::Options;
 use export::formats::perfetto::Perfetto;
-use model::{Batch, CpuId, Event, Frame, FrameStretch, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Tid, What};
+use model::{
+    Batch, CpuId, Event, Frame, FrameStretch, FrameToken, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns,
+    Pid, Tid, What,
+};
+use std::num::NonZeroI32;
 use support::{exported, pftrace, session};
 
 const DRAW: NameId = NameId(1);
@@ -20,7 +24,7 @@ fn mark(tid: i32, pid: i32, track: i64, name: NameId, edge: MarkEdge) -> What {
 }
 
 fn frame(begins: bool, stretch: FrameStretch) -> What {
-    let (cookie, token, pid, layer, jank) = (9, 4, Pid(7), DRAW, 2);
+    let (cookie, token, pid, layer, jank) = (9, FrameToken(4), Pid(7), DRAW, NonZeroI32::new(2));
     What::Frame(Frame { cookie, token, pid, layer, stretch, begins, jank })
 }
 
@@ -73,7 +77,12 @@ fn others_are_track_events() {
 
 #[test]
 fn a_loss_is_a_note_and_a_slice() {
-    let loss = LossSpan { from: Ns(2000), to: Ns(4000), cpu: Some(CpuId(0)), events: 12 };
+    let loss = LossSpan {
+        from: MaybeNs::new(Ns(2000)),
+        to: MaybeNs::new(Ns(4000)),
+        cpu: Some(CpuId(0)),
+        events: MaybeCount::new(12),
+    };
     let text =
         shown(vec![at(1, Some(0), What::Sample), at(4, Some(0), What::Loss(loss)), at(5, Some(0), What::Sample)]);
     assert!(text.contains("4000 corewise_loss events=12 from=2000 to=4000 cpu=0"), "{text}");

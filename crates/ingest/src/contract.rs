@@ -1,7 +1,7 @@
 //! The contract between a source and the rest.
 
 use crate::{Facts, Ledger, Offer};
-use model::{Batch, Ns};
+use model::{Batch, MaybeNs};
 use std::io::{Read, Seek};
 
 /// Whether a file's first bytes are of a format.
@@ -129,8 +129,8 @@ pub trait Stream {
 /// How far a stream has told everything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
-    /// Nothing earlier than this will come; [`Ns::MIN`] says nothing yet.
-    Until(Ns),
+    /// Nothing earlier than this will come; [`MaybeNs::NONE`] says nothing yet.
+    Until(MaybeNs),
     /// Nothing more will come.
     End,
 }

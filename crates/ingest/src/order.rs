@@ -235,7 +235,7 @@ impl<'a> Ordered<'a> {
         let left_out = std::mem::take(&mut self.incoming.left_out);
         self.troubles.left_out(left_out, self.incoming.events.first().map_or(0, |e| e.offset));
         match reach {
-            Ok(Reach::Until(until)) => source.until = source.until.max(until),
+            Ok(Reach::Until(until)) => source.until = until.get().map_or(source.until, |until| source.until.max(until)),
             Ok(Reach::End) => (source.until, source.ended) = (Ns::MAX, true),
             Err(fatal) => {
                 (source.until, source.ended) = (Ns::MAX, true);
@@ -482,17 +482,14 @@ impl<'a> Ordered<'a> {
 /// From the source's clock to time since the origin.
 fn rebase(event: &mut Event, origin: Ns) {
     // The two ends of time stay what they are: "before everything", "after everything".
-    let shift = |t: &mut Ns| {
-        if *t != Ns::MIN && *t != Ns::MAX {
-            *t = *t - origin;
-        }
-    };
-    shift(&mut event.at);
+    let moved = |t: Ns| if t == Ns::MIN || t == Ns::MAX { t } else { t - origin };
+    event.at = moved(event.at);
     match &mut event.what {
-        What::Wake(wake) => shift(&mut wake.stamp),
+        What::Wake(wake) => wake.stamp = moved(wake.stamp),
         What::Loss(loss) => {
-            shift(&mut loss.from);
-            shift(&mut loss.to);
+            for end in [&mut loss.from, &mut loss.to] {
+                *end = end.get().map(moved).into();
+            }
         }
         _ => {}
     }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use ingest::{Facts, Fatal, Fault, Ledger, Limits, Opened, Reach, RunError, Stream, run};
-use model::{Batch, CpuId, Event, Ns, Tid, What};
+use model::{Batch, CpuId, Event, MaybeNs, Ns, Tid, What};
 use std::ops::ControlFlow;
 
 /// How a stream ends after some batches.
@@ -38,7 +38,7 @@ impl Stream for Some {
         };
         out.events.extend((0..1000).map(event));
         self.at += 1;
-        Ok(Reach::Until(Ns(self.at * 1000)))
+        Ok(Reach::Until(MaybeNs::new(Ns(self.at * 1000))))
     }
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // a test fails by panicking
 
 use ingest::{Facts, Limits, Opened, Ordered, Reach};
-use model::{Batch, CpuId, Event, Ns, Switch, Tid, What};
+use model::{Batch, CpuId, Event, MaybeNs, Ns, Switch, Tid, What};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -65,7 +65,7 @@ fn in_rounds(batch: &Batch, rng: &mut Rng) -> Replay {
         let to = from.max(0) + 1 + rng.below(end as usize / 4 + 2) as i64;
         let events = batch.events.iter().filter(|e| e.at.0 >= from && e.at.0 < to).copied().collect();
         let part = Batch { events, names: std::mem::take(&mut names), stacks: Vec::new(), ..Batch::default() };
-        replay.0.push_back((part, Reach::Until(Ns(to))));
+        replay.0.push_back((part, Reach::Until(MaybeNs::new(Ns(to)))));
         from = to;
     }
     replay
@@ -138,7 +138,7 @@ proptest! {
         let mut names = batch.names.clone();
         for events in batch.events.chunks(1 + rng.below(30)) {
             let part = Batch { events: events.to_vec(), names: std::mem::take(&mut names), stacks: Vec::new(), ..Batch::default() };
-            replay.0.push_back((part, Reach::Until(Ns::MIN)));
+            replay.0.push_back((part, Reach::Until(MaybeNs::NONE)));
         }
         let limits = Limits { pending, batch: 1 + rng.below(30), ..ROOMY };
         let spilled = told(replay.opened(Facts::default()), false, limits);
@@ -178,7 +178,7 @@ fn event(at: i64, offset: u64, cpu: u32) -> Event {
 fn late_events_are_counted_and_a_second_reading_has_them() {
     let replay = || {
         let part = |events: Vec<Event>, until| (Batch { events, ..Batch::default() }, until);
-        let first = part(vec![event(10, 0, 0), event(50, 1, 0)], Reach::Until(Ns(100)));
+        let first = part(vec![event(10, 0, 0), event(50, 1, 0)], Reach::Until(MaybeNs::new(Ns(100))));
         let second = part(vec![event(30, 2, 1), event(120, 3, 0)], Reach::End);
         Replay([first, second].into()).opened(Facts::default())
     };
@@ -192,7 +192,7 @@ fn names_that_come_late_hold_from_now_on() {
     let first = Batch { events: vec![event(10, 0, 0), event(50, 1, 0)], ..Batch::default() };
     let late = Event { at: Ns(20), offset: 2, cpu: CpuId(0), current: Tid::UNKNOWN, what: name };
     let second = Batch { events: vec![late, event(60, 3, 0)], names: vec!["a".into()], ..Batch::default() };
-    let replay = Replay([(first, Reach::Until(Ns(51))), (second, Reach::End)].into());
+    let replay = Replay([(first, Reach::Until(MaybeNs::new(Ns(51)))), (second, Reach::End)].into());
     assert_eq!(told(replay.opened(Facts::default()), false, ROOMY), (vec![0, 1, 2, 3], vec![], 0));
 }
 
@@ -245,7 +245,10 @@ fn time_0_is_found_behind_any_number_of_names() {
             let mut replay = Replay::default();
             for part in all.chunks(1000) {
                 let until = part.last().map_or(Ns::MIN, |e| e.at);
-                replay.0.push_back((Batch { events: part.to_vec(), ..Batch::default() }, Reach::Until(until)));
+                replay.0.push_back((
+                    Batch { events: part.to_vec(), ..Batch::default() },
+                    Reach::Until(MaybeNs::new(until)),
+                ));
             }
             let mut ordered = Ordered::new(replay.opened(Facts::default()), sort_all, Limits { pending, ..ROOMY });
             let (mut out, mut times) = (Batch::default(), Vec::new());
@@ -290,7 +293,7 @@ impl ingest::Stream for Full {
         out.events.push(Event { at: Ns(self.0 as i64), offset: 10 * self.0, cpu: CpuId(0), current: Tid(1), what });
         out.left_out.texts += 3;
         out.left_out.callchains += self.0 - 1;
-        Ok(if self.0 < 2 { Reach::Until(Ns(1)) } else { Reach::End })
+        Ok(if self.0 < 2 { Reach::Until(MaybeNs::new(Ns(1))) } else { Reach::End })
     }
 }
 

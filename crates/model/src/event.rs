@@ -4,8 +4,9 @@
 //! uses them and are named by [`NameId`]. 4 million events pass through here in a fraction of a second, so the layout
 //! matters: a test holds the size at 64 bytes.
 
-use crate::{CpuId, FrameTime, Ns, Pid, Present, StackFrame, StackId, Tid};
+use crate::{CpuId, FrameTime, MaybeCount, MaybeNs, Ns, Pid, Present, Prio, StackFrame, StackId, Tid};
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroI32;
 
 /// A text of this stream; 0 is "not told". Ids count from 1 in the order of [`Batch::names`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -88,12 +89,12 @@ pub enum What {
     Priority {
         /// The thread.
         tid: Tid,
-        /// The kernel's dynamic priority: 0–99 real time, 100–139 fair (120 = nice 0), −1 deadline.
-        prio: i16,
-        /// `SCHED_*` policy number; −1 where not told.
-        policy: i8,
-        /// Nice value, −20 to 19; `i8::MIN` where not told.
-        nice: i8,
+        /// Its dynamic priority.
+        prio: Prio,
+        /// `SCHED_*` policy number, where told.
+        policy: Option<i8>,
+        /// Nice value, −20 to 19, where told.
+        nice: Option<i8>,
     },
     /// The CPUs a thread may use from now on.
     Affinity {
@@ -113,8 +114,8 @@ pub enum What {
     },
     /// A thread is throttled from now on, or no longer: its cgroup's CPU quota is used up, and it must not run.
     Throttle {
-        /// The thread. [`Tid::IDLE`]: all of them, with `begins` false; from here on every change is told.
-        tid: Tid,
+        /// The thread; `None`: all of them, with `begins` false; from here on every change is told.
+        tid: Option<Tid>,
         /// Whether it begins here.
         begins: bool,
     },
@@ -131,12 +132,12 @@ pub enum What {
         id: u64,
         /// Its path; behind `cpu:` in the CPU controller's own hierarchy (v1), where the id counts too.
         path: NameId,
-        /// How long its threads may run in a period; [`Ns::MAX`]: as long as they want.
-        quota: Ns,
+        /// How long its threads may run in a period; [`MaybeNs::NONE`]: as long as they want.
+        quota: MaybeNs,
         /// How long a period is, ns: the kernel allows a second at most.
         period: u32,
-        /// Its share beside its siblings, 100 by default; 0 where not told.
-        weight: u16,
+        /// Its share beside its siblings, 100 by default; where told.
+        weight: Option<u16>,
         /// The CPUs that it may use, as a kernel CPU list.
         cpus: NameId,
     },
@@ -155,19 +156,19 @@ pub enum What {
     SchedAttr {
         /// The thread.
         tid: Tid,
-        /// Its own priority, without what a lock's waiters lend it, on the scale of [`What::Priority`]; `i16::MIN` where not told.
-        prio: i16,
-        /// How much of the largest core's capacity it asks for at least, of 1024; −1 where not told.
-        uclamp_min: i16,
+        /// Its own priority, without what a lock's waiters lend it, where told.
+        prio: Prio,
+        /// How much of the largest core's capacity it asks for at least, of 1024; where told.
+        uclamp_min: Option<u16>,
         /// At most.
-        uclamp_max: i16,
+        uclamp_max: Option<u16>,
     },
     /// A thread would best run on this CPU from now on: a hint, no mask.
     IdealCpu {
         /// The thread.
         tid: Tid,
-        /// [`CpuId::UNKNOWN`]: none any more.
-        cpu: CpuId,
+        /// `None`: none any more.
+        cpu: Option<CpuId>,
     },
     /// A row of a snapshot of all threads: what the recorder saw, at the event's own time.
     Seen(Seen),
@@ -300,16 +301,16 @@ pub struct Switch {
     pub stack: StackId,
     /// The state number as the source recorded it.
     pub prev_state: u32,
-    /// Its dynamic priority (kernel scale).
-    pub prev_prio: i16,
+    /// Its dynamic priority.
+    pub prev_prio: Prio,
     /// The next one's dynamic priority.
-    pub next_prio: i16,
+    pub next_prio: Prio,
     /// What the state number means, by the source's own format.
     pub out: SwitchOut,
     /// The state's letter (`R`, `S`, `D`, …), `?` where it has none.
     pub letter: u8,
-    /// What the kernel has charged `prev` for running in its whole life (`se.sum_exec_runtime`), [`Ns::MIN`] where not told.
-    pub prev_exec: Ns,
+    /// What the kernel has charged `prev` for running in its whole life (`se.sum_exec_runtime`), where told.
+    pub prev_exec: MaybeNs,
 }
 
 /// What a switch-out makes of a thread.
@@ -367,8 +368,8 @@ pub struct Wake {
     /// The task that was current where the waking happened, but [`Tid::IDLE`] where the source tells that it was in an interrupt,
     /// with which the task that it came upon has nothing to do; [`Tid::UNKNOWN`] where not told.
     pub waker: Tid,
-    /// Its dynamic priority (kernel scale); `i16::MIN` where not told.
-    pub prio: i16,
+    /// Its dynamic priority.
+    pub prio: Prio,
     /// When it happened: the event's time, but for [`WakeKind::WakeupTold`].
     pub stamp: Ns,
 }
@@ -402,8 +403,8 @@ pub struct Seen {
     pub letter: u8,
     /// The CPU it was on, or was on last.
     pub cpu: CpuId,
-    /// What the kernel has charged it for running in its whole life.
-    pub exec: Ns,
+    /// What the kernel has charged it for running in its whole life, where told.
+    pub exec: MaybeNs,
 }
 
 /// What a thread of a snapshot did.
@@ -445,13 +446,22 @@ pub enum MarkEdge {
     Instant,
 }
 
+/// A number that joins what was expected of a frame with what came.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct FrameToken(pub i64);
+
+impl FrameToken {
+    /// The source did not say.
+    pub const UNKNOWN: Self = Self(-1);
+}
+
 /// A picture's way to the screen: Android's frame timeline, and what other systems tell alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Frame {
     /// Joins begin and end.
     pub cookie: i64,
-    /// Joins what was expected with what came; −1 where not told.
-    pub token: i64,
+    /// Joins what was expected with what came.
+    pub token: FrameToken,
     /// The process that draws, or shows.
     pub pid: Pid,
     /// The layer or window.
@@ -460,8 +470,8 @@ pub struct Frame {
     pub stretch: FrameStretch,
     /// Whether it begins here.
     pub begins: bool,
-    /// Why it was late, as the source's bits say; 0 where not told, 1 for none.
-    pub jank: i32,
+    /// Why it was late, as the source's bits say, where told; 1: it was not.
+    pub jank: Option<NonZeroI32>,
 }
 
 /// The stretches of a frame.
@@ -591,14 +601,23 @@ impl BlockOperation {
 /// Events were lost. The event's own time is that of the first event after.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LossSpan {
-    /// The last event that the buffer delivered before the loss; [`Ns::MIN`] where nothing was delivered before.
-    pub from: Ns,
-    /// The first event that it delivered after; [`Ns::MAX`] where none came.
-    pub to: Ns,
+    /// The last event that the buffer delivered before the loss, if any was.
+    pub from: MaybeNs,
+    /// The first event that it delivered after, if any came.
+    pub to: MaybeNs,
     /// The CPU whose buffer it was; `None`: any of them.
     pub cpu: Option<CpuId>,
-    /// How many events, −1 where the source does not count them.
-    pub events: i64,
+    /// How many events, where the source counts them.
+    pub events: MaybeCount,
+}
+
+impl LossSpan {
+    /// Its begin and end, as far as they lie within these times.
+    #[must_use]
+    pub fn within(&self, begin: Ns, end: Ns) -> (Ns, Ns) {
+        let (from, to) = (self.from.get(), self.to.get());
+        (from.map_or(begin, |from| from.max(begin)), to.map_or(end, |to| to.min(end)))
+    }
 }
 
 /// Some events of one stream, and the texts that they are the first to use.

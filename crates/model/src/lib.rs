@@ -6,10 +6,10 @@
 //! the machine.
 
 mod callchain;
-mod change;
 mod column;
 mod core_type;
 mod event;
+mod fix;
 mod present;
 mod stretch;
 mod table;
@@ -19,14 +19,12 @@ mod units;
 pub mod words;
 
 pub use callchain::{StackFrame, StackId, Stacks};
-pub use change::{Change, Policy, Threads};
 pub use column::{AnyOf, Cell, Column, Declared, Row, Text};
 pub use core_type::CoreType;
 pub use event::*;
+pub use fix::{Fix, Policy, Threads};
 pub use present::{FramePart, FrameTime, Present};
 pub use stretch::{Basis, CpuState, CpuStretch, InferredStretch, Reason, ThreadState, ThreadStretch};
 pub use table::{Col, Kind, MadeFrom, Rows, Table, TableDef, Value};
-/// What changed, on the [`Timeline`].
-pub use timeline::Change as TimelineChange;
-pub use timeline::{Interrupt, Power, SetTo, Subject, Timeline, TimelineEvent};
-pub use units::{CpuId, Ns, Pid, ProcessKey, Span, ThreadKey, Tid};
+pub use timeline::{Change, Interrupt, Power, SetTo, Subject, Timeline, TimelineEvent};
+pub use units::{CpuId, MaybeCount, MaybeNs, Ns, Pid, Prio, ProcessKey, Span, ThreadKey, Tid};

@@ -1,6 +1,6 @@
 //! What threads and CPUs did: finished stretches of time, each in one state.
 
-use crate::{CpuId, Ns, Span, ThreadKey, Tid};
+use crate::{CpuId, MaybeNs, Prio, Span, ThreadKey, Tid};
 use serde::{Deserialize, Serialize};
 
 /// What a thread does. The definitions are those of ACCOUNTING.md.
@@ -227,10 +227,10 @@ pub struct ThreadStretch {
     pub cpu: Option<CpuId>,
     /// Ready: the thread that woke it, where it is known; [`ThreadKey::IDLE`]: an interrupt.
     pub waker_thread: ThreadKey,
-    /// Running: what the kernel charged; [`Ns::MIN`] where unknown.
-    pub exec: Ns,
-    /// Its dynamic priority where the source told it last; `i16::MIN` where it never did.
-    pub prio: i16,
+    /// Running: what the kernel charged, where known.
+    pub exec: MaybeNs,
+    /// Its dynamic priority, where the source told it last.
+    pub prio: Prio,
 }
 
 /// A CPU was in one state for a while.

@@ -4,7 +4,8 @@
 //! (accounting, temporary files, folders, the threads of a pass) hands [`TimelineEvent`]s on without a look at their kind.
 
 use crate::{
-    BlockRequest, CpuId, CpuStretch, Event, IrqKind, Mark, NameId, Ns, StackId, SwitchOut, ThreadStretch, Tid, What,
+    BlockRequest, CpuId, CpuStretch, Event, IrqKind, Mark, NameId, Ns, Prio, StackId, SwitchOut, ThreadStretch, Tid,
+    What,
 };
 use serde::{Deserialize, Serialize};
 
@@ -100,19 +101,19 @@ pub struct Interrupt {
 pub enum SetTo {
     /// Policy and nice value, as in [`What::Priority`].
     Policy {
-        /// `SCHED_*` number; −1 where not recorded.
-        policy: i8,
-        /// −20 to 19; `i8::MIN` where not recorded.
-        nice: i8,
+        /// `SCHED_*` number, where recorded.
+        policy: Option<i8>,
+        /// −20 to 19, where recorded.
+        nice: Option<i8>,
     },
     /// As in [`What::SchedAttr`].
     Attr {
-        /// `i16::MIN` where not recorded.
-        prio: i16,
-        /// −1 where not recorded.
-        uclamp_min: i16,
-        /// −1 where not recorded.
-        uclamp_max: i16,
+        /// Its own priority, where recorded.
+        prio: Prio,
+        /// Where recorded.
+        uclamp_min: Option<u16>,
+        /// Where recorded.
+        uclamp_max: Option<u16>,
     },
     /// The cgroup that the thread is in.
     Cgroup {
@@ -127,11 +128,11 @@ pub enum SetTo {
         id: u64,
         /// Its path, where known.
         path: NameId,
-        /// 100 by default; 0 where not recorded.
-        weight: u16,
+        /// 100 by default; where recorded.
+        weight: Option<u16>,
     },
-    /// The CPU where the thread would best run; [`CpuId::UNKNOWN`]: none.
-    IdealCpu(CpuId),
+    /// The CPU where the thread would best run, if any.
+    IdealCpu(Option<CpuId>),
 }
 
 impl TimelineEvent {
@@ -164,9 +165,9 @@ impl TimelineEvent {
             }
             What::Block { tid, request } => (thread(tid).unwrap_or(Other), Change::Block(request)),
             What::Affinity { tid, cpus } => (thread(tid)?, Change::Affinity(cpus)),
-            What::Throttle { tid: Tid::IDLE, begins } => (AllThreads, Change::Throttled(begins)),
-            What::Throttle { tid, begins } => (Thread(tid), Change::Throttled(begins)),
-            What::Priority { policy: -1, nice: i8::MIN, .. } => return None,
+            What::Throttle { tid: None, begins } => (AllThreads, Change::Throttled(begins)),
+            What::Throttle { tid: Some(tid), begins } => (Thread(tid), Change::Throttled(begins)),
+            What::Priority { policy: None, nice: None, .. } => return None,
             What::Priority { tid, policy, nice, .. } => (thread(tid)?, Change::Setting(SetTo::Policy { policy, nice })),
             What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
                 (thread(tid)?, Change::Setting(SetTo::Attr { prio, uclamp_min, uclamp_max }))

@@ -5,8 +5,8 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use model::{
-    CpuId, CpuState, CpuStretch, Event, NameId, Ns, Reason, Span, Switch, SwitchOut, ThreadKey, ThreadState,
-    ThreadStretch, Tid, Wake, WakeKind, What,
+    CpuId, CpuState, CpuStretch, Event, MaybeNs, NameId, Ns, Prio, Reason, Span, Switch, SwitchOut, ThreadKey,
+    ThreadState, ThreadStretch, Tid, Wake, WakeKind, What,
 };
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -89,8 +89,8 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
                 reason: th.reason,
                 cpu: Some(CpuId(th.cpu)),
                 waker_thread: if th.state == ThreadState::Ready { ThreadKey(th.waker) } else { ThreadKey::UNKNOWN },
-                exec: if running { Ns(now - start - 37) } else { Ns::MIN },
-                prio: 120,
+                exec: running.then(|| Ns(now - start - 37)).into(),
+                prio: Prio::new(120),
             });
             if running {
                 th.exec += now - start - 37;
@@ -104,7 +104,7 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
         if let Some(t) = sleeper.filter(|_| wakes) {
             let waker = tid(current[cpu]);
             let wake = |kind, target| {
-                let (name, prio) = (NameId(t as u32 + 1), 120);
+                let (name, prio) = (NameId(t as u32 + 1), Prio::new(120));
                 What::Wake(Wake { tid: tid(Some(t)), name, kind, target, waker, prio, stamp: at })
             };
             let target = all[t].cpu;
@@ -122,7 +122,7 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
             continue;
         }
         let preempted = rng.below(10) == 0 && prev.is_some() && next.is_some();
-        let exec = prev.map_or(Ns::MIN, |t| Ns(all[t].exec + now - all[t].since - 37));
+        let exec = prev.map(|t| Ns(all[t].exec + now - all[t].since - 37)).into();
         let name = |t: Option<usize>| NameId(t.map_or(0, |t| t as u32 + 1));
         let out = if preempted || prev.is_none() { SwitchOut::Preempted } else { SwitchOut::Blocked };
         push(
@@ -135,11 +135,11 @@ fn simulate(wanted: usize, threads: usize, step: (u64, u64), imported: bool) -> 
                 next_name: name(next),
                 stack: model::StackId::NONE,
                 prev_state: if out == SwitchOut::Blocked { 1 } else { 0x100 },
-                prev_prio: 120,
-                next_prio: 120,
+                prev_prio: Prio::new(120),
+                next_prio: Prio::new(120),
                 out,
                 letter: if out == SwitchOut::Blocked { b'S' } else { b'R' },
-                prev_exec: if imported { Ns::MIN } else { exec },
+                prev_exec: if imported { MaybeNs::NONE } else { exec },
             }),
         );
         if let Some(t) = prev {

@@ -6,9 +6,10 @@ use crate::events_in::Cursor;
 use crate::sheet::{Column, Disk, Sheet, Store};
 use crate::words as w;
 use model::{
-    BlockOperation, BlockRequest, Col, CpuId, Device, Event, Frame, FrameTime, Kind, LossSpan, MadeFrom, Mark, NameId,
-    Ns, Present, TableDef, Tid, What,
+    BlockOperation, BlockRequest, Col, Device, Event, Frame, FrameTime, FrameToken, Kind, LossSpan, MadeFrom, Mark,
+    MaybeCount, MaybeNs, NameId, Ns, Present, Prio, TableDef, Tid, What,
 };
+use std::num::NonZeroI32;
 
 const fn int(name: &'static str, unit: &'static str, doc: &'static str) -> Col {
     Col::new(name, Kind::Int, unit, doc)
@@ -331,9 +332,9 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
         }
         What::Priority { tid, prio, policy, nice } => {
             int(to, 3, tid.0);
-            int(to, 4, prio.into());
-            int(to, 5, policy.into());
-            int(to, 6, nice.into());
+            int(to, 4, prio.to_word().into());
+            int(to, 5, policy.map_or(-1, i32::from));
+            int(to, 6, nice.unwrap_or(i8::MIN).into());
         }
         What::Affinity { tid, cpus } => {
             int(to, 3, tid.0);
@@ -347,9 +348,9 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
         What::CgroupLimits { id, path, quota, period, weight, cpus } => {
             long(to, 3, id.cast_signed());
             text(to, 4, path);
-            long(to, 5, if quota == Ns::MAX { i64::MIN } else { quota.0 });
+            long(to, 5, quota.to_word());
             long(to, 6, period.into());
-            int(to, 7, if weight == 0 { NONE } else { weight.into() });
+            int(to, 7, weight.map_or(NONE, i32::from));
             text(to, 8, cpus);
         }
         What::CgroupStat { id, periods, throttled, time } => {
@@ -359,18 +360,18 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
             long(to, 6, time.0);
         }
         What::Throttle { tid, begins } => {
-            int(to, 3, tid.0);
+            int(to, 3, tid.unwrap_or(Tid::IDLE).0);
             word(to, 4, u8::from(!begins));
         }
         What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
             int(to, 3, tid.0);
-            int(to, 4, if prio == i16::MIN { NONE } else { prio.into() });
-            int(to, 5, if uclamp_min < 0 { NONE } else { uclamp_min.into() });
-            int(to, 6, if uclamp_max < 0 { NONE } else { uclamp_max.into() });
+            int(to, 4, prio.get().map_or(NONE, i32::from));
+            int(to, 5, uclamp_min.map_or(NONE, i32::from));
+            int(to, 6, uclamp_max.map_or(NONE, i32::from));
         }
         What::IdealCpu { tid, cpu } => {
             int(to, 3, tid.0);
-            int(to, 4, if cpu == CpuId::UNKNOWN { NONE } else { cpu.0.cast_signed() });
+            int(to, 4, cpu.map_or(NONE, |cpu| cpu.0.cast_signed()));
         }
         What::Idle { state } => int(to, 3, state),
         What::Frequency { of, khz } => {
@@ -418,12 +419,12 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
         }
         What::Frame(f) => {
             long(to, 3, f.cookie);
-            long(to, 4, f.token);
+            long(to, 4, f.token.0);
             int(to, 5, known(f.pid.0));
             text(to, 6, f.layer);
             word(to, 7, w::frame_stretch_code(f.stretch));
             word(to, 8, u8::from(!f.begins));
-            int(to, 9, f.jank);
+            int(to, 9, f.jank.map_or(0, NonZeroI32::get));
         }
         What::Present(p) => {
             long(to, 3, p.frame);
@@ -439,10 +440,10 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
             long(to, 5, t.took.0);
         }
         What::Loss(l) => {
-            long(to, 3, l.from.0);
-            long(to, 4, if l.to == Ns::MAX { i64::MIN } else { l.to.0 });
+            long(to, 3, l.from.to_word());
+            long(to, 4, l.to.to_word());
             int(to, 5, l.cpu.map_or(NONE, |c| c.0 as i32));
-            long(to, 6, l.events);
+            long(to, 6, l.events.to_word());
         }
         _ => {}
     }
@@ -454,16 +455,18 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<What> {
     Some(match kind {
         k if k == EventKind::Migrate as usize => What::Migrate { tid, from: c.cpu(4)?, to: c.cpu(5)? },
         k if k == EventKind::Priority as usize => {
-            What::Priority { tid, prio: c.int(4) as i16, policy: c.int(5) as i8, nice: c.int(6) as i8 }
+            let policy = Some(c.int(5) as i8).filter(|policy| *policy != -1);
+            let nice = Some(c.int(6) as i8).filter(|nice| *nice != i8::MIN);
+            What::Priority { tid, prio: Prio::of_word(c.int(4) as i16), policy, nice }
         }
         k if k == EventKind::Affinity as usize => What::Affinity { tid, cpus: c.name(4) },
         k if k == EventKind::Cgroup as usize => What::Cgroup { tid, id: c.long(4).cast_unsigned(), path: c.name(5) },
         k if k == EventKind::CgroupLimits as usize => What::CgroupLimits {
             id: c.long(3).cast_unsigned(),
             path: c.name(4),
-            quota: if c.long(5) == i64::MIN { Ns::MAX } else { Ns(c.long(5)) },
+            quota: MaybeNs::of_word(c.long(5)),
             period: u32::try_from(c.long(6)).unwrap_or(0),
-            weight: u16::try_from(c.int(7)).unwrap_or(0),
+            weight: u16::try_from(c.int(7)).ok().filter(|weight| *weight > 0),
             cpus: c.name(8),
         },
         k if k == EventKind::CgroupStat as usize => What::CgroupStat {
@@ -472,13 +475,14 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<What> {
             throttled: c.long(5),
             time: Ns(c.long(6)),
         },
-        k if k == EventKind::Throttle as usize => What::Throttle { tid, begins: c.word(4) == 0 },
-        k if k == EventKind::SchedAttr as usize => {
-            let told = |at| i16::try_from(c.int(at)).ok();
-            let clamp = |at| told(at).unwrap_or(-1);
-            What::SchedAttr { tid, prio: told(4).unwrap_or(i16::MIN), uclamp_min: clamp(5), uclamp_max: clamp(6) }
+        k if k == EventKind::Throttle as usize => {
+            What::Throttle { tid: (tid != Tid::IDLE).then_some(tid), begins: c.word(4) == 0 }
         }
-        k if k == EventKind::IdealCpu as usize => What::IdealCpu { tid, cpu: c.cpu(4).unwrap_or(CpuId::UNKNOWN) },
+        k if k == EventKind::SchedAttr as usize => {
+            let clamp = |at| u16::try_from(c.int(at)).ok();
+            What::SchedAttr { tid, prio: c.prio(4), uclamp_min: clamp(5), uclamp_max: clamp(6) }
+        }
+        k if k == EventKind::IdealCpu as usize => What::IdealCpu { tid, cpu: c.cpu(4) },
         k if k == EventKind::Idle as usize => What::Idle { state: c.int(3) },
         k if k == EventKind::Frequency as usize => {
             What::Frequency { of: c.cpu(3)?, khz: u32::try_from(c.long(4)).ok()? }
@@ -507,12 +511,12 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<What> {
         k if k == EventKind::Value as usize => What::Value { pid: c.pid(3), name: c.name(4), value: c.float(5) },
         k if k == EventKind::Frame as usize => What::Frame(Frame {
             cookie: c.long(3),
-            token: c.long(4),
+            token: FrameToken(c.long(4)),
             pid: c.pid(5),
             layer: c.name(6),
             stretch: w::frame_stretch(c.word(7))?,
             begins: c.word(8) == 0,
-            jank: c.int(9),
+            jank: NonZeroI32::new(c.int(9)),
         }),
         k if k == EventKind::Present as usize => What::Present(Present {
             frame: c.long(3),
@@ -526,10 +530,10 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<What> {
             What::FrameTime(FrameTime { frame: c.long(3), of: w::frame_part(c.word(4))?, took: Ns(c.long(5)) })
         }
         k if k == EventKind::Loss as usize => What::Loss(LossSpan {
-            from: Ns(c.long(3)),
-            to: if c.long(4) == i64::MIN { Ns::MAX } else { Ns(c.long(4)) },
+            from: MaybeNs::of_word(c.long(3)),
+            to: MaybeNs::of_word(c.long(4)),
             cpu: c.cpu(5),
-            events: c.long(6),
+            events: MaybeCount::new(c.long(6)),
         }),
         k if k == EventKind::Sample as usize => What::Sample,
         _ => return None,

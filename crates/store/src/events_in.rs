@@ -7,7 +7,7 @@ use crate::read::{Reader, Texts};
 use crate::sheet::{Column, columns};
 use crate::values::{NO_WORD, Values};
 use crate::words::{self as w, ThreadNote};
-use model::{CpuId, Event, NameId, Ns, Pid, Seen, StackFrame, StackId, Stacks, Switch, Tid, Wake, What};
+use model::{CpuId, Event, MaybeNs, NameId, Ns, Pid, Prio, Seen, StackFrame, StackId, Stacks, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
 
 /// Columns of the callchains that folders have always had.
@@ -99,9 +99,9 @@ impl Cursor {
         (self.int(at) != i32::MIN).then(|| CpuId(self.int(at) as u32))
     }
 
-    /// A priority; [`i16::MIN`] where not told.
-    fn prio(&self, at: usize) -> i16 {
-        i16::try_from(self.int(at)).unwrap_or(i16::MIN)
+    /// A priority, where told.
+    pub(crate) fn prio(&self, at: usize) -> Prio {
+        i16::try_from(self.int(at)).ok().into()
     }
 }
 
@@ -302,11 +302,11 @@ impl Known {
             next_name: self.name(next),
             stack: StackId(if c.int(12) == i32::MIN { 0 } else { c.int(12) as u32 }),
             prev_state: c.int(5) as u32,
-            prev_prio: c.int(8) as i16,
-            next_prio: c.int(9) as i16,
+            prev_prio: Prio::of_word(c.int(8) as i16),
+            next_prio: Prio::of_word(c.int(9) as i16),
             out: w::switch_out(c.word(7))?,
             letter: c.word(6),
-            prev_exec: Ns(prev_exec),
+            prev_exec: MaybeNs::of_word(prev_exec),
         }))
     }
 
@@ -330,7 +330,7 @@ impl Known {
                 state: w::seen_state(c.word(8))?,
                 letter: c.word(9),
                 cpu: CpuId(c.int(10) as u32),
-                exec: Ns(c.long(11)),
+                exec: MaybeNs::of_word(c.long(11)),
             }),
             ThreadNote::Inner => What::Inner { tid, inner_tid: c.tid(12), inner_pid: c.pid(13) },
             ThreadNote::Current => What::Current { tid },

@@ -13,7 +13,7 @@ use crate::states_out::{GROUP_LEAST, GROUP_NS, GROUP_ROWS, ROWS_AT_ONCE};
 use crate::values::{NO_WORD, Values};
 use crate::words::{self as w, ThreadNote};
 use crate::writer::PART_SHIFT;
-use model::{Event, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
+use model::{Event, MaybeNs, NameId, Ns, Pid, StackFrame, StackId, Switch, Tid, Wake, What};
 use rustc_hash::FxHashMap;
 use safefs::Dir;
 
@@ -229,7 +229,7 @@ impl EventSheets {
                     state: w::seen_state_code(s.state),
                     letter: w::letter_code(s.letter),
                     on_cpu: s.cpu.0 as i32,
-                    exec: s.exec.0,
+                    exec: s.exec.to_word(),
                     ..note(s.tid, ThreadNote::Seen)
                 });
             }
@@ -273,10 +273,8 @@ impl EventSheets {
 
     /// What to store of the kernel's charge: in all at first, then the difference.
     #[inline]
-    fn ran(&mut self, tid: Tid, exec: Ns) -> (i64, i64) {
-        if exec == Ns::MIN {
-            return (i64::MIN, i64::MIN);
-        }
+    fn ran(&mut self, tid: Tid, exec: MaybeNs) -> (i64, i64) {
+        let Some(exec) = exec.get() else { return (i64::MIN, i64::MIN) };
         let last = &mut self.last.of(tid).exec;
         match std::mem::replace(last, exec.0) {
             i64::MIN => (exec.0, i64::MIN),
@@ -350,8 +348,8 @@ fn switches(to: &mut Sheet<Disk>, all: &[Switch], execs: &[(i64, i64)]) {
     to.ints(5, all.iter().map(|s| s.prev_state as i32));
     to.words(6, all.iter().map(|s| w::letter_code(s.letter)));
     to.words(7, all.iter().map(|s| w::switch_out_code(s.out)));
-    to.ints(8, all.iter().map(|s| s.prev_prio.into()));
-    to.ints(9, all.iter().map(|s| s.next_prio.into()));
+    to.ints(8, all.iter().map(|s| s.prev_prio.to_word().into()));
+    to.ints(9, all.iter().map(|s| s.next_prio.to_word().into()));
     to.longs(10, execs.iter().map(|e| e.0));
     to.longs(11, execs.iter().map(|e| e.1));
     to.ints(12, all.iter().map(|s| if s.stack == StackId::NONE { NONE } else { s.stack.0 as i32 }));
@@ -362,7 +360,7 @@ fn wakes(to: &mut Sheet<Disk>, all: &[(Ns, Wake)]) {
     to.words(4, all.iter().map(|(_, v)| w::wake_kind_code(v.kind)));
     to.ints(5, all.iter().map(|(_, w)| w.target.map_or(NONE, |c| c.0 as i32)));
     to.ints(6, all.iter().map(|(_, w)| if w.waker == Tid::UNKNOWN { NONE } else { w.waker.0 }));
-    to.ints(7, all.iter().map(|(_, w)| if w.prio == i16::MIN { NONE } else { w.prio.into() }));
+    to.ints(7, all.iter().map(|(_, w)| w.prio.get().map_or(NONE, i32::from)));
     to.longs(8, all.iter().map(|(at, w)| if w.stamp == *at { i64::MIN } else { w.stamp.0 }));
 }
 

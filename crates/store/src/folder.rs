@@ -11,7 +11,7 @@ use crate::values::{NO_WORD, Values};
 
 use crate::small::{self, RowSheet};
 use crate::words as w;
-use model::{CpuId, CpuStretch, Ns, Span, Table, TableDef, ThreadKey, ThreadStretch, Tid, Value, tables};
+use model::{CpuId, CpuStretch, MaybeNs, Ns, Span, Table, TableDef, ThreadKey, ThreadStretch, Tid, Value, tables};
 use safefs::Dir;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -459,8 +459,8 @@ fn thread_rows(rows: usize, cols: &[Values]) -> Option<Vec<ThreadStretch>> {
             reason: w::reason(*reason.get(i)?)?,
             cpu: cpu.get(i).filter(|c| **c != i32::MIN).map(|c| CpuId(*c as u32)),
             waker_thread: waker.get(i).filter(|k| **k != i64::MIN).map_or(ThreadKey::UNKNOWN, |k| ThreadKey(*k)),
-            exec: Ns(*exec.get(i)?),
-            prio: i16::try_from(*prio.get(i)?).unwrap_or(i16::MIN),
+            exec: MaybeNs::of_word(*exec.get(i)?),
+            prio: i16::try_from(*prio.get(i)?).ok().into(),
         })
     };
     (0..rows).map(row).collect()

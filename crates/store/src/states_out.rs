@@ -127,8 +127,8 @@ impl StateSheets {
             8,
             rows.iter().map(|r| if r.waker_thread == ThreadKey::UNKNOWN { i64::MIN } else { r.waker_thread.0 }),
         );
-        to.longs(9, rows.iter().map(|r| r.exec.0));
-        to.ints(10, rows.iter().map(|r| if r.prio == i16::MIN { i32::MIN } else { r.prio.into() }));
+        to.longs(9, rows.iter().map(|r| r.exec.to_word()));
+        to.ints(10, rows.iter().map(|r| r.prio.get().map_or(i32::MIN, i32::from)));
     }
 
     pub(crate) fn take_cpus(&mut self, rows: &[CpuStretch], with: &mut Encoder) -> Result<(), Error> {

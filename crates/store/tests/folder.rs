@@ -4,12 +4,13 @@
 use ingest::Facts;
 use model::{
     BlockOperation, BlockRequest, Clock, Col, CpuId, CpuState, CpuStretch, Device, Event, Frame, FramePart,
-    FrameStretch, FrameTime, IrqKind, Kind, LossSpan, Mark, MarkEdge, NameId, Ns, Pid, Present, Reason, Seen,
-    SeenState, Span, StackFrame, StackId, Stacks, Switch, SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid,
-    Value, Wake, WakeKind, What, tables,
+    FrameStretch, FrameTime, FrameToken, IrqKind, Kind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid,
+    Present, Prio, Reason, Seen, SeenState, Span, StackFrame, StackId, Stacks, Switch, SwitchOut, Table, ThreadKey,
+    ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use safefs::{Access, Dir};
+use std::num::NonZeroI32;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use store::{ContentHash, Folder, FolderWriter, Making, Manifest, SourceFile, TRACE_KEY};
@@ -61,9 +62,9 @@ fn what(r: &mut Rng, at: Ns) -> What {
         4 => What::Name { tid, pid, name: name(tid) },
         5 => What::Priority {
             tid,
-            prio: r.below(140) as i16 - 1,
-            policy: r.below(8) as i8 - 1,
-            nice: r.below(40) as i8 - 20,
+            prio: Prio::new(r.below(140) as i16 - 1),
+            policy: Some(r.below(8) as i8 - 1).filter(|policy| *policy >= 0),
+            nice: r.one(&[None, Some(-20), Some(-1), Some(0), Some(19)]),
         },
         6 => What::Affinity { tid, cpus: NameId(5) },
         7 => What::Cgroup { tid, id: u64::MAX - r.below(9), path: NameId(r.below(4) as u32) },
@@ -74,7 +75,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
             state: r.one(&[SeenState::Running, SeenState::Ready, SeenState::Blocked, SeenState::Exited]),
             letter: b'S',
             cpu: r.cpu(),
-            exec: Ns(r.ns()),
+            exec: MaybeNs::new(Ns(r.ns())),
         }),
         9 => What::Inner { tid, inner_tid: r.tid(), inner_pid: Pid(7) },
         10 => What::Current { tid },
@@ -90,10 +91,10 @@ fn what(r: &mut Rng, at: Ns) -> What {
         15 => What::Steal { total: Ns(r.ns()) },
         16 => What::Clock { which: r.one(&[Clock::Monotonic, Clock::Realtime, Clock::Tsc]), reading: r.ns() },
         17 => What::Loss(LossSpan {
-            from: r.one(&[Ns::MIN, at]),
-            to: r.one(&[Ns::MAX, at]),
+            from: r.one(&[MaybeNs::NONE, MaybeNs::new(at)]),
+            to: r.one(&[MaybeNs::NONE, MaybeNs::new(at)]),
             cpu: r.one(&[None, Some(CpuId(3))]),
-            events: r.below(9) as i64 - 1,
+            events: MaybeCount::new(r.below(9) as i64 - 1),
         }),
         18 => What::Sample,
         24 => What::Mark(Mark {
@@ -106,12 +107,12 @@ fn what(r: &mut Rng, at: Ns) -> What {
         25 => What::Value { pid: Pid(7), name: NameId(3), value: r.ns() as f64 / 3.0 },
         26 => What::Frame(Frame {
             cookie: r.ns(),
-            token: -1,
+            token: FrameToken::UNKNOWN,
             pid: Pid(7),
             layer: NameId(2),
             stretch: r.one(&[FrameStretch::ExpectedSurface, FrameStretch::ActualDisplay]),
             begins: r.below(2) == 0,
-            jank: r.below(9) as i32,
+            jank: NonZeroI32::new(r.below(9) as i32),
         }),
         27 => What::Present(Present {
             frame: r.ns(),
@@ -125,18 +126,18 @@ fn what(r: &mut Rng, at: Ns) -> What {
         29 => What::CgroupLimits {
             id: u64::MAX - r.below(9),
             path: NameId(r.below(4) as u32),
-            quota: r.one(&[Ns::MAX, Ns(20_000_000)]),
+            quota: r.one(&[MaybeNs::NONE, MaybeNs::new(Ns(20_000_000))]),
             period: 100_000_000,
-            weight: r.one(&[0, 100]),
+            weight: r.one(&[None, Some(100)]),
             cpus: NameId(r.below(4) as u32),
         },
         30 => What::CgroupStat { id: 7, periods: r.ns(), throttled: r.ns(), time: Ns(r.ns()) },
-        31 => What::Throttle { tid: r.one(&[Tid::IDLE, tid]), begins: r.below(2) == 0 },
+        31 => What::Throttle { tid: r.one(&[None, Some(tid)]), begins: r.below(2) == 0 },
         32 => What::SchedAttr {
             tid,
-            prio: r.one(&[i16::MIN, -1, 89]),
-            uclamp_min: r.one(&[-1, 0]),
-            uclamp_max: r.one(&[-1, 1024]),
+            prio: r.one(&[Prio::UNKNOWN, Prio::new(-1), Prio::new(89)]),
+            uclamp_min: r.one(&[None, Some(0)]),
+            uclamp_max: r.one(&[None, Some(1024)]),
         },
         36 => What::Block {
             tid: r.one(&[Tid::UNKNOWN, tid]),
@@ -150,14 +151,14 @@ fn what(r: &mut Rng, at: Ns) -> What {
         },
         35 => What::Yield { tid, begins: r.below(2) == 0 },
         34 => What::Parking { of: r.cpu(), parked: r.below(2) == 0 },
-        33 => What::IdealCpu { tid, cpu: r.one(&[CpuId::UNKNOWN, CpuId(3)]) },
+        33 => What::IdealCpu { tid, cpu: r.one(&[None, Some(CpuId(3))]) },
         19..24 => What::Wake(Wake {
             tid,
             name: name(tid),
             kind: r.one(&[WakeKind::Waking, WakeKind::Wakeup, WakeKind::New, WakeKind::WakeupTold]),
             target: r.one(&[None, Some(CpuId(1))]),
             waker: r.one(&[Tid::UNKNOWN, Tid(4), Tid::IDLE]),
-            prio: r.one(&[i16::MIN, 120]),
+            prio: r.one(&[Prio::UNKNOWN, Prio::new(120)]),
             stamp: r.one(&[at, Ns(at.0 - 500)]),
         }),
         _ => {
@@ -169,8 +170,8 @@ fn what(r: &mut Rng, at: Ns) -> What {
                 next_name: name(next),
                 stack: StackId(r.below(3) as u32),
                 prev_state: r.below(1 << 32) as u32,
-                prev_prio: 120,
-                next_prio: r.below(140) as i16,
+                prev_prio: Prio::new(120),
+                next_prio: Prio::new(r.below(140) as i16),
                 out: r.one(&[
                     SwitchOut::Runnable,
                     SwitchOut::Preempted,
@@ -183,7 +184,7 @@ fn what(r: &mut Rng, at: Ns) -> What {
                     SwitchOut::GaveWay,
                 ]),
                 letter: r.one(b"RSDX?"),
-                prev_exec: if r.below(3) == 0 { Ns::MIN } else { Ns(r.ns()) },
+                prev_exec: if r.below(3) == 0 { MaybeNs::NONE } else { MaybeNs::new(Ns(r.ns())) },
             })
         }
     }
@@ -221,8 +222,8 @@ fn random_stretches(n: usize, seed: u64) -> (Vec<ThreadStretch>, Vec<CpuStretch>
             reason: r.one(&reasons),
             cpu: r.one(&[None, Some(CpuId(0)), Some(CpuId(7))]),
             waker_thread: r.one(&[ThreadKey::UNKNOWN, ThreadKey::IDLE, ThreadKey(9)]),
-            exec: r.one(&[Ns::MIN, Ns(12_345)]),
-            prio: r.one(&[i16::MIN, 120, -1]),
+            exec: r.one(&[MaybeNs::NONE, MaybeNs::new(Ns(12_345))]),
+            prio: r.one(&[Prio::UNKNOWN, Prio::new(120), Prio::new(-1)]),
         });
         let state = r.one(&CpuState::ALL);
         let thread = match state {

@@ -54,8 +54,8 @@
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened};
 use model::{
-    Batch, BlockOperation, BlockRequest, CpuId, Device, Event, IrqKind, LossSpan, Mark, MarkEdge, NameId, Ns, Pid,
-    Seen, SeenState, StackFrame, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What,
+    Batch, BlockOperation, BlockRequest, CpuId, Device, Event, IrqKind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs,
+    NameId, Ns, Pid, Prio, Seen, SeenState, StackFrame, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What,
 };
 
 /// A trace that was drawn.
@@ -177,7 +177,7 @@ impl Pen {
             "begin" => self.drawn.facts.begin = cells.iter().position(|c| *c == "x").map(|at| ms(at as i64)),
             _ => {
                 if name == "throttle" {
-                    let told = What::Throttle { tid: Tid::IDLE, begins: false };
+                    let told = What::Throttle { tid: None, begins: false };
                     self.push(Phase::Before, Ns::ZERO, cpu(0), told);
                 }
                 for (column, cell) in cells.iter().enumerate().filter(|(_, c)| **c != ".") {
@@ -252,7 +252,7 @@ impl Pen {
             next_prio: self.prio(column, now.tid),
             out,
             letter,
-            prev_exec: told.map_or(Ns::MIN, |t| t.2),
+            prev_exec: told.map(|t| t.2).into(),
         };
         if self.drawn.says("untold") {
             (switch.out, switch.letter, switch.prev_state) = (SwitchOut::Untold, b'?', 0);
@@ -303,8 +303,9 @@ impl Pen {
     fn weight(&mut self, column: usize, word: &str) {
         let (id, weight) = word.split_once('=').unwrap_or_else(|| panic!("what weight? {word}"));
         let path = self.text(format!("/{id}"));
-        let (id, weight) = (id.parse().unwrap(), weight.parse().unwrap());
-        let limits = What::CgroupLimits { id, path, quota: Ns::MAX, period: 100_000_000, weight, cpus: NameId::NONE };
+        let (id, weight) = (id.parse().unwrap(), Some(weight.parse().unwrap()));
+        let quota = MaybeNs::NONE;
+        let limits = What::CgroupLimits { id, path, quota, period: 100_000_000, weight, cpus: NameId::NONE };
         self.push(Phase::After, ms(column as i64), cpu(0), limits);
     }
 
@@ -378,14 +379,14 @@ impl Pen {
             "nice" | "fifo" => {
                 let is_fair = row == "nice";
                 let base = if is_fair { 120 + number } else { 99 - number };
-                let (prio, policy) = (i16::try_from(base).unwrap(), i8::from(!is_fair));
+                let (prio, policy) = (Prio::new(base.try_into().unwrap()), i8::from(!is_fair));
                 let nice = if is_fair { i8::try_from(number).unwrap() } else { 0 };
-                self.push(Phase::After, at, here, What::Priority { tid, prio, policy, nice });
-                self.push(Phase::After, at, here, What::SchedAttr { tid, prio, uclamp_min: -1, uclamp_max: -1 });
+                self.push(Phase::After, at, here, What::Priority { tid, prio, policy: Some(policy), nice: Some(nice) });
+                self.push(Phase::After, at, here, What::SchedAttr { tid, prio, uclamp_min: None, uclamp_max: None });
             }
             "uclamp" => {
-                let uclamp_min = i16::try_from(number).unwrap();
-                let attr = What::SchedAttr { tid, prio: i16::MIN, uclamp_min, uclamp_max: 1024 };
+                let uclamp_min = Some(u16::try_from(number).unwrap());
+                let attr = What::SchedAttr { tid, prio: Prio::UNKNOWN, uclamp_min, uclamp_max: Some(1024) };
                 self.push(Phase::After, at, here, attr);
             }
             "cgroup" => {
@@ -393,11 +394,11 @@ impl Pen {
                 self.push(Phase::After, at, here, What::Cgroup { tid, id, path: NameId::NONE });
             }
             "ideal" => {
-                self.push(Phase::After, at, cpu(0), What::IdealCpu { tid, cpu: place.unwrap_or(CpuId::UNKNOWN) });
+                self.push(Phase::After, at, cpu(0), What::IdealCpu { tid, cpu: place });
             }
             "throttle" => {
                 let begins = letter == Some('(');
-                self.push(Phase::After, at, here, What::Throttle { tid, begins });
+                self.push(Phase::After, at, here, What::Throttle { tid: Some(tid), begins });
             }
             "yield" => self.push(Phase::Before, at, here, What::Yield { tid, begins: letter == Some('(') }),
             "named" => self.push_of(tid, Phase::After, at, here, What::Sample),
@@ -409,16 +410,24 @@ impl Pen {
                     Some(c @ ('x' | 'z')) => (SeenState::Exited, c.to_ascii_uppercase() as u8),
                     Some(c) => (SeenState::Blocked, c.to_ascii_uppercase() as u8),
                 };
-                let seen = Seen { tid, pid: Pid::UNKNOWN, name: name(tid), state, letter, cpu: here, exec: amount };
+                let seen = Seen {
+                    tid,
+                    pid: Pid::UNKNOWN,
+                    name: name(tid),
+                    state,
+                    letter,
+                    cpu: here,
+                    exec: MaybeNs::new(amount),
+                };
                 self.push(Phase::After, at, here, What::Seen(seen));
             }
             _ => panic!("no row is called {row}"),
         }
     }
 
-    fn prio(&self, column: usize, of: Tid) -> i16 {
+    fn prio(&self, column: usize, of: Tid) -> Prio {
         let told = self.prios.iter().filter(|(from, tid, _)| *from <= column && *tid == of);
-        told.max_by_key(|(from, ..)| *from).map_or(120, |(.., prio)| *prio)
+        Prio::new(told.max_by_key(|(from, ..)| *from).map_or(120, |(.., prio)| *prio))
     }
 
     fn wake(&mut self, kind: WakeKind, column: usize, tid: Tid, target: Option<CpuId>, waker: Tid, late: bool) {
@@ -435,7 +444,8 @@ impl Pen {
             }
             let run = cells[column..].iter().take_while(|c| **c == "x").count();
             let (from, to) = (ms(column as i64), ms((column + run) as i64));
-            let span = LossSpan { from, to, cpu: of, events: -1 };
+            let (from, events) = (MaybeNs::new(from), MaybeCount::UNKNOWN);
+            let span = LossSpan { from, to: MaybeNs::new(to), cpu: of, events };
             self.push(Phase::After, to, of.unwrap_or(cpu(0)), What::Loss(span));
         }
     }
@@ -498,7 +508,8 @@ mod tests {
         );
         let wakes: Vec<_> = t.batch.events.iter().filter(|e| matches!(e.what, What::Wake(_))).collect();
         assert!(matches!(wakes[..], [Event { at: Ns(1_000_000), cpu: CpuId(1), .. }]));
-        let span = LossSpan { from: ms(1), to: ms(3), cpu: Some(cpu(1)), events: -1 };
+        let (from, to) = (MaybeNs::new(ms(1)), MaybeNs::new(ms(3)));
+        let span = LossSpan { from, to, cpu: Some(cpu(1)), events: MaybeCount::UNKNOWN };
         assert!(t.batch.events.iter().any(|e| e.what == What::Loss(span) && e.at == ms(3)));
         assert_eq!(t.batch.events.last().map(|e| (e.at, e.what)), Some((ms(5), What::Sample)));
     }

@@ -1,8 +1,8 @@
 //! Random traces: of a simulated scheduler, of the same with events missing, and of no scheduler at all.
 
 use model::{
-    Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
-    What,
+    Batch, CpuId, Event, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState, StackId, Switch,
+    SwitchOut, Tid, Wake, WakeKind, What,
 };
 use std::collections::BTreeMap;
 
@@ -217,7 +217,7 @@ impl Scheduler {
                 // The first tells that throttling is told.
                 let of = if self.rng.one_in(8) { Tid::IDLE } else { number(thread) };
                 let (cpu, begins) = (self.any_cpu(), of != Tid::IDLE && self.rng.one_in(2));
-                self.push(cpu, What::Throttle { tid: of, begins });
+                self.push(cpu, What::Throttle { tid: Some(of), begins });
             }
             (4, _) if self.rng.one_in(4) => {
                 let cpu = self.any_cpu();
@@ -306,7 +306,7 @@ fn name(tid: Tid) -> NameId {
 }
 
 fn wake(tid: Tid, kind: WakeKind, target: Option<CpuId>, now: i64) -> Wake {
-    Wake { tid, name: name(tid), kind, target, waker: Tid::UNKNOWN, prio: 120, stamp: Ns(now) }
+    Wake { tid, name: name(tid), kind, target, waker: Tid::UNKNOWN, prio: Prio::new(120), stamp: Ns(now) }
 }
 
 fn switch(prev: Tid, next: Tid, out: SwitchOut) -> Switch {
@@ -327,13 +327,13 @@ fn switch(prev: Tid, next: Tid, out: SwitchOut) -> Switch {
         next_prio: prio(next, out),
         out,
         letter,
-        prev_exec: Ns::MIN,
+        prev_exec: MaybeNs::NONE,
     }
 }
 
 /// Threads have priorities of their own, and come in at others than they leave with.
-fn prio(tid: Tid, out: SwitchOut) -> i16 {
-    100 + (tid.0.rem_euclid(3) as i16) * 10 + out as i16
+fn prio(tid: Tid, out: SwitchOut) -> Prio {
+    Prio::new(100 + (tid.0.rem_euclid(3) as i16) * 10 + out as i16)
 }
 
 fn garbage(rng: &mut Rng) -> Event {
@@ -358,7 +358,7 @@ fn garbage(rng: &mut Rng) -> Event {
             let (prev, next, out) = (tid(rng), tid(rng), outs[rng.below(5)]);
             let mut switch = switch(prev, next, out);
             if rng.one_in(3) {
-                switch.prev_exec = Ns(time(rng));
+                switch.prev_exec = MaybeNs::new(Ns(time(rng)));
             }
             What::Switch(switch)
         }
@@ -370,22 +370,22 @@ fn garbage(rng: &mut Rng) -> Event {
             state: states[rng.below(4)],
             letter: b'S',
             cpu: cpu(rng),
-            exec: Ns(time(rng)),
+            exec: MaybeNs::new(Ns(time(rng))),
         }),
         10 => What::Current { tid: tid(rng) },
         11 => What::Charge { tid: tid(rng), ns: Ns(time(rng)) },
         12 => What::Loss(LossSpan {
-            from: Ns(time(rng)),
-            to: Ns(time(rng)),
+            from: MaybeNs::new(Ns(time(rng))),
+            to: MaybeNs::new(Ns(time(rng))),
             cpu: rng.one_in(2).then(|| cpu(rng)),
-            events: -1,
+            events: MaybeCount::UNKNOWN,
         }),
         13 => What::Name { tid: tid(rng), pid: Pid(7), name: NameId(rng.below(40) as u32) },
         14 => What::Migrate { tid: tid(rng), from: cpu(rng), to: cpu(rng) },
         15 => What::Affinity { tid: tid(rng), cpus: list(rng) },
-        16 => What::Throttle { tid: tid(rng), begins: rng.one_in(2) },
-        17 => What::IdealCpu { tid: tid(rng), cpu: cpu(rng) },
-        18 => What::SchedAttr { tid: tid(rng), prio: 120, uclamp_min: -1, uclamp_max: 7 },
+        16 => What::Throttle { tid: Some(tid(rng)).filter(|tid| *tid != Tid::IDLE), begins: rng.one_in(2) },
+        17 => What::IdealCpu { tid: tid(rng), cpu: Some(cpu(rng)).filter(|cpu| *cpu != CpuId::UNKNOWN) },
+        18 => What::SchedAttr { tid: tid(rng), prio: Prio::new(120), uclamp_min: None, uclamp_max: Some(7) },
         _ => What::Sample,
     };
     // Switches that contradict what events name would end all inferring.

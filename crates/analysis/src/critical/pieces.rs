@@ -2,8 +2,8 @@
 
 use crate::{Context, World};
 use model::{
-    CoreType, CpuId, CpuState, Ns, Reason, Rows, Span, Subject, ThreadKey, ThreadState, ThreadStretch, Tid, Timeline,
-    TimelineChange, TimelineEvent, Value,
+    Change, CoreType, CpuId, CpuState, Ns, Reason, Rows, Span, Subject, ThreadKey, ThreadState, ThreadStretch, Tid,
+    Timeline, TimelineEvent, Value,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -61,8 +61,8 @@ pub struct Piece {
     pub reason: Reason,
     /// Ready since a waking: who woke it; blocked: who ended that.
     pub waker: ThreadKey,
-    /// Its dynamic priority; `i16::MIN` where not told.
-    pub prio: i16,
+    /// Its dynamic priority, where told.
+    pub prio: Option<i16>,
 }
 
 impl Piece {
@@ -107,7 +107,7 @@ impl Piece {
             Some(self.behind()).filter(known).map(|t| t.0).into(),
             self.reason.word().into(),
             Some(self.waker).filter(known).map(|t| t.0).into(),
-            Some(self.prio).filter(|p| *p != i16::MIN).map(i64::from).into(),
+            self.prio.map(i64::from).into(),
         ]);
     }
 }
@@ -189,9 +189,9 @@ impl Pieces {
 
     fn event(&mut self, event: &TimelineEvent) {
         match (event.who, event.what) {
-            (Subject::Cpu(cpu), TimelineChange::Power(to)) => self.world.power(cpu, to),
-            (who, TimelineChange::Throttled(begins)) => self.throttled(event.at, who, begins),
-            (Subject::Thread(tid), TimelineChange::Queue(to)) => {
+            (Subject::Cpu(cpu), Change::Power(to)) => self.world.power(cpu, to),
+            (who, Change::Throttled(begins)) => self.throttled(event.at, who, begins),
+            (Subject::Thread(tid), Change::Queue(to)) => {
                 if let Some((stretch, queue)) = &mut self.on_path
                     && stretch.tid == tid
                 {
@@ -291,7 +291,7 @@ impl Pieces {
             throttled,
             reason: stretch.reason,
             waker: stretch.waker_thread,
-            prio: stretch.prio,
+            prio: stretch.prio.get(),
         }
     }
 

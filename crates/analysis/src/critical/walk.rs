@@ -1,7 +1,7 @@
 //! From the end of a span back to its begin, from thread to thread.
 
 use crate::Begins;
-use model::{Ns, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
+use model::{MaybeNs, Ns, Prio, Reason, Span, ThreadKey, ThreadState, ThreadStretch, Tid};
 
 /// Whose end counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,8 +101,8 @@ impl Walk {
             reason: Reason::None,
             cpu: None,
             waker_thread: ThreadKey::UNKNOWN,
-            exec: Ns::MIN,
-            prio: i16::MIN,
+            exec: MaybeNs::NONE,
+            prio: Prio::UNKNOWN,
         }
     }
 }
@@ -121,8 +121,8 @@ mod tests {
             reason: if state == ThreadState::Ready { Reason::Woken } else { Reason::None },
             cpu: Some(CpuId(0)),
             waker_thread: ThreadKey(waker),
-            exec: Ns::MIN,
-            prio: 120,
+            exec: MaybeNs::NONE,
+            prio: Prio::new(120),
         }
     }
 

@@ -8,8 +8,7 @@
 
 use crate::{Analysis, Begins, Context, World};
 use model::{
-    BlockOperation, BlockRequest, Device, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, TimelineChange,
-    TimelineEvent, Value,
+    BlockOperation, BlockRequest, Change, Device, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, TimelineEvent, Value,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -151,7 +150,7 @@ impl Analysis for BlockIo {
     }
 
     fn event(&mut self, event: &TimelineEvent, thread: ThreadKey, begins: Begins, world: &World) {
-        let TimelineChange::Block(request) = &event.what else { return };
+        let Change::Block(request) = &event.what else { return };
         if request.done {
             self.done(request, begins, world);
         } else {

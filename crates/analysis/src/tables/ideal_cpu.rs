@@ -108,7 +108,7 @@ impl Analysis for IdealCpu {
         let SetTo::IdealCpu(cpu) = *to else { return };
         self.until(thread, world.now, world);
         let of = self.threads.of(thread);
-        of.ideal = Some(cpu).filter(|c| *c != CpuId::UNKNOWN);
+        of.ideal = cpu;
         of.told |= of.ideal.is_some();
     }
 

@@ -21,13 +21,13 @@ enum Did {
 
 impl Did {
     /// A thread ran, of this dynamic priority on the kernel's scale (`include/linux/sched/prio.h`).
-    fn ran(prio: i16) -> Self {
+    fn ran(prio: Option<i16>) -> Self {
         match prio {
-            -1..0 => Self::Deadline,
-            0..100 => Self::RealTime,
-            100..120 => Self::High,
-            120 => Self::Normal,
-            121.. => Self::Low,
+            Some(-1..0) => Self::Deadline,
+            Some(0..100) => Self::RealTime,
+            Some(100..120) => Self::High,
+            Some(120) => Self::Normal,
+            Some(121..) => Self::Low,
             // Not told, or no such priority.
             _ => Self::Untold,
         }
@@ -76,7 +76,7 @@ impl Analysis for PriorityClasses {
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, _: &World) {
         // Where the source does not say on which CPU, it is none of the CPUs' time.
         if stretch.state == ThreadState::Running && stretch.cpu.is_some() {
-            self.add(stretch.span, Did::ran(stretch.prio));
+            self.add(stretch.span, Did::ran(stretch.prio.get()));
         }
     }
 

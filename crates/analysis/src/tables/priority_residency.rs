@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 pub(crate) struct PriorityResidency {
     ready_known: bool,
-    threads: ByThread<(Tid, BTreeMap<i16, Times>)>,
+    threads: ByThread<(Tid, BTreeMap<Option<i16>, Times>)>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -28,7 +28,7 @@ impl Analysis for PriorityResidency {
         }
         let (tid, by_prio) = self.threads.of(stretch.thread);
         *tid = stretch.tid;
-        let times = by_prio.entry(stretch.prio).or_default();
+        let times = by_prio.entry(stretch.prio.get()).or_default();
         let sum = if ran { &mut times.running } else { &mut times.ready };
         *sum = *sum + stretch.span.len();
     }
@@ -42,7 +42,7 @@ impl Analysis for PriorityResidency {
                 out.row(&[
                     thread.0.into(),
                     i64::from(tid.0).into(),
-                    Some(i64::from(*prio)).filter(|_| *prio != i16::MIN).into(),
+                    prio.map(i64::from).into(),
                     times.running.into(),
                     ready_known.then_some(times.ready).into(),
                     share.unwrap_or(Value::Null),

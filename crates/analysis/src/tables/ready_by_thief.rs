@@ -21,7 +21,7 @@ pub(crate) struct ReadyByThief {
 struct Thief {
     throttled: bool,
     thread: ThreadKey,
-    prio: i16,
+    prio: Option<i16>,
     /// Of the CPU; −1: nobody knows of which.
     core_class: i64,
 }
@@ -131,7 +131,7 @@ impl Default for Thread {
 impl Thief {
     fn of(cpu: Option<&CpuNow>) -> Self {
         let Some(cpu) = cpu else {
-            return Self { throttled: false, thread: ThreadKey::UNKNOWN, prio: i16::MIN, core_class: -1 };
+            return Self { throttled: false, thread: ThreadKey::UNKNOWN, prio: None, core_class: -1 };
         };
         let thread = match cpu.state {
             CpuState::Busy => cpu.thread,
@@ -143,7 +143,7 @@ impl Thief {
 
     /// A quota, of a thread on this CPU's run queue.
     fn quota(cpu: Option<&CpuNow>) -> Self {
-        Self { throttled: true, thread: ThreadKey::UNKNOWN, prio: i16::MIN, ..Self::of(cpu) }
+        Self { throttled: true, thread: ThreadKey::UNKNOWN, prio: None, ..Self::of(cpu) }
     }
 
     /// The word in the table.
@@ -245,7 +245,7 @@ impl ReadyByThief {
             thief.word().into(),
             known.map(|t| t.0).into(),
             known.map(|t| if t == ThreadKey::IDLE { 0 } else { tid(t) }).into(),
-            Some(thief.prio).filter(|p| *p != i16::MIN).map(i64::from).into(),
+            thief.prio.map(i64::from).into(),
             core_class.into(),
             core.map(|c| c.core_type.as_str()).into(),
             time.into(),

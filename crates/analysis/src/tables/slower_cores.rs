@@ -66,7 +66,7 @@ impl SlowerCores {
                 barred = barred.or(Some(*class));
             }
             let is_lower =
-                |cpu: &usize| set.cpus.has(*cpu) && own.prio() != i16::MIN && world.cpus[*cpu].prio() > own.prio();
+                |cpu: &usize| set.cpus.has(*cpu) && own.prio().is_some() && world.cpus[*cpu].prio() > own.prio();
             if lower.is_none() && is_allowed && core.busy > 0 && core.cpus.iter().any(is_lower) {
                 lower = Some(*class);
             }

@@ -3,6 +3,7 @@
 use crate::by_thread::{Before, ByThread};
 use crate::{Analysis, Begins, Context, ReasonId, World};
 use model::{CpuId, CpuState, CpuStretch, Ns, Reason, Rows, ThreadKey, ThreadState, ThreadStretch, Tid, Value};
+use std::cmp::Ordering;
 
 pub(crate) struct SwitchCauses {
     ready_known: bool,
@@ -61,7 +62,7 @@ struct Sums {
 
 struct Left {
     thread: ThreadKey,
-    prio: i16,
+    prio: Option<i16>,
     place: Option<usize>,
     how: How,
     ready: Ns,
@@ -103,12 +104,12 @@ impl Next {
         let next = match cpu.state {
             CpuState::Idle => return (Self::Idle, ThreadKey::IDLE),
             CpuState::Unknown => return (Self::Unknown, ThreadKey::UNKNOWN),
-            CpuState::Busy if cpu.prio() == i16::MIN || left.prio == i16::MIN => Self::Unknown,
-            CpuState::Busy => match cpu.prio().cmp(&left.prio) {
+            CpuState::Busy => match cpu.prio().zip(left.prio).map(|(next, left)| next.cmp(&left)) {
+                None => Self::Unknown,
                 // The kernel's scale: the smaller number goes first.
-                std::cmp::Ordering::Less => Self::Higher,
-                std::cmp::Ordering::Equal => Self::Equal,
-                std::cmp::Ordering::Greater => Self::Lower,
+                Some(Ordering::Less) => Self::Higher,
+                Some(Ordering::Equal) => Self::Equal,
+                Some(Ordering::Greater) => Self::Lower,
             },
         };
         (next, cpu.thread)
@@ -237,7 +238,7 @@ impl Analysis for SwitchCauses {
             let (prio, cpu) = ran.map_or((stretch.prio, stretch.cpu), |r| (r.prio, r.cpu));
             self.left.push(Left {
                 thread: stretch.thread,
-                prio,
+                prio: prio.get(),
                 place: cpu.and_then(|c| world.place(c)),
                 how,
                 ready: time,

@@ -16,8 +16,8 @@ struct Settings {
     policy: Option<u8>,
     nice: Option<i8>,
     prio: Option<i16>,
-    uclamp_min: Option<i16>,
-    uclamp_max: Option<i16>,
+    uclamp_min: Option<u16>,
+    uclamp_max: Option<u16>,
     cgroup: Option<u64>,
 }
 
@@ -27,17 +27,17 @@ impl Settings {
         match *to {
             SetTo::Policy { policy, nice } => {
                 let former = self.policy;
-                self.policy = u8::try_from(policy).ok().or(former);
-                self.nice = Some(nice).filter(|n| *n != i8::MIN).or(self.nice);
+                self.policy = policy.and_then(|policy| u8::try_from(policy).ok()).or(former);
+                self.nice = nice.or(self.nice);
                 // What was its own priority by the other policy is not by this one.
                 if self.policy != former {
                     self.prio = None;
                 }
             }
             SetTo::Attr { prio, uclamp_min, uclamp_max } => {
-                self.prio = Some(prio).filter(|p| *p != i16::MIN).or(self.prio);
-                self.uclamp_min = Some(uclamp_min).filter(|v| *v >= 0).or(self.uclamp_min);
-                self.uclamp_max = Some(uclamp_max).filter(|v| *v >= 0).or(self.uclamp_max);
+                self.prio = prio.get().or(self.prio);
+                self.uclamp_min = uclamp_min.or(self.uclamp_min);
+                self.uclamp_max = uclamp_max.or(self.uclamp_max);
             }
             SetTo::Cgroup { id, .. } => self.cgroup = Some(id),
             SetTo::Weight { .. } | SetTo::IdealCpu(_) => {}
@@ -59,8 +59,7 @@ impl Settings {
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Cgroup {
     path: NameId,
-    /// 0: not told.
-    weight: u16,
+    weight: Option<u16>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -193,7 +192,7 @@ impl Analysis for ThreadScheduling {
                 set.uclamp_min.map(i64::from).into(),
                 set.uclamp_max.map(i64::from).into(),
                 path.map_or(Value::Null, Value::Text),
-                (cgroup.weight > 0).then_some(i64::from(cgroup.weight)).into(),
+                cgroup.weight.map(i64::from).into(),
             ]);
         }
     }

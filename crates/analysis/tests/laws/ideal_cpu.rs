@@ -32,7 +32,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
         if a.threads.iter().any(|s| s.tid == tid && (s.thread.0 != *thread || s.state == ThreadState::Exited)) {
             continue;
         }
-        let told: Vec<(Ns, CpuId)> = a
+        let told: Vec<(Ns, Option<CpuId>)> = a
             .settings
             .iter()
             .filter(|s| s.tid == Some(tid) && s.at < a.span.end)
@@ -46,7 +46,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             let Some(within) = s.span.overlap(a.span) else { continue };
             for (at, (from, cpu)) in told.iter().enumerate() {
                 let to = told.get(at + 1).map_or(a.span.end, |next| next.0);
-                if *from < to && s.cpu == Some(*cpu) {
+                if *from < to && cpu.is_some() && s.cpu == *cpu {
                     ideal += within.overlap(Span { start: *from, end: to }).map_or(0, |w| w.len().0);
                 }
             }
@@ -59,7 +59,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             let here = Span::new(instant.from, instant.from + Ns(instant.ns));
             for (at, (from, cpu)) in told.iter().enumerate() {
                 let to = told.get(at + 1).map_or(a.span.end, |next| next.0);
-                let outside = *cpu != CpuId::UNKNOWN && set.as_ref().is_some_and(|set| !set.contains(cpu));
+                let outside = cpu.is_some_and(|cpu| set.as_ref().is_some_and(|set| !set.contains(&cpu)));
                 if outside && *from < to {
                     barred += here.overlap(Span { start: *from, end: to }).map_or(0, |w| w.len().0);
                 }

@@ -25,13 +25,13 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     prop_assert_eq!(sum("idle_ns"), of_cpus(CpuState::Idle));
     prop_assert_eq!(sum("unknown_ns"), of_cpus(CpuState::Unknown));
     prop_assert_eq!(CLASSES.iter().map(|col| sum(col)).sum::<i64>(), of_cpus(CpuState::Busy));
-    let at_prio = |of: fn(i16) -> bool| -> i64 {
-        let ran = a.threads.iter().filter(|s| s.state == ThreadState::Running && s.cpu.is_some() && of(s.prio));
+    let at_prio = |of: fn(Option<i16>) -> bool| -> i64 {
+        let ran = a.threads.iter().filter(|s| s.state == ThreadState::Running && s.cpu.is_some() && of(s.prio.get()));
         ran.filter_map(|s| s.span.overlap(a.span)).map(|s| s.len().0).sum()
     };
-    prop_assert_eq!(sum("real_time_ns"), at_prio(|prio| (0..100).contains(&prio)));
-    prop_assert_eq!(sum("normal_ns"), at_prio(|prio| prio == 120));
-    prop_assert_eq!(sum("untold_ns"), at_prio(|prio| prio == i16::MIN));
+    prop_assert_eq!(sum("real_time_ns"), at_prio(|prio| prio.is_some_and(|prio| (0..100).contains(&prio))));
+    prop_assert_eq!(sum("normal_ns"), at_prio(|prio| prio == Some(120)));
+    prop_assert_eq!(sum("untold_ns"), at_prio(|prio| prio.is_none()));
     // A row is as long for each CPU that tells anything then.
     let cpus = a.totals.cpus.len() as i64;
     for row in rows() {

@@ -11,7 +11,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
     let mut sums: BTreeMap<(i64, Option<i64>), (i64, i64)> = BTreeMap::new();
     for s in &a.threads {
         let Some(within) = s.span.overlap(a.span) else { continue };
-        let key = (s.thread.0, (s.prio > i16::MIN).then(|| i64::from(s.prio)));
+        let key = (s.thread.0, s.prio.get().map(i64::from));
         match s.state {
             ThreadState::Running => sums.entry(key).or_default().0 += within.len().0,
             ThreadState::Ready if a.totals.ready_known => sums.entry(key).or_default().1 += within.len().0,

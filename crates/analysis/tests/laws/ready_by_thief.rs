@@ -12,7 +12,7 @@ fn prio(a: &Analysed, thread: ThreadKey, cpu: CpuId, time: Ns) -> Option<i64> {
     let runs = |s: &&ThreadStretch| s.thread == thread && s.state == ThreadState::Running && s.cpu == Some(cpu);
     let here = |s: &&ThreadStretch| s.span.start <= time && time < s.span.end;
     let stretch = a.threads.iter().filter(runs).find(here);
-    stretch.map(|s| s.prio).filter(|p| *p != i16::MIN).map(i64::from)
+    stretch.and_then(|s| s.prio.get()).map(i64::from)
 }
 
 pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {

@@ -16,7 +16,7 @@ fn prio(a: &Analysed, thread: ThreadKey, cpu: CpuId, at: Ns) -> Option<i16> {
             && s.span.start <= at
             && at < s.span.end
     };
-    a.threads.iter().find(runs).map(|s| s.prio).filter(|p| *p != i16::MIN)
+    a.threads.iter().find(runs).and_then(|s| s.prio.get())
 }
 
 /// Which column: 0 idle, 1 idle where it is not allowed, 2 one of lower priority, 3 none, 4 nobody told where it is allowed.

@@ -25,9 +25,9 @@ fn there(a: &Analysed, ready: &ThreadStretch) -> Option<(Option<&'static str>, O
         return None;
     }
     let came = |s: &&ThreadStretch| s.thread == there.thread && s.span.start == at && s.state == ThreadState::Running;
-    let came = a.threads.iter().find(came).map_or(i16::MIN, |s| s.prio);
-    let word = match (came, ran.prio) {
-        (i16::MIN, _) | (_, i16::MIN) => None,
+    let came = a.threads.iter().find(came).and_then(|s| s.prio.get());
+    let word = match (came, ran.prio.get()) {
+        (None, _) | (_, None) => None,
         (came, own) if came < own => Some("higher"),
         (came, own) if came > own => Some("lower"),
         _ => Some("equal"),

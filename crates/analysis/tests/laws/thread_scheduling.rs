@@ -2,7 +2,7 @@
 //! one before it, and at its begin, as at its end, something was told.
 
 use super::support::Analysed;
-use model::{Ns, SetTo, ThreadState};
+use model::{Ns, Prio, SetTo, ThreadState};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::ByName;
@@ -38,7 +38,7 @@ pub fn holds(a: &Analysed) -> Result<(), TestCaseError> {
             let holds = s.span.overlap(a.span).is_some_and(|w| w.start <= setting.at && setting.at < w.end);
             Some(s.tid) == setting.tid && s.state != ThreadState::Exited && holds
         };
-        let empty = matches!(setting.to, SetTo::Attr { prio: i16::MIN, uclamp_min: -1, uclamp_max: -1 });
+        let empty = matches!(setting.to, SetTo::Attr { prio: Prio::UNKNOWN, uclamp_min: None, uclamp_max: None });
         if let Some(s) = a.threads.iter().find(alive).filter(|_| !empty) {
             let covers = |row: usize| {
                 let int = |col| table.int(row, col).unwrap();

@@ -1,6 +1,6 @@
 //! What a timeline's events say, by kind: the laws ask for each kind apart.
 
-use model::{CpuId, Mark, NameId, Ns, Power, SetTo, Subject, Tid, TimelineChange, TimelineEvent};
+use model::{Change, CpuId, Mark, NameId, Ns, Power, SetTo, Subject, Tid, TimelineEvent};
 
 /// A thread was moved to another run queue.
 #[derive(Clone, Copy, Debug)]
@@ -66,12 +66,12 @@ impl Changes {
         for event in events {
             let (at, tid) = (event.at, event.tid());
             match (event.who, event.what) {
-                (Subject::Thread(tid), TimelineChange::Queue(to)) => all.moves.push(Move { at, tid, to }),
-                (Subject::Cpu(cpu), TimelineChange::Power(to)) => all.power.push(PowerChange { at, cpu, to }),
-                (Subject::Thread(tid), TimelineChange::Affinity(cpus)) => all.allowed.push(Allowed { at, tid, cpus }),
-                (_, TimelineChange::Throttled(begins)) => all.throttles.push(Throttle { at, tid, begins }),
-                (_, TimelineChange::Setting(to)) => all.settings.push(Setting { at, tid, to }),
-                (_, TimelineChange::Mark(mark)) => all.marks.push(Marked { at, mark }),
+                (Subject::Thread(tid), Change::Queue(to)) => all.moves.push(Move { at, tid, to }),
+                (Subject::Cpu(cpu), Change::Power(to)) => all.power.push(PowerChange { at, cpu, to }),
+                (Subject::Thread(tid), Change::Affinity(cpus)) => all.allowed.push(Allowed { at, tid, cpus }),
+                (_, Change::Throttled(begins)) => all.throttles.push(Throttle { at, tid, begins }),
+                (_, Change::Setting(to)) => all.settings.push(Setting { at, tid, to }),
+                (_, Change::Mark(mark)) => all.marks.push(Marked { at, mark }),
                 _ => {}
             }
         }

@@ -13,8 +13,8 @@ use analysis::{Begins, Context, Running};
 use changes::{Allowed, Changes, Marked, Move, PowerChange, Setting, Throttle};
 use ingest::{Limits, Opened};
 use model::{
-    CpuId, CpuStretch, Event, Mark, MarkEdge, NameId, Ns, Rows, Span, Stacks, Table, ThreadStretch, Tid, Timeline,
-    TimelineEvent, Value, What, tables,
+    CpuId, CpuStretch, Event, Mark, MarkEdge, MaybeNs, NameId, Ns, Prio, Rows, Span, Stacks, Table, ThreadStretch, Tid,
+    Timeline, TimelineEvent, Value, What, tables,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -121,12 +121,17 @@ fn add_marks(batch: &mut model::Batch, rng: &mut Rng) {
 /// How threads are set, told at the times of other events.
 fn add_settings(events: &mut Vec<Event>, rng: &mut Rng) {
     let mut set = |event: &Event| {
-        let (tid, clamp) = (Tid(1 + rng.below(4) as i32), |rng: &mut Rng| [-1, 0, 512][rng.below(3)]);
+        let (tid, clamp) = (Tid(1 + rng.below(4) as i32), |rng: &mut Rng| [None, Some(0), Some(512)][rng.below(3)]);
         let what = match rng.below(20) {
-            0 => What::Priority { tid, prio: 120, policy: rng.below(4) as i8, nice: rng.below(3) as i8 },
+            0 => What::Priority {
+                tid,
+                prio: Prio::new(120),
+                policy: Some(rng.below(4) as i8),
+                nice: Some(rng.below(3) as i8),
+            },
             1 => What::SchedAttr {
                 tid,
-                prio: [i16::MIN, 89][rng.below(2)],
+                prio: [Prio::UNKNOWN, Prio::new(89)][rng.below(2)],
                 uclamp_min: clamp(rng),
                 uclamp_max: clamp(rng),
             },
@@ -134,12 +139,12 @@ fn add_settings(events: &mut Vec<Event>, rng: &mut Rng) {
             3 => What::CgroupLimits {
                 id: rng.below(3) as u64,
                 path: model::NameId::NONE,
-                quota: Ns::MAX,
+                quota: MaybeNs::NONE,
                 period: 1,
-                weight: [0, 100, 200][rng.below(3)],
+                weight: [None, Some(100), Some(200)][rng.below(3)],
                 cpus: model::NameId::NONE,
             },
-            4 | 5 => What::IdealCpu { tid, cpu: CpuId(rng.below(5) as u32) },
+            4 | 5 => What::IdealCpu { tid, cpu: Some(CpuId(rng.below(5) as u32)) },
             _ => return None,
         };
         Some(Event { current: Tid::UNKNOWN, what, ..*event })

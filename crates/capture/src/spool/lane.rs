@@ -2,7 +2,7 @@
 
 use super::rare::Telling;
 use crate::wire::{self, BlockHead, LEVELS};
-use model::{CpuId, Event, LossSpan, Ns, Tid, What};
+use model::{CpuId, Event, LossSpan, MaybeCount, MaybeNs, Ns, Tid, What};
 use std::collections::VecDeque;
 
 struct Block {
@@ -61,8 +61,12 @@ impl Lane {
                 let open = &mut self.open[level];
                 if block.head.lost > 0 {
                     let to = wire::ns(block.head.base);
-                    let lost = i64::try_from(block.head.lost).unwrap_or(-1);
-                    let span = LossSpan { from: self.last[level], to, cpu: Some(self.cpu), events: lost };
+                    let span = LossSpan {
+                        from: MaybeNs::new(self.last[level]),
+                        to: MaybeNs::new(to),
+                        cpu: Some(self.cpu),
+                        events: MaybeCount::new(i64::try_from(block.head.lost).unwrap_or(-1)),
+                    };
                     open.push_back(Event {
                         at: to,
                         offset: block.offset,

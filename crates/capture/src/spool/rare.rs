@@ -4,8 +4,8 @@ use super::callchains::Callchains;
 use super::frame;
 use crate::wire::{self, Bytes, Row};
 use model::{
-    BlockOperation, BlockRequest, CpuId, Device, Event, Mark, MarkEdge, NameId, Ns, Pid, Seen, SeenState, StackId,
-    Switch, Tid, Wake, WakeKind, What,
+    BlockOperation, BlockRequest, CpuId, Device, Event, Mark, MarkEdge, NameId, Ns, Pid, Prio, Seen, SeenState,
+    StackId, Switch, Tid, Wake, WakeKind, What,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -195,7 +195,7 @@ impl Telling {
                     tell(self.cgroup(Tid(thread), id));
                 }
             }
-            wire::HELD | wire::LET_GO => tell(What::Throttle { tid, begins: head.of == wire::HELD }),
+            wire::HELD | wire::LET_GO => tell(What::Throttle { tid: Some(tid), begins: head.of == wire::HELD }),
             wire::PARKED | wire::UNPARKED => {
                 tell(What::Parking { of: CpuId(b.u32()), parked: head.of == wire::PARKED });
             }
@@ -219,7 +219,7 @@ impl Telling {
                 kind: WakeKind::Waking,
                 target: None,
                 waker: Tid::UNKNOWN,
-                prio: i16::MIN,
+                prio: Prio::UNKNOWN,
                 stamp: at,
             })),
             wire::SWITCHED => {
@@ -232,12 +232,12 @@ impl Telling {
                     prev_name: NameId::NONE,
                     next_name: NameId::NONE,
                     prev_state: number,
-                    prev_prio: i16::try_from(prev_prio).unwrap_or(i16::MIN),
-                    next_prio: i16::try_from(next_prio).unwrap_or(i16::MIN),
+                    prev_prio: i16::try_from(prev_prio).ok().into(),
+                    next_prio: i16::try_from(next_prio).ok().into(),
                     out,
                     letter,
                     stack: StackId::NONE,
-                    prev_exec: if exec == Ns::MAX { Ns::MIN } else { exec },
+                    prev_exec: Some(exec).filter(|exec| *exec != Ns::MAX).into(),
                 }));
             }
             wire::MARKER => {
@@ -284,6 +284,8 @@ impl Telling {
         let (weight, listed) = (b.u16(), b.u16());
         let cpus = self.names.id(&b.text(listed.into()));
         let path = self.names.id(&String::from_utf8_lossy(b.rest()));
+        let quota = Some(quota).filter(|quota| *quota != Ns::MAX).into();
+        let weight = Some(weight).filter(|weight| *weight > 0);
         let limits = What::CgroupLimits { id, path, quota, period, weight, cpus };
         // Each segment tells them anew.
         if self.limits.len() >= MOST_CGROUPS {
@@ -309,7 +311,7 @@ impl Telling {
         let mut tell = |what| out(Event { at: row.at, offset, cpu, current: Tid::UNKNOWN, what });
         let (state, letter) = seen(row);
         tell(What::Name { tid, pid, name });
-        let exec = if row.exec == Ns::MAX { Ns::MIN } else { row.exec };
+        let exec = Some(row.exec).filter(|exec| *exec != Ns::MAX).into();
         tell(What::Seen(Seen { tid, pid, name, state, letter, cpu, exec }));
         tell(priority(tid, row.prio, row.policy, row.nice));
         if let Some(set) = sched_attr(tid, row.attr) {
@@ -324,8 +326,9 @@ impl Telling {
 }
 
 fn priority(tid: Tid, prio: i32, policy: i32, nice: i32) -> What {
-    let small = |v: i32| i8::try_from(v).unwrap_or(-1);
-    What::Priority { tid, prio: i16::try_from(prio).unwrap_or(i16::MIN), policy: small(policy), nice: small(nice) }
+    let policy = i8::try_from(policy).ok().filter(|policy| *policy >= 0);
+    let nice = i8::try_from(nice).ok();
+    What::Priority { tid, prio: i16::try_from(prio).ok().into(), policy, nice }
 }
 
 fn sched_attr(tid: Tid, word: u32) -> Option<What> {

@@ -7,7 +7,7 @@ use super::{Meta, segments, spool_of};
 use crate::places::{self, Place};
 use crate::wire::{self, Bytes};
 use ingest::{Condition, Fatal, Ledger, Opened, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, LossSpan, Ns, Tid, What};
+use model::{Batch, CpuId, Event, LossSpan, MaybeCount, MaybeNs, Ns, Tid, What};
 use safefs::Dir;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -235,7 +235,12 @@ impl SpoolStream {
                 self.tell_rows = false;
                 let at = b.ns();
                 if let Some(from) = self.gap.take() {
-                    let what = What::Loss(LossSpan { from, to: at, cpu: None, events: -1 });
+                    let what = What::Loss(LossSpan {
+                        from: MaybeNs::new(from),
+                        to: MaybeNs::new(at),
+                        cpu: None,
+                        events: MaybeCount::UNKNOWN,
+                    });
                     self.lane(0).push(Event { at, offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });
                 }
             }
@@ -285,7 +290,7 @@ impl SpoolStream {
                 self.telling.mark(number, stretch, &String::from_utf8_lossy(b.rest()));
             }
             frame::THROTTLES if self.tell_rows => {
-                let what = What::Throttle { tid: Tid::IDLE, begins: false };
+                let what = What::Throttle { tid: None, begins: false };
                 self.lane(0).push(Event { at: b.ns(), offset: place, cpu: CpuId(0), current: Tid::UNKNOWN, what });
             }
             frame::PARKING if self.tell_rows => {
@@ -310,9 +315,9 @@ impl SpoolStream {
                 }
             }
             frame::LOSS => {
-                let (from, to, events) = (b.ns(), b.ns(), b.u64().cast_signed());
+                let (from, to, events) = (b.ns(), b.ns(), MaybeCount::new(b.u64().cast_signed()));
                 let of = (b.rest().len() >= 4).then(|| CpuId(b.u32()));
-                let what = What::Loss(LossSpan { from, to, cpu: of, events });
+                let what = What::Loss(LossSpan { from: MaybeNs::new(from), to: MaybeNs::new(to), cpu: of, events });
                 let cpu = of.unwrap_or(CpuId(0));
                 self.lane(cpu.0 as u16).push(Event { at: to, offset: place, cpu, current: Tid::UNKNOWN, what });
             }
@@ -333,9 +338,9 @@ impl SpoolStream {
         let at = self.mark;
         while b.rest().len() >= 12 {
             let (cpu, lost) = (b.u32(), b.u64());
-            let from = self.lane(cpu as u16).last();
-            let events = i64::try_from(lost).unwrap_or(-1);
-            let what = What::Loss(LossSpan { from, to: Ns::MAX, cpu: Some(CpuId(cpu)), events });
+            let from = MaybeNs::new(self.lane(cpu as u16).last());
+            let events = MaybeCount::new(i64::try_from(lost).unwrap_or(-1));
+            let what = What::Loss(LossSpan { from, to: MaybeNs::NONE, cpu: Some(CpuId(cpu)), events });
             self.last_words.push(Event { at, offset: place, cpu: CpuId(cpu), current: Tid::UNKNOWN, what });
         }
     }
@@ -388,6 +393,6 @@ impl Stream for SpoolStream {
         out.names.append(&mut self.telling.names.fresh);
         out.stacks.append(&mut self.telling.callchains.fresh);
         out.left_out.callchains += std::mem::take(&mut self.telling.callchains.left_out);
-        Ok(if more { Reach::Until(until) } else { Reach::End })
+        Ok(if more { Reach::Until(MaybeNs::new(until)) } else { Reach::End })
     }
 }

@@ -92,7 +92,7 @@ fn read(dir: &Path) -> (Vec<Event>, Vec<Box<str>>, Troubles) {
         events.append(&mut batch.events);
         names.append(&mut batch.names);
         match reach {
-            Reach::Until(until) => reached = until,
+            Reach::Until(until) => reached = until.get().unwrap_or(Ns::MIN),
             Reach::End => return (events, names, bad),
         }
     }
@@ -111,7 +111,8 @@ fn round_trip() {
     assert_eq!(switches, 2 * 103 + 10 + 6);
     let losses: Vec<LossSpan> =
         events.iter().filter_map(|e| if let What::Loss(l) = e.what { Some(l) } else { None }).collect();
-    assert_eq!((losses.len(), losses[0].from, losses[0].to, losses[0].events), (2, Ns(1490), Ns(9000), 4));
+    let told = (losses[0].from.get(), losses[0].to.get(), losses[0].events.get());
+    assert_eq!((losses.len(), told), (2, (Some(Ns(1490)), Some(Ns(9000)), Some(4))));
     for cpu in 0..2 {
         let times: Vec<Ns> = events.iter().filter(|e| e.cpu.0 == cpu).map(|e| e.at).collect();
         assert!(times.is_sorted(), "CPU {cpu}");
@@ -334,11 +335,11 @@ fn quotas_are_told() {
     }
     w.flush().unwrap();
     let quota = |of: &What, names: &[Box<str>]| match *of {
-        What::Throttle { tid, begins } => Some(format!("{} {begins}", tid.0)),
+        What::Throttle { tid, begins } => Some(format!("{} {begins}", tid.map_or(0, |tid| tid.0))),
         What::CgroupLimits { id, path, quota, period, weight, cpus } => {
             let name = |id: model::NameId| &names[id.0 as usize - 1];
-            let quota = if quota == Ns::MAX { "max".into() } else { quota.0.to_string() };
-            Some(format!("{id} {} {quota} {} {weight} {}", name(path), period, name(cpus)))
+            let quota = quota.get().map_or_else(|| "max".into(), |quota| quota.0.to_string());
+            Some(format!("{id} {} {quota} {} {} {}", name(path), period, weight.unwrap_or(0), name(cpus)))
         }
         What::CgroupStat { id, periods, throttled, time } => Some(format!("{id} {periods} {throttled} {}", time.0)),
         _ => None,

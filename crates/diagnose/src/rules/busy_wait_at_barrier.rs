@@ -8,7 +8,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, parallel_regions, ready_by_thief, ready_wait, waits};
 use model::words::{ms, percent, plain, plural, short};
-use model::{Change, Ns, Span};
+use model::{Fix, Ns, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -149,7 +149,7 @@ fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Resu
     let best = of.held_up.saturating_add(after);
     let claims: Vec<Claim> = claims.into_iter().map(|claim| Claim { recoverable_ns: best, ..claim }).collect();
     let region = short(&plain(name), 40);
-    let change = Change::Block { threads: threads(&claims) };
+    let change = Fix::Block { threads: threads(&claims) };
     Ok(Finding {
         title: format!(
             "In {} of {region} threads that had arrived ran for {} of their waiting, while the last was ready for {} ms",

@@ -6,7 +6,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::{Capability, EngineError, Tells};
 use model::tables::{self, concurrency, loss};
 use model::words::{grouped, percent, plural};
-use model::{Change, Ns, Span};
+use model::{Fix, Ns, Span};
 
 pub(super) const RULE: Rule = Rule {
     id: "capture-lost-events",
@@ -86,7 +86,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         _ => Severity::Low,
     };
     let many = if counted { format!("{} events", grouped(events)) } else { "Events".to_owned() };
-    let change = Change::RecordingBuffer { times: 4 };
+    let change = Fix::RecordingBuffer { times: 4 };
     Ok(Looked::At(vec![Finding {
         of: Subject::Recording,
         severity,

@@ -5,7 +5,7 @@ use crate::given::{Given, Shown};
 use crate::regions::{LEAST_OF_REGIONS, NONE_MARKED, by_name, pieces, workers};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::Change;
+use model::Fix;
 use model::tables::{self, parallel_regions};
 use model::words::{grouped, ms, percent, plain, plural, short};
 
@@ -96,7 +96,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
 fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Result<Finding, EngineError> {
     let claims = workers(given, pid, name, of.best)?;
     let region = short(&plain(name), 40);
-    let change = Change::Chunks { region: region.clone(), chunks: pieces(of.most_pieces, FINER) };
+    let change = Fix::Chunks { region: region.clone(), chunks: pieces(of.most_pieces, FINER) };
     Ok(Finding {
         title: format!(
             "{} waited for whoever had the last piece in {} of {region}, {} pieces in all: {} ms ({} of the time) is lost",

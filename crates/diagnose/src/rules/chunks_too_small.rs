@@ -6,7 +6,7 @@ use crate::given::{Given, Shown, add};
 use crate::regions::NONE_MARKED;
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::Change;
+use model::Fix;
 use model::tables::{self, mark_stretches, marks, ready_wait};
 use model::words::{grouped, ms, percent, plain, short, time};
 use std::collections::BTreeMap;
@@ -145,7 +145,7 @@ fn finding(given: &Given<'_>, name: &str, of: Pieces, tids: &BTreeMap<i64, i64>)
     let claims: Vec<_> = of.between.iter().map(claim).collect();
     let name = short(&plain(name), 40);
     let pieces = of.count / LARGER;
-    let change = Change::Chunks { region: name.clone(), chunks: u32::try_from(pieces).unwrap_or(u32::MAX) };
+    let change = Fix::Chunks { region: name.clone(), chunks: u32::try_from(pieces).unwrap_or(u32::MAX) };
     let marks = |thread: &i64| {
         let [count, worked] = of.did.get(thread).copied().unwrap_or_default();
         worked.min((count as f64 * given.threshold(&MARK_NS)) as i64)

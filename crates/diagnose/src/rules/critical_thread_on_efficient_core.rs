@@ -9,7 +9,7 @@ use crate::speeds::Speeds;
 use engine::EngineError;
 use model::tables::{self, critical_by_thread, placement};
 use model::words::{ms, percent};
-use model::{Change, CoreType};
+use model::{CoreType, Fix};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -108,7 +108,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let Some((first, saving, path, slower)) = best_of else { return Ok(Looked::At(Vec::new())) };
     let certain = saving.best >= least;
     let of_first: Vec<_> = claims.iter().filter(|c| c.thread == first).cloned().collect();
-    let change = Change::CoreType { threads: threads(&of_first), prefer: CoreType::Performance };
+    let change = Fix::CoreType { threads: threads(&of_first), prefer: CoreType::Performance };
     let finding = given.finding(claims, change, format!("Let {} run on the fastest cores", given.name(first)));
     Ok(Looked::At(vec![Finding {
         title: format!(

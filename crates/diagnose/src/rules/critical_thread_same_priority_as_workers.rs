@@ -8,7 +8,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use crate::slower::Saving;
 use crate::speeds::Speeds;
 use engine::EngineError;
-use model::Change;
+use model::Fix;
 use model::tables::{
     self, critical_by_thread, marks, parallel_regions, priority_residency, ready_by_thief, ready_wait, slower_cores,
     waits,
@@ -214,7 +214,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         }
     })?;
     let workers: Vec<_> = workers.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
-    let change = Change::Nice { threads: threads(&workers), nice: NICE };
+    let change = Fix::Nice { threads: threads(&workers), nice: NICE };
     let own = given.name(thread);
     // Whom it takes turns with gets time by weight, so what it waits for those goes down as their weight does.
     let best = decides - (decides as f64 * LEFT as f64 / OF as f64).round() as i64;

@@ -7,7 +7,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, frequency_residency, thread_by_frequency};
 use model::words::ms;
-use model::{Change, CpuId};
+use model::{CpuId, Fix};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULE: Rule = Rule {
@@ -102,7 +102,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     })?;
     let (cpus, khz) = slow_cpus(given, &highest, share)?;
     let (below, upper) = ran.get(&most.thread).map_or((0, 0), |of| (of.below, of.most as i64));
-    let change = Change::LeastFrequency { cpus, khz };
+    let change = Fix::LeastFrequency { cpus, khz };
     let what = format!("Let the CPUs of {} run at their nominal frequency or above", threads(&claims).name);
     Ok(Looked::At(vec![Finding {
         title: format!(

@@ -8,7 +8,7 @@ use crate::slower::{NO_MASKS, SLOWER_SPEED, slower};
 use engine::EngineError;
 use model::tables::{self, priority_residency, run_lengths, slower_cores, thread_by_core_type};
 use model::words::ms;
-use model::{Change, CoreType};
+use model::{CoreType, Fix};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -82,7 +82,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         ms(ns),
         lower.name
     );
-    let change = Change::CoreType { threads: lower, prefer: CoreType::Efficient };
+    let change = Fix::CoreType { threads: lower, prefer: CoreType::Efficient };
     Ok(Looked::At(vec![Finding {
         title,
         range_ns: [0, saving.range[1]],

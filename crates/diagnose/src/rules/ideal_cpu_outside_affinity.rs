@@ -7,7 +7,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, ideal_cpu, ready_wait, thread_by_cpu};
 use model::words::ms;
-use model::{Change, CpuId};
+use model::{CpuId, Fix};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -92,7 +92,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         }
     })?;
     let cpu = ran.into_iter().max_by_key(|(cpu, ns)| (*ns, std::cmp::Reverse(*cpu))).map_or(0, |(cpu, _)| cpu);
-    let change = Change::IdealCpu { threads: threads(std::slice::from_ref(&most)), cpu: CpuId(cpu) };
+    let change = Fix::IdealCpu { threads: threads(std::slice::from_ref(&most)), cpu: CpuId(cpu) };
     let finding =
         given.finding(claims, change, "Choose ideal CPUs within the masks, a different one for each thread".to_owned());
     Ok(Looked::At(vec![Finding {

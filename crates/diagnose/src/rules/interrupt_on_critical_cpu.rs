@@ -7,7 +7,7 @@ use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
 use model::tables::{self, cpus, critical_by_thread, interrupts, ready_wait};
 use model::words::{ms, percent, plain, plural, short};
-use model::{Change, Column, CpuId, Row};
+use model::{Column, CpuId, Fix, Row};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -143,7 +143,7 @@ fn finding(given: &Given<'_>, claims: Vec<Claim>, best: &Most, of: &Taken, cpus:
     let device = of.by.iter().max_by_key(|(_, ns)| **ns).map(|(device, _)| device);
     let called = device.map_or_else(|| "devices".to_owned(), |(_, name)| short(&plain(name), 24));
     let others = cpus.iter().filter(|cpu| **cpu != best.cpu);
-    let change = Change::Interrupts {
+    let change = Fix::Interrupts {
         irq: device.and_then(|(number, _)| u32::try_from(*number).ok()),
         cpus: others.filter_map(|cpu| u32::try_from(*cpu).ok()).map(CpuId).collect(),
     };

@@ -6,7 +6,7 @@ use crate::given::{Given, Shown, add, threads};
 use crate::pools::Processes;
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::Change;
+use model::Fix;
 use model::tables::{self, ready_wait, waits};
 use model::words::{grouped, ms, percent, time};
 use std::collections::BTreeMap;
@@ -108,7 +108,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         .map(|(key, of)| given.claim(*key, of.tid, spared(of.blocked.saturating_add(switching(of)))))
         .collect();
     let cpu_ns = waits.values().fold(0_i64, |sum, of| sum.saturating_add(spared(switching(of))));
-    let change = Change::InFlight { threads: threads(&claims), requests: AT_ONCE as u32 };
+    let change = Fix::InFlight { threads: threads(&claims), requests: AT_ONCE as u32 };
     let what = format!("Let {} ask for the next before it has the one before", threads(&claims).name);
     let finding = given.finding(claims, change, what);
     let first = finding.threads.first().map(|most| (most.name.clone(), waits.get(&most.thread)));

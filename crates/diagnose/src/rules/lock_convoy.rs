@@ -6,7 +6,7 @@ use crate::given::{Given, Shown, add, threads};
 use crate::pools::{Pool, Processes};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::Change;
+use model::Fix;
 use model::tables::{self, ready_wait, run_lengths, waits};
 use model::words::{grouped, ms, plural};
 use std::collections::{BTreeMap, BTreeSet};
@@ -288,7 +288,7 @@ fn finding(given: &Given<'_>, name: &str, queue: Queue, over_all: bool, cpus: i6
         given.claim(*thread, *tid, spread.max(switching(*waits)).min(*blocked))
     };
     let claims: Vec<_> = queue.of.iter().map(of).collect();
-    let change = Change::SplitLock { threads: threads(&claims) };
+    let change = Fix::SplitLock { threads: threads(&claims) };
     let (count, waits, blocked) = (queue.members.len() as u64, queue.waits(), queue.blocked());
     let finding = given.finding(claims, change, format!("Let {name} need less of what they queue for"));
     if finding.recoverable_ns < given.share(&LEAST_SHARE) {

@@ -7,7 +7,7 @@ use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
 use model::tables::{self, priority_residency, ready_by_thief};
 use model::words::ms;
-use model::{Change, Policy};
+use model::{Fix, Policy};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -75,7 +75,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     };
     let behind: Vec<Claim> = lower.iter().map(|((key, tid), ns)| given.claim(*key, *tid, *ns)).collect();
     let upper = waited.get(&most.thread).map_or(0, |of| of.behind_lower.saturating_add(of.perhaps));
-    let change = Change::Policy { threads: threads(&behind), policy: Policy::Idle };
+    let change = Fix::Policy { threads: threads(&behind), policy: Policy::Idle };
     let what = format!("Run {} below every other thread, or later", threads(&behind).name);
     Ok(Looked::At(vec![Finding {
         title: format!(

@@ -7,7 +7,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, migrations, ready_wait, thread_by_core_type};
 use model::words::{grouped, ms};
-use model::{Change, CoreType};
+use model::{CoreType, Fix};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -69,7 +69,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::At(Vec::new()));
     };
     let (count, ran) = moves.get(&most.thread).copied().unwrap_or_default();
-    let change = Change::CoreType { threads: threads(std::slice::from_ref(&most)), prefer: home(given, most.thread)? };
+    let change = Fix::CoreType { threads: threads(std::slice::from_ref(&most)), prefer: home(given, most.thread)? };
     let finding = given.finding(claims, change, format!("Keep {} on one type of core", most.name));
     Ok(Looked::At(vec![Finding {
         title: format!(

@@ -6,7 +6,7 @@ use crate::given::{Given, Shown, add, threads};
 use crate::pools::{Pool, Processes};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::Change;
+use model::Fix;
 use model::tables::{self, priority_residency, ready_by_thief, ready_wait, thread_scheduling};
 use model::words::{ms, percent};
 use std::collections::{BTreeMap, BTreeSet};
@@ -173,8 +173,8 @@ fn finding(given: &Given<'_>, set: &Set, pairs: &[Against], shown: Shown) -> Opt
     let are_apart = |(high, low): &(i64, i64)| cgroup(high).zip(cgroup(low)).is_some_and(|(a, b)| a != b);
     let by_session = autogroup(given) == Some(true) && !worst.behind.keys().any(are_apart);
     let (grouped, why) = match by_session {
-        true => (Change::Autogroup { on: false }, "; autogroup is on"),
-        false => (Change::Weight { threads: threads(&claims), weight: 1000 }, ""),
+        true => (Fix::Autogroup { on: false }, "; autogroup is on"),
+        false => (Fix::Weight { threads: threads(&claims), weight: 1000 }, ""),
     };
     let name = threads(&claims).name;
     let other = threads(&behind).name;

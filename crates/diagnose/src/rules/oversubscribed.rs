@@ -8,7 +8,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, cpus, ready_wait, waits};
 use model::words::{grouped, ms, plural};
-use model::{Change, Threads};
+use model::{Fix, Threads};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -156,7 +156,7 @@ fn finding(
     let claims: Vec<_> = crowd.of.iter().map(|(key, tid)| given.claim(*key, *tid, own(key))).collect();
     let times: i64 = crowd.of.iter().map(|(key, _)| preempted.of(*key)).sum();
     let (together, spared) = (crowd.waits(), crowd.spared(crowd.waits(), cpus));
-    let change = Change::PoolSize {
+    let change = Fix::PoolSize {
         threads: Threads { name: name.to_owned(), ..threads(&claims) },
         size: u32::try_from(cpus).unwrap_or(u32::MAX),
     };

@@ -7,7 +7,7 @@ use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
 use model::tables::{self, parking, ready_wait};
 use model::words::{ms, plural};
-use model::{Change, CpuId};
+use model::{CpuId, Fix};
 
 pub(super) const RULE: Rule = Rule {
     id: "parked-while-ready",
@@ -55,7 +55,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         }
     })?;
     let many = plural(cpus.len() as u64, "CPU");
-    let change = Change::Unpark { cpus };
+    let change = Fix::Unpark { cpus };
     let finding = given.finding(claims, change, "Let these CPUs be used".to_owned());
     Ok(Looked::At(vec![Finding {
         title: format!(

@@ -6,7 +6,7 @@ use crate::given::{Given, threads};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use crate::slower::{NO_MASKS, SLOWER_SPEED, slower};
 use engine::EngineError;
-use model::Change;
+use model::Fix;
 use model::tables::{self, priority_residency, slower_cores};
 use model::words::ms;
 use std::collections::BTreeSet;
@@ -55,7 +55,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::Lacks(NO_MASKS.to_owned()));
     };
     let Some((_, saving, ns)) = slower.most else { return Ok(Looked::At(Vec::new())) };
-    let change = Change::Affinity { threads: threads(&slower.claims), cpus: Vec::new() };
+    let change = Fix::Affinity { threads: threads(&slower.claims), cpus: Vec::new() };
     let finding = given.finding(slower.claims, change, "Let the scheduler choose the core".to_owned());
     Ok(Looked::At(vec![Finding {
         title: format!(

@@ -9,7 +9,7 @@ use crate::speeds::Speeds;
 use engine::EngineError;
 use model::tables::{self, ready_wait, slower_cores, thread_by_cpu};
 use model::words::ms;
-use model::{Change, CpuId};
+use model::{CpuId, Fix};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -93,7 +93,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             of.push(CpuId(cpu));
         }
     })?;
-    let change = Change::Affinity { threads: threads(&claims), cpus: Vec::new() };
+    let change = Fix::Affinity { threads: threads(&claims), cpus: Vec::new() };
     let mut finding = given.finding(claims, change, "Let the scheduler choose the CPU".to_owned());
     let first = finding.threads.first();
     let place = match first.and_then(|c| cpus.get(&c.thread)).map(Vec::as_slice) {

@@ -7,7 +7,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, ready_wait, switch_causes};
 use model::words::{grouped, ms, plural};
-use model::{AnyOf, Change, Policy};
+use model::{AnyOf, Fix, Policy};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -80,7 +80,7 @@ struct Crowd {
 }
 
 fn finding(given: &Given<'_>, name: &str, of: Crowd, cpus: i64, preempted: &Preempted) -> Finding {
-    let change = Change::Policy { threads: threads(&of.claims), policy: Policy::Batch };
+    let change = Fix::Policy { threads: threads(&of.claims), policy: Policy::Batch };
     let (all, what) = (of.claims.len() as u64, format!("Let {name} run for longer at a time"));
     let mut assumptions = vec![
         format!("each preemption costs two switches of {} ns; the lower end: nothing", given.threshold(&SWITCH)),

@@ -6,7 +6,7 @@ use crate::given::{Given, Shown, add, threads};
 use crate::pools::Processes;
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::Change;
+use model::Fix;
 use model::tables::{self, priority_residency, waits};
 use model::words::ms;
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let low = low.map_or_else(String::new, |((_, waker), _)| given.name(*waker));
     let own = waited.iter().filter(|((thread, _), _)| *thread == most.thread).map(|(_, own)| *own);
     let [longest, blocked] = own.max().unwrap_or_default();
-    let change = Change::PriorityInheritance { threads: threads(&claims) };
+    let change = Fix::PriorityInheritance { threads: threads(&claims) };
     let finding =
         given.finding(claims, change, format!("Let {low} have {}'s priority while that waits for it", most.name));
     Ok(Looked::At(vec![Finding {

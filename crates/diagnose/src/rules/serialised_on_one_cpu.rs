@@ -7,7 +7,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, cpus, ready_by_thief, ready_wait, thread_by_cpu};
 use model::words::ms;
-use model::{Change, CpuId};
+use model::{CpuId, Fix};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -90,7 +90,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     })?;
     let thief = behind.into_iter().max_by_key(|(_, ns)| *ns).map(|(thief, _)| thief);
     let cpus = apart(given, thief)?;
-    let change = Change::Affinity { threads: threads(std::slice::from_ref(&most)), cpus };
+    let change = Fix::Affinity { threads: threads(std::slice::from_ref(&most)), cpus };
     let other = thief.map_or_else(|| "others".to_owned(), |thief| given.name(thief));
     let mut finding = given.finding(claims, change, format!("Keep {} and {other} apart", most.name));
     let certain = finding.recoverable_ns >= least;

@@ -9,7 +9,7 @@ use crate::timers::timed;
 use engine::EngineError;
 use model::tables::{self, idle_residency, ready_wait, waits};
 use model::words::{grouped, ms, time};
-use model::{Change, Ns};
+use model::{Fix, Ns};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -127,7 +127,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     // What it ran has its own switches in it.
     let cost = |of: &Sleeps| if looks(of) { of.ran.max(switching(of)) } else { switching(of) };
     let claims: Vec<_> = sleeps.iter().map(|(key, of)| given.claim(*key, of.tid, cost(of))).collect();
-    let change = Change::Sleep { threads: threads(&claims), length: Ns(break_even) };
+    let change = Fix::Sleep { threads: threads(&claims), length: Ns(break_even) };
     let what = format!("Let {} wait for what happens, or sleep for longer", threads(&claims).name);
     let finding = given.finding(claims, change, what);
     let Some(most) = finding.threads.first().cloned() else { return Ok(Looked::At(Vec::new())) };

@@ -7,7 +7,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, priority_residency, smt_beside, smt_cores, thread_by_cpu};
 use model::words::ms;
-use model::{Change, CpuId};
+use model::{CpuId, Fix};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -91,7 +91,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let what = format!("Keep {} off the cores on which {} runs", noisy.name, most.name);
     let title =
         format!("{} ran for {} ms beside {}, of much lower priority, on one core", most.name, ms(ns), noisy.name);
-    let change = Change::Affinity { threads: noisy, cpus };
+    let change = Fix::Affinity { threads: noisy, cpus };
     Ok(Looked::At(vec![Finding {
         title,
         range_ns: [0, ns / 2],

@@ -7,7 +7,7 @@ use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
 use model::tables::{self, parallel_regions};
 use model::words::{ms, percent, plain, plural, short};
-use model::{Change, Ns, Span};
+use model::{Fix, Ns, Span};
 
 pub(super) const RULE: Rule = Rule {
     id: "static-partition-barrier-tail",
@@ -105,7 +105,7 @@ fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, mut of: Regions) -> 
     let claims = workers(given, pid, name, of.best)?;
     let region = short(&plain(name), 40);
     let chunks = pieces(of.threads, PIECES);
-    let change = Change::Chunks { region: region.clone(), chunks };
+    let change = Fix::Chunks { region: region.clone(), chunks };
     cut(&mut of.spans);
     let mut spans: Vec<Span> = of.spans.into_iter().map(|(_, span)| span).collect();
     spans.sort_by_key(|span| span.start);

@@ -4,7 +4,7 @@ use crate::finding::{Confidence, Subject};
 use crate::given::{Given, Shown};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::Change;
+use model::Fix;
 use model::tables::{self, threads};
 use model::words::{ms, percent};
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             shown.push(uncharged, row, &[&threads::EXEC_OF_NS, &threads::EXEC_NS]);
         }
     })?;
-    let change = Change::HostCpus { cpus: u32::try_from(stolen.len()).unwrap_or(u32::MAX) };
+    let change = Fix::HostCpus { cpus: u32::try_from(stolen.len()).unwrap_or(u32::MAX) };
     let mut finding = given.finding(claims, change, "Run where nobody else does".to_owned());
     finding.of = Subject::Conditions;
     finding.title = format!(

@@ -5,7 +5,7 @@ use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown, threads};
 use crate::rule::{Looked, Page, Rule};
 use engine::EngineError;
-use model::Change;
+use model::Fix;
 use model::tables::{self, critical_by_thread, ready_wait};
 use model::words::{ms, plural};
 
@@ -62,10 +62,8 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let recoverable = on_path.max(most);
     // So that what was held could have run too; a group that hardly ran needs a figure of its own.
     let more = i128::from(held) * 100 / i128::from(ran.max(1));
-    let change = Change::Quota {
-        threads: threads(&claims),
-        more_percent: u32::try_from(more.clamp(1, 10_000)).unwrap_or(10_000),
-    };
+    let change =
+        Fix::Quota { threads: threads(&claims), more_percent: u32::try_from(more.clamp(1, 10_000)).unwrap_or(10_000) };
     let what = "Raise the quota, or use fewer threads".to_owned();
     let title = format!(
         "The CPU quota of their group held {} that could run, {} for {} ms",

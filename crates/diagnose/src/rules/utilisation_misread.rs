@@ -5,7 +5,7 @@ use crate::finding::{Confidence, Finding};
 use crate::given::{Given, Shown};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::Change;
+use model::Fix;
 use model::tables::{self, smt_utilisation};
 
 pub(super) const RULE: Rule = Rule {
@@ -60,7 +60,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         let gain = row.get(smt_utilisation::GAIN);
         // So much more than now, at most.
         let more = |share: f64| ((1.0 / share.max(f64::EPSILON) - 1.0) * 100.0).round() as u32;
-        let change = Change::Headroom { more_percent: more(used) };
+        let change = Fix::Headroom { more_percent: more(used) };
         let finding = given.finding(Vec::new(), change, "Plan by the capacity of cores".to_owned());
         found.push(Finding {
             title: format!(

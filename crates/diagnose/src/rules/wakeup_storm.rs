@@ -7,7 +7,7 @@ use crate::pools::{Pool, Processes};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use crate::timers::timed;
 use engine::EngineError;
-use model::Change;
+use model::Fix;
 use model::tables::{self, critical_by_thread, run_lengths, wakers};
 use model::words::{grouped, ms, time};
 use std::collections::BTreeMap;
@@ -174,7 +174,7 @@ fn finding(given: &Given<'_>, name: &str, storm: Storm, cpus: i64, waited: Optio
     let sooner = |ns: i64| ns.min(waited.unwrap_or(ns));
     let claim = |(thread, (tid, wakings)): (&i64, &(i64, i64))| given.claim(*thread, *tid, sooner(saved(*wakings)));
     let claims: Vec<_> = storm.woken.iter().map(claim).collect();
-    let change = Change::Batch { threads: threads(&claims), pieces: PIECES };
+    let change = Fix::Batch { threads: threads(&claims), pieces: PIECES };
     let finding = given.finding(claims, change, format!("Wake {name} less often, for more at a time"));
     // CPUs switch at the same time, each for its part.
     let most = |all: i64, own: i64| own.max(all / cpus.max(1));

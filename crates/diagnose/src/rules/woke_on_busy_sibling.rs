@@ -8,7 +8,7 @@ use crate::speeds::{Speed, Speeds};
 use engine::EngineError;
 use model::tables::{self, placement, smt_cores};
 use model::words::ms;
-use model::{Change, CpuId};
+use model::{CpuId, Fix};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -123,7 +123,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     let Some((ran, loses)) = woken_for.get(&woken.thread) else { return Ok(Looked::At(Vec::new())) };
     let mut cpus = Vec::new();
     given.each(smt_cores::Table, |row| cpus.extend(u32::try_from(row.get(smt_cores::FIRST_CPU)).ok().map(CpuId)))?;
-    let change = Change::Affinity { threads: threads(std::slice::from_ref(&woken)), cpus };
+    let change = Fix::Affinity { threads: threads(std::slice::from_ref(&woken)), cpus };
     let finding = given.finding(claims, change, format!("Keep {} to one CPU of each core", woken.name));
     let certain = finding.recoverable_ns >= least;
     Ok(Looked::At(vec![Finding {

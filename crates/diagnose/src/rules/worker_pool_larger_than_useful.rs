@@ -6,7 +6,7 @@ use crate::given::{Given, Shown, threads};
 use crate::regions::{NONE_MARKED, by_name, workers};
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::Change;
+use model::Fix;
 use model::tables::{self, parallel_regions};
 use model::words::{ms, plain, plural, short};
 use std::collections::BTreeMap;
@@ -133,7 +133,7 @@ fn finding(given: &Given<'_>, pid: Option<i64>, name: &str, of: Regions) -> Resu
     let region = short(&plain(name), 40);
     let pool = threads(&claims);
     let what = format!("Do {region} with {size} threads");
-    let change = Change::PoolSize { threads: pool, size: u32::try_from(*size).unwrap_or(u32::MAX) };
+    let change = Fix::PoolSize { threads: pool, size: u32::try_from(*size).unwrap_or(u32::MAX) };
     Ok(Some(Finding {
         title: format!(
             "{region} took {} ms on average with {} in {}, and {} ms with {size}: {} ms is lost",

@@ -301,7 +301,7 @@ fn in_rows(mut lanes: Vec<Lane>) -> Vec<Vec<Lane>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Ns, Reason, ThreadState, Tid};
+    use model::{MaybeNs, Ns, Prio, Reason, ThreadState, Tid};
 
     /// Thread 1 runs and waits by turns, a nanosecond each.
     fn stretches() -> Vec<ThreadStretch> {
@@ -314,8 +314,8 @@ mod tests {
             reason: Reason::None,
             cpu: None,
             waker_thread: ThreadKey::UNKNOWN,
-            exec: Ns::MIN,
-            prio: i16::MIN,
+            exec: MaybeNs::NONE,
+            prio: Prio::UNKNOWN,
         };
         (0..40).map(stretch).collect()
     }

@@ -11,7 +11,7 @@
 use super::{Identity, Priority, Source};
 use crate::EngineError;
 use ingest::{Fatal, Ledger, Opened, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, Ns, What};
+use model::{Batch, CpuId, Event, MaybeNs, Ns, What};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use store::{ContentHash, SourceFile, SourceId};
@@ -239,7 +239,7 @@ impl Stream for Shifted {
         }
         out.events.truncate(kept);
         Ok(match reach {
-            Reach::Until(t) => Reach::Until(self.moved(t)),
+            Reach::Until(t) => Reach::Until(self.told(t)),
             Reach::End => Reach::End,
         })
     }
@@ -250,14 +250,18 @@ impl Shifted {
         if t == Ns::MIN || t == Ns::MAX { t } else { t + self.offset }
     }
 
+    fn told(&self, t: MaybeNs) -> MaybeNs {
+        t.get().map(|t| self.moved(t)).into()
+    }
+
     fn shift(&self, event: &mut Event) {
         event.at = self.moved(event.at);
         event.offset = event.offset & ((1 << store::PART_SHIFT) - 1) | self.part;
         match &mut event.what {
             What::Wake(wake) => wake.stamp = self.moved(wake.stamp),
             What::Loss(loss) => {
-                loss.from = self.moved(loss.from);
-                loss.to = self.moved(loss.to);
+                loss.from = self.told(loss.from);
+                loss.to = self.told(loss.to);
             }
             // Beside the switches of another source, they do not move the recording's ends.
             What::Mark(_) | What::Value { .. } | What::Frame(_) if self.groups.0 & Groups::THREADS == 0 => {

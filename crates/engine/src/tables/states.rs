@@ -65,8 +65,8 @@ fn thread_row(s: &ThreadStretch, machine: &Machine) -> [Value; 11] {
         running_on.map(|c| machine.core_type(c).as_str()).into(),
         s.reason.word().into(),
         (s.waker_thread != ThreadKey::UNKNOWN).then_some(s.waker_thread.0).into(),
-        (s.exec != model::Ns::MIN).then_some(s.exec).into(),
-        (s.prio != i16::MIN).then_some(i64::from(s.prio)).into(),
+        s.exec.get().into(),
+        s.prio.get().map(i64::from).into(),
     ]
 }
 

@@ -3,8 +3,8 @@
 
 use ingest::Facts;
 use model::{
-    Batch, Clock, CpuId, Event, IrqKind, LossSpan, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, SwitchOut, Tid,
-    Wake, WakeKind, What,
+    Batch, Clock, CpuId, Event, IrqKind, LossSpan, MaybeCount, NameId, Ns, Pid, Prio, Seen, SeenState, StackId, Switch,
+    SwitchOut, Tid, Wake, WakeKind, What,
 };
 use std::collections::HashMap;
 
@@ -206,7 +206,7 @@ impl Read {
         note: &Note<'_>,
         process: &mut Pid,
     ) -> Option<What> {
-        let prio = |field| body.int(field).map_or(i16::MIN, |p| p as i16);
+        let prio = |field| Prio::from(body.int(field).map(|p| p as i16));
         Some(match kind {
             4 if number(note, "shown") == Some(1) => return None,
             4 => {
@@ -226,7 +226,7 @@ impl Read {
                     next_prio: prio(7),
                     out,
                     letter,
-                    prev_exec: number(note, "exec").map_or(Ns::MIN, Ns),
+                    prev_exec: number(note, "exec").map(Ns).into(),
                 })
             }
             17 | 20 | 114 => What::Wake(Wake {
@@ -278,11 +278,11 @@ impl Read {
                 next_name: NameId::NONE,
                 stack: StackId::NONE,
                 prev_state: int("state").unwrap() as u32,
-                prev_prio: int("prev_prio").map_or(i16::MIN, |p| p as i16),
-                next_prio: int("next_prio").map_or(i16::MIN, |p| p as i16),
+                prev_prio: int("prev_prio").map_or(Prio::UNKNOWN, |p| Prio::new(p as i16)),
+                next_prio: int("next_prio").map_or(Prio::UNKNOWN, |p| Prio::new(p as i16)),
                 out: out_of(words(note, "out").unwrap()),
                 letter: words(note, "letter").unwrap().bytes().next().unwrap(),
-                prev_exec: int("exec").map_or(Ns::MIN, Ns),
+                prev_exec: int("exec").map(Ns).into(),
             }),
             "corewise_woken" => What::Wake(Wake {
                 tid: pid(),
@@ -290,7 +290,7 @@ impl Read {
                 kind: WakeKind::WakeupTold,
                 target: int("target_cpu").map(|c| CpuId(c as u32)),
                 waker: int("waker").map_or(Tid::UNKNOWN, tid),
-                prio: int("prio").map_or(i16::MIN, |p| p as i16),
+                prio: int("prio").map_or(Prio::UNKNOWN, |p| Prio::new(p as i16)),
                 stamp: Ns(int("stamp").expect("stamp")),
             }),
             "corewise_seen" => What::Seen(Seen {
@@ -305,15 +305,15 @@ impl Read {
                 },
                 letter: words(note, "letter").and_then(|l| l.bytes().next()).expect("a letter"),
                 cpu: int("cpu").map_or(CpuId::UNKNOWN, |c| CpuId(c as u32)),
-                exec: int("exec").map_or(Ns::MIN, Ns),
+                exec: int("exec").map(Ns).into(),
             }),
             "corewise_current" => What::Current { tid: pid() },
             "corewise_charge" => What::Charge { tid: pid(), ns: Ns(int("ns").unwrap()) },
             "corewise_priority" => What::Priority {
                 tid: pid(),
-                prio: int("prio").unwrap() as i16,
-                policy: int("policy").unwrap() as i8,
-                nice: int("nice").unwrap() as i8,
+                prio: Prio::new(int("prio").unwrap() as i16),
+                policy: int("policy").filter(|p| *p != -1).map(|p| p as i8),
+                nice: int("nice").filter(|n| *n != i64::from(i8::MIN)).map(|n| n as i8),
             },
             "corewise_affinity" => What::Affinity { tid: pid(), cpus: self.id(words(note, "cpus")) },
             "corewise_cgroup" => {
@@ -323,9 +323,9 @@ impl Read {
             "corewise_cgroup_limits" => What::CgroupLimits {
                 id: int("id").unwrap().cast_unsigned(),
                 path: self.id(words(note, "path").filter(|p| !p.is_empty())),
-                quota: Ns(int("quota").unwrap()),
+                quota: Some(Ns(int("quota").unwrap())).filter(|q| *q != Ns::MAX).into(),
                 period: u32::try_from(int("period").unwrap()).unwrap(),
-                weight: int("weight").unwrap() as u16,
+                weight: int("weight").filter(|w| *w != 0).map(|w| w as u16),
                 cpus: self.id(words(note, "cpus").filter(|c| !c.is_empty())),
             },
             "corewise_cgroup_stat" => What::CgroupStat {
@@ -335,15 +335,17 @@ impl Read {
                 time: Ns(int("time").unwrap()),
             },
             "corewise_yield" => What::Yield { tid: pid(), begins: int("begins") == Some(1) },
-            "corewise_throttle" => What::Throttle { tid: pid(), begins: int("begins") == Some(1) },
+            "corewise_throttle" => {
+                What::Throttle { tid: Some(pid()).filter(|tid| *tid != Tid::IDLE), begins: int("begins") == Some(1) }
+            }
             "corewise_sched_attr" => What::SchedAttr {
                 tid: pid(),
-                prio: int("prio").unwrap() as i16,
-                uclamp_min: int("uclamp_min").unwrap() as i16,
-                uclamp_max: int("uclamp_max").unwrap() as i16,
+                prio: Prio::new(int("prio").unwrap() as i16),
+                uclamp_min: u16::try_from(int("uclamp_min").unwrap()).ok(),
+                uclamp_max: u16::try_from(int("uclamp_max").unwrap()).ok(),
             },
             "corewise_ideal_cpu" => {
-                let cpu = int("cpu").and_then(|c| u32::try_from(c).ok()).map_or(CpuId::UNKNOWN, CpuId);
+                let cpu = int("cpu").and_then(|c| u32::try_from(c).ok()).map(CpuId);
                 What::IdealCpu { tid: pid(), cpu }
             }
             "corewise_parking" => What::Parking {
@@ -358,10 +360,10 @@ impl Read {
             "corewise_steal" => What::Steal { total: Ns(int("total").unwrap()) },
             "corewise_clock" => What::Clock { which: Clock::Perf, reading: int("reading").unwrap() },
             "corewise_loss" => What::Loss(LossSpan {
-                from: int("from").map_or(Ns::MIN, Ns),
-                to: int("to").map_or(Ns::MAX, Ns),
+                from: int("from").map(Ns).into(),
+                to: int("to").map(Ns).into(),
                 cpu: int("cpu").map(|c| CpuId(c as u32)),
-                events: int("events").unwrap(),
+                events: MaybeCount::new(int("events").unwrap()),
             }),
             "corewise_sample" => What::Sample,
             other => panic!("unknown note {other} at {at:?}"),

@@ -3,7 +3,9 @@
 use super::Sim;
 use super::threads::Is;
 use crate::program::{Cpus, FRAME};
-use model::{CpuId, Event, Mark, MarkEdge, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What};
+use model::{
+    CpuId, Event, Mark, MarkEdge, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What,
+};
 
 /// The process of all threads.
 pub(crate) const PID: Pid = Pid(1000);
@@ -43,7 +45,7 @@ impl Sim<'_> {
     /// What a recorder tells at its begin: names, priorities, where threads may run, and that throttles are told.
     pub(super) fn tell_all(&mut self) {
         self.out.names = self.threads.iter().map(|t| t.name.as_str().into()).collect();
-        self.push(0, Tid::IDLE, What::Throttle { tid: Tid::IDLE, begins: false });
+        self.push(0, Tid::IDLE, What::Throttle { tid: None, begins: false });
         for thread in 0..self.threads.len() {
             self.push(0, Tid::IDLE, What::Name { tid: tid(thread), pid: PID, name: name_of(thread) });
             self.tell_priority(thread, self.threads[thread].nice);
@@ -57,7 +59,10 @@ impl Sim<'_> {
     /// At which nice value a thread goes on, its own or a lent one.
     pub(super) fn tell_priority(&mut self, thread: usize, nice: i8) {
         self.threads[thread].goes_at = nice;
-        self.push_of(thread, What::Priority { tid: tid(thread), prio: self.prio(thread), policy: 0, nice });
+        self.push_of(
+            thread,
+            What::Priority { tid: tid(thread), prio: self.prio(thread), policy: Some(0), nice: Some(nice) },
+        );
     }
 
     pub(super) fn tell_allowed(&mut self, thread: usize) {
@@ -66,7 +71,7 @@ impl Sim<'_> {
     }
 
     pub(super) fn tell_throttle(&mut self, thread: usize, begins: bool) {
-        self.push_of(thread, What::Throttle { tid: tid(thread), begins });
+        self.push_of(thread, What::Throttle { tid: Some(tid(thread)), begins });
     }
 
     pub(super) fn tell_mark(&mut self, thread: usize, text: &str, edge: MarkEdge) {
@@ -107,7 +112,7 @@ impl Sim<'_> {
     }
 
     pub(super) fn tell_switch(&mut self, cpu: usize, prev: Option<usize>, next: Option<usize>, out: SwitchOut) {
-        let prio = |thread: Option<usize>| thread.map_or(120, |t| self.prio(t));
+        let prio = |thread: Option<usize>| thread.map_or(Prio::new(120), |t| self.prio(t));
         let name = |thread: Option<usize>| thread.map_or(NameId::NONE, name_of);
         let (from, to) = (prev.map_or(Tid::IDLE, tid), next.map_or(Tid::IDLE, tid));
         let out = if prev.is_none() { SwitchOut::Runnable } else { out };
@@ -127,13 +132,13 @@ impl Sim<'_> {
             next_prio: prio(next),
             out,
             letter,
-            prev_exec: Ns::MIN,
+            prev_exec: MaybeNs::NONE,
         };
         self.push(cpu, from, What::Switch(switch));
     }
 
-    fn prio(&self, thread: usize) -> i16 {
-        120 + i16::from(self.threads[thread].goes_at)
+    fn prio(&self, thread: usize) -> Prio {
+        Prio::new(120 + i16::from(self.threads[thread].goes_at))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::text::Lines;
 use crate::text::csv::{cells, decimal, is_empty, median, time};
 use crate::text::frames::{FRAMES_ALONE, Parts, Told, first_rows, lines, skip};
 use ingest::{Facts, Fatal, Importer, Input, Ledger, Offer, Opened, Reach, Sniff, Stream, Trouble};
-use model::{Batch, FramePart, NameId, Ns, Pid, Present};
+use model::{Batch, FramePart, MaybeNs, NameId, Ns, Pid, Present};
 
 /// Characters kept of what describes the machine.
 const LONGEST_ABOUT: usize = 256;
@@ -186,7 +186,7 @@ impl Stream for Frames<'_> {
         let present = Present { frame: 0, swap_chain: 0, pid, application: none, mode: none, displayed: None };
         while let Some(line) = self.lines.peek()? {
             if Told::is_full(out) {
-                return Ok(Reach::Until(self.told.until()));
+                return Ok(Reach::Until(MaybeNs::new(self.told.until())));
             }
             let row = line.bytes.trim_ascii();
             if let Some((at, took)) = self.reader.read(row) {

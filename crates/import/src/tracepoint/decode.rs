@@ -5,7 +5,7 @@ use super::format::{EventFormat, Field};
 use super::states::States;
 use super::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint, recorded};
 use ftrace::ByteOrder;
-use model::{Batch, CpuId, Event, NameId, Ns, StackId, Switch, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, MaybeNs, NameId, Ns, Prio, StackId, Switch, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
 
 /// The kernel's thread names are 16 bytes with the closing NUL.
@@ -266,11 +266,11 @@ impl Decoder {
                     next_name: comm(next, *next_comm, raw, order, names, out)?,
                     stack,
                     prev_state: state as u32,
-                    prev_prio: int(*prev_prio)? as i16,
-                    next_prio: int(*next_prio)? as i16,
+                    prev_prio: Prio::new(int(*prev_prio)? as i16),
+                    next_prio: Prio::new(int(*next_prio)? as i16),
                     out: what,
                     letter,
-                    prev_exec: Ns::MIN,
+                    prev_exec: MaybeNs::NONE,
                 };
                 out.events.push(Event { what: What::Switch(switch), ..event });
             }
@@ -283,7 +283,7 @@ impl Decoder {
                     kind: *kind,
                     target: target.map(cpu).transpose()?,
                     waker: waker(flags as u64, event.current),
-                    prio: int(*prio)? as i16,
+                    prio: Prio::new(int(*prio)? as i16),
                     stamp: event.at,
                 };
                 out.events.push(Event { what: What::Wake(wake), ..event });

@@ -12,7 +12,7 @@ use super::pattern::Pattern;
 use super::states::States;
 use super::table::{FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
 use crate::text::scan::{find, find_last, integer};
-use model::{Batch, CpuId, Event, Ns, Switch, SwitchOut, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, MaybeNs, Prio, Switch, SwitchOut, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
 
 /// Reads printed arguments.
@@ -75,7 +75,7 @@ impl Other {
 pub(crate) struct Unreadable;
 
 /// One side of a switch: name, number, priority.
-type Side<'t> = (&'t [u8], Tid, i16);
+type Side<'t> = (&'t [u8], Tid, Prio);
 
 impl Arguments {
     pub(crate) fn new(reader: Reader) -> Self {
@@ -130,7 +130,7 @@ impl Arguments {
             next_prio,
             out: what,
             letter,
-            prev_exec: Ns::MIN,
+            prev_exec: MaybeNs::NONE,
         }))
     }
 
@@ -192,7 +192,11 @@ fn keyed_switch(args: &[u8]) -> Option<(Side<'_>, &[u8], Side<'_>)> {
         let (prio, _) = integer(expect!(rest, b" next_prio="))?;
         Some((next, prio))
     })?;
-    Some(((prev_comm, Tid(prev as i32), prev_prio as i16), state, (next_comm, Tid(next as i32), next_prio as i16)))
+    Some((
+        (prev_comm, Tid(prev as i32), Prio::new(prev_prio as i16)),
+        state,
+        (next_comm, Tid(next as i32), Prio::new(next_prio as i16)),
+    ))
 }
 
 /// A name, and what `then` makes of what follows `word`, at the first place where it makes something.
@@ -225,7 +229,7 @@ fn bare_side(text: &[u8]) -> Option<(Side<'_>, &[u8])> {
     let (prio, rest) = integer(&text[open + 1..])?;
     let rest = expect!(rest, b"]");
     let (comm, tid) = colon(text[..open].trim_ascii_end())?;
-    Some(((comm, tid, prio as i16), rest))
+    Some(((comm, tid, Prio::new(prio as i16)), rest))
 }
 
 /// `NAME:7`
@@ -251,7 +255,7 @@ fn woken(kind: WakeKind, args: &[u8], place: Place, names: &mut Names, out: &mut
 }
 
 #[inline]
-fn keyed_wake(args: &[u8]) -> Option<(&[u8], Tid, i16, Option<i64>)> {
+fn keyed_wake(args: &[u8]) -> Option<(&[u8], Tid, Prio, Option<i64>)> {
     let (comm, (tid, prio, target)) = named(args, b" pid=", |rest| {
         let (tid, rest) = integer(rest)?;
         let (prio, rest) = integer(expect!(rest, b" prio="))?;
@@ -261,7 +265,7 @@ fn keyed_wake(args: &[u8]) -> Option<(&[u8], Tid, i16, Option<i64>)> {
         };
         Some((tid, prio, target))
     })?;
-    Some((comm, Tid(tid as i32), prio as i16, target))
+    Some((comm, Tid(tid as i32), Prio::new(prio as i16), target))
 }
 
 /// The number behind a key where that stands last: what a name holds stands before it.
@@ -274,7 +278,7 @@ fn value(args: &[u8], key: &[u8]) -> Option<i64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use model::{IrqKind, NameId, Pid, StackId};
+    use model::{IrqKind, NameId, Ns, Pid, StackId};
 
     /// What the arguments say, with the names that they are the first to use.
     fn read(arguments: &mut Arguments, event: &str, args: &str) -> Result<(What, Vec<String>), Unreadable> {
@@ -378,7 +382,7 @@ mod tests {
         ] {
             let (what, names) = once("sched_wakeup", args).unwrap();
             let What::Wake(w) = what else { unreachable!("{what:?}") };
-            assert_eq!((names[0].as_str(), w.tid.0, w.prio, w.target.map(|c| c.0)), told, "{args}");
+            assert_eq!((names[0].as_str(), w.tid.0, w.prio.get().unwrap(), w.target.map(|c| c.0)), told, "{args}");
             assert_eq!((w.waker, w.stamp, w.kind), (Tid(3), Ns(5), WakeKind::Wakeup));
         }
     }
@@ -436,7 +440,7 @@ mod tests {
             (
                 "sched_pi_setprio",
                 "comm=a pid=7 oldprio=120 newprio=98",
-                What::Priority { tid: Tid(7), prio: 98, policy: -1, nice: i8::MIN },
+                What::Priority { tid: Tid(7), prio: Prio::new(98), policy: None, nice: None },
             ),
             ("thermal_temperature", "anything", What::Sample),
         ] {

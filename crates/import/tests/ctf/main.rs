@@ -83,7 +83,7 @@ impl Read {
         let what = match &event.what {
             What::Switch(s) => {
                 let (prev, next) = (self.name(s.prev_name), self.name(s.next_name));
-                let (from, to) = (s.prev_prio, s.next_prio);
+                let (from, to) = (s.prev_prio.to_word(), s.next_prio.to_word());
                 format!(
                     "{prev}:{} ({from}) {:?} {} → {next}:{} ({to})",
                     s.prev.0,
@@ -105,7 +105,8 @@ impl Read {
             }
             What::Mark(m) => format!("{:?} marked by {} of {}", self.name(m.name), m.tid.0, m.pid.0),
             What::Loss(l) => {
-                format!("lost {} of {:?}: {}–{}", l.events, l.cpu.map(|c| c.0), time(l.from), time(l.to))
+                let (from, to) = (l.from.get().unwrap_or(Ns::MIN), l.to.get().unwrap_or(Ns::MAX));
+                format!("lost {} of {:?}: {}–{}", l.events.to_word(), l.cpu.map(|c| c.0), time(from), time(to))
             }
             other => format!("{other:?}"),
         };

@@ -92,7 +92,7 @@ fn what_lies_in_buffers_of_cpus_leaves_before_the_round_ends() {
         let (mut batch, mut told, mut reached) = (Batch::default(), 0, Vec::new());
         while let Reach::Until(until) = opened.streams[0].next(&mut batch, &mut Troubles::default()).unwrap() {
             told += batch.events.iter().filter(|e| e.is_sample()).count();
-            reached.push((told, until));
+            reached.push((told, until.get().unwrap_or(Ns::MIN)));
             batch.clear();
         }
         let before_mark = reached.iter().filter(|(told, _)| *told < 6_000).map(|(_, until)| *until).max().unwrap();

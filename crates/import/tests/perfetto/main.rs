@@ -71,7 +71,8 @@ impl Told {
             }
             What::Value { pid, name, value } => format!("{} of {} is {value}", self.name(*name), pid.0),
             What::Loss(l) => {
-                format!("lost {} of {:?}: {}–{}", l.events, l.cpu.map(|c| c.0), time(l.from), time(l.to))
+                let (from, to) = (l.from.get().unwrap_or(Ns::MIN), l.to.get().unwrap_or(Ns::MAX));
+                format!("lost {} of {:?}: {}–{}", l.events.to_word(), l.cpu.map(|c| c.0), time(from), time(to))
             }
             other => format!("{other:?}"),
         };

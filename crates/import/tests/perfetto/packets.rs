@@ -4,6 +4,7 @@ use crate::read;
 use crate::writer::{Message, bundle, events, kernel_only, switch, trace};
 use ingest::{Importer, Sniff};
 use model::What;
+use std::num::NonZeroI32;
 
 fn m() -> Message {
     Message::default()
@@ -181,7 +182,10 @@ fn frames_join_their_ends() {
     let frames: Vec<_> =
         read.events.iter().filter_map(|e| if let What::Frame(f) = e.what { Some(f) } else { None }).collect();
     assert_eq!(frames.len(), 2);
-    assert_eq!((frames[0].begins, frames[1].begins, frames[1].jank, frames[1].pid.0), (true, false, 2, 400));
+    assert_eq!(
+        (frames[0].begins, frames[1].begins, frames[1].jank, frames[1].pid.0),
+        (true, false, NonZeroI32::new(2), 400)
+    );
     assert!(read.troubles.0.contains_key("the end of a frame that did not begin"));
 }
 

@@ -110,7 +110,8 @@ impl Read {
             What::Wake(w) => format!("{:?} {}:{} for {:?}", w.kind, self.name(w.name), w.tid.0, w.target.map(|c| c.0)),
             What::Name { tid, name, .. } => format!("{} is {:?}", tid.0, self.name(*name)),
             What::Loss(l) => {
-                format!("lost {} of {:?}: {}–{}", l.events, l.cpu.map(|c| c.0), time(l.from), time(l.to))
+                let (from, to) = (l.from.get().unwrap_or(Ns::MIN), l.to.get().unwrap_or(Ns::MAX));
+                format!("lost {} of {:?}: {}–{}", l.events.to_word(), l.cpu.map(|c| c.0), time(from), time(to))
             }
             other => format!("{other:?}"),
         };

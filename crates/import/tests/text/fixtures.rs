@@ -186,7 +186,7 @@ fn plain_words(read: &Read, event: &model::Event) -> String {
         What::Switch(s) => {
             let names =
                 if s.prev.0 < 0 || s.next.0 < 0 { ("", "") } else { (read.name(s.prev_name), read.name(s.next_name)) };
-            let prio = (s.prev_prio, s.next_prio);
+            let prio = (s.prev_prio.to_word(), s.next_prio.to_word());
             format!("{} {} {:?} {} {:?} {names:?} {prio:?}", event.at.0, event.cpu.0, s.prev, s.next.0, s.out)
         }
         // Only a record has the flags that tell of an interrupt: here whoever was current woke.

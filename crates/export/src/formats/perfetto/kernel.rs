@@ -2,7 +2,7 @@
 
 use super::Pen;
 use super::bundles::Told::{Int, Text};
-use model::{CpuId, Event, IrqKind, NameId, Ns, Pid, Switch, SwitchOut, Tid, Wake, WakeKind};
+use model::{CpuId, Event, IrqKind, NameId, Ns, Pid, Prio, Switch, SwitchOut, Tid, Wake, WakeKind};
 
 /// Fields of `ftrace/ftrace_event.proto`; those of the events stand in `ftrace/{sched,power,irq,task}.proto`.
 mod kind {
@@ -63,8 +63,8 @@ fn word(out: SwitchOut) -> &'static str {
 }
 
 /// A priority, where told.
-fn told(prio: i16) -> Option<i64> {
-    (prio != i16::MIN).then_some(i64::from(prio))
+fn told(prio: Prio) -> Option<i64> {
+    prio.get().map(i64::from)
 }
 
 impl Pen<'_> {
@@ -75,9 +75,7 @@ impl Pen<'_> {
         }
         let (state, exact) = number(s.out, s.letter);
         let mut fields = Vec::new();
-        if s.prev_exec != Ns::MIN {
-            fields.push(("exec", Int(s.prev_exec.0)));
-        }
+        fields.extend(s.prev_exec.get().map(|exec| ("exec", Int(exec.0))));
         if s.prev_state != state {
             fields.push(("state", Int(i64::from(s.prev_state))));
         }
@@ -127,9 +125,7 @@ impl Pen<'_> {
             ("letter", Text(&letter)),
             ("state", Int(i64::from(s.prev_state))),
         ];
-        if s.prev_exec != Ns::MIN {
-            fields.push(("exec", Int(s.prev_exec.0)));
-        }
+        fields.extend(s.prev_exec.get().map(|exec| ("exec", Int(exec.0))));
         fields.extend(told(s.prev_prio).map(|p| ("prev_prio", Int(p))));
         fields.extend(told(s.next_prio).map(|p| ("next_prio", Int(p))));
         self.bundles.note(CpuId::UNKNOWN, at, "corewise_switch_nowhere", &fields);

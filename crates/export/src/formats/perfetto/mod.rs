@@ -68,7 +68,7 @@ use crate::{ExportError, Exporter, Job, Offer, Options, Outputs, Shape};
 use bundles::Bundles;
 use bundles::Told::{Int, Text};
 use kernel::text;
-use model::{Clock, CpuId, Event, NameId, Ns, What};
+use model::{Clock, CpuId, Event, NameId, Ns, Tid, What};
 use programs::packet;
 use proto::Proto;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -229,7 +229,8 @@ impl<'a> Pen<'a> {
             What::Current { tid } => note("corewise_current", &[("pid", Int(tid.0.into()))]),
             What::Charge { tid, ns } => note("corewise_charge", &[("pid", Int(tid.0.into())), ("ns", Int(ns.0))]),
             What::Priority { tid, prio, policy, nice } => {
-                let (prio, policy, nice) = (Int(prio.into()), Int(policy.into()), Int(nice.into()));
+                let (policy, nice) = (Int(policy.unwrap_or(-1).into()), Int(nice.unwrap_or(i8::MIN).into()));
+                let prio = Int(prio.to_word().into());
                 let fields = [("pid", Int(tid.0.into())), ("prio", prio), ("policy", policy), ("nice", nice)];
                 note("corewise_priority", &fields);
             }
@@ -248,9 +249,9 @@ impl<'a> Pen<'a> {
                 let fields = [
                     ("id", Int(id.cast_signed())),
                     ("path", Text(path)),
-                    ("quota", Int(quota.0)),
+                    ("quota", Int(quota.get().unwrap_or(Ns::MAX).0)),
                     ("period", Int(period.into())),
-                    ("weight", Int(weight.into())),
+                    ("weight", Int(weight.unwrap_or(0).into())),
                     ("cpus", Text(cpus)),
                 ];
                 note("corewise_cgroup_limits", &fields);
@@ -261,19 +262,25 @@ impl<'a> Pen<'a> {
                 note("corewise_cgroup_stat", &fields);
             }
             What::Throttle { tid, begins } => {
+                let tid = tid.unwrap_or(Tid::IDLE);
                 note("corewise_throttle", &[("pid", Int(tid.0.into())), ("begins", Int(begins.into()))]);
             }
             What::Yield { tid, begins } => {
                 note("corewise_yield", &[("pid", Int(tid.0.into())), ("begins", Int(begins.into()))]);
             }
             What::SchedAttr { tid, prio, uclamp_min, uclamp_max } => {
-                let (min, max) = (Int(uclamp_min.into()), Int(uclamp_max.into()));
-                let fields =
-                    [("pid", Int(tid.0.into())), ("prio", Int(prio.into())), ("uclamp_min", min), ("uclamp_max", max)];
+                let clamp = |told: Option<u16>| Int(told.map_or(-1, i64::from));
+                let (min, max) = (clamp(uclamp_min), clamp(uclamp_max));
+                let fields = [
+                    ("pid", Int(tid.0.into())),
+                    ("prio", Int(prio.to_word().into())),
+                    ("uclamp_min", min),
+                    ("uclamp_max", max),
+                ];
                 note("corewise_sched_attr", &fields);
             }
             What::IdealCpu { tid, cpu } => {
-                let cpu = if cpu == CpuId::UNKNOWN { -1 } else { cpu.0.into() };
+                let cpu = cpu.map_or(-1, |cpu| cpu.0.into());
                 note("corewise_ideal_cpu", &[("pid", Int(tid.0.into())), ("cpu", Int(cpu))]);
             }
             What::Parking { of, parked } => {

@@ -168,17 +168,17 @@ impl Pen<'_> {
             let inner = p.begin(field);
             p.int(1, f.cookie);
             if f.begins {
-                if f.token >= 0 {
-                    p.int(2, f.token);
+                if f.token.0 >= 0 {
+                    p.int(2, f.token.0);
                 }
                 let surface = matches!(f.stretch, FrameStretch::ExpectedSurface | FrameStretch::ActualSurface);
                 p.int(if surface { 4 } else { 3 }, i64::from(f.pid.0));
                 if let (true, Some(layer)) = (surface, layer) {
                     p.text(5, layer);
                 }
-                match f.stretch {
-                    FrameStretch::ActualSurface if f.jank != 0 => p.int(9, i64::from(f.jank)),
-                    FrameStretch::ActualDisplay if f.jank != 0 => p.int(7, i64::from(f.jank)),
+                match (f.stretch, f.jank) {
+                    (FrameStretch::ActualSurface, Some(jank)) => p.int(9, jank.get().into()),
+                    (FrameStretch::ActualDisplay, Some(jank)) => p.int(7, jank.get().into()),
                     _ => {}
                 }
             }
@@ -189,13 +189,9 @@ impl Pen<'_> {
     /// The note is exact; the slice is for the eye. `lost_events` of the bundle is not set: readers then leave out what
     /// stands before it.
     pub(super) fn loss(&mut self, e: &Event, at: Ns, loss: &LossSpan) {
-        let mut fields = vec![("events", Int(loss.events))];
-        if loss.from != Ns::MIN {
-            fields.push(("from", Int(self.absolute(loss.from).0)));
-        }
-        if loss.to != Ns::MAX {
-            fields.push(("to", Int(self.absolute(loss.to).0)));
-        }
+        let mut fields = vec![("events", Int(loss.events.to_word()))];
+        fields.extend(loss.from.get().map(|from| ("from", Int(self.absolute(from).0))));
+        fields.extend(loss.to.get().map(|to| ("to", Int(self.absolute(to).0))));
         fields.extend(loss.cpu.map(|c| ("cpu", Int(i64::from(c.0)))));
         self.bundles.note(e.cpu, at, "corewise_loss", &fields);
         let track = loss.cpu.map_or(LOSSES, |c| LOSSES + 1 + u64::from(c.0));
@@ -206,8 +202,8 @@ impl Pen<'_> {
                 p.text(track::NAME, &name);
             });
         }
-        let from = self.absolute(loss.from.max(Ns::ZERO));
-        let to = self.absolute(loss.to.min(self.end));
+        let (from, to) = loss.within(Ns::ZERO, self.end);
+        let (from, to) = (self.absolute(from), self.absolute(to));
         self.track_event(from, track, track_event::BEGIN, Some("lost"), None);
         self.track_event(to.max(from), track, track_event::END, None, None);
     }

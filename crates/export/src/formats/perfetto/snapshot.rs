@@ -6,7 +6,8 @@ use crate::directory::Directory;
 use crate::{ExportError, Job, Options, stretch};
 use model::tables::cpu_state;
 use model::{
-    CpuId, CpuState, Event, NameId, Ns, Pid, Seen, SeenState, Span, StackId, Switch, SwitchOut, Tid, What, tables,
+    CpuId, CpuState, Event, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState, Span, StackId, Switch, SwitchOut, Tid,
+    What, tables,
 };
 
 impl Pen<'_> {
@@ -26,9 +27,7 @@ impl Pen<'_> {
         if seen.cpu != CpuId::UNKNOWN {
             fields.push(("cpu", Int(i64::from(seen.cpu.0))));
         }
-        if seen.exec != Ns::MIN {
-            fields.push(("exec", Int(seen.exec.0)));
-        }
+        fields.extend(seen.exec.get().map(|exec| ("exec", Int(exec.0))));
         self.bundles.note(cpu, at, "corewise_seen", &fields);
     }
 
@@ -53,7 +52,7 @@ impl Pen<'_> {
             let who = directory.get(s.thread);
             let pid = who.and_then(|t| t.pid).and_then(|p| i32::try_from(p).ok()).map_or(Pid::UNKNOWN, Pid);
             let letter = s.reason.filter(|r| r.len() == 1).and_then(|r| r.bytes().next()).unwrap_or(b'R');
-            let seen = Seen { tid, pid, name: NameId::NONE, state, letter, cpu, exec: Ns::MIN };
+            let seen = Seen { tid, pid, name: NameId::NONE, state, letter, cpu, exec: MaybeNs::NONE };
             self.seen(cpu, now, &seen, who.and_then(|t| t.name.as_deref()));
             if state == SeenState::Running && cpu != CpuId::UNKNOWN {
                 self.bundles.note(cpu, now, "corewise_switch", &[("shown", Int(1))]);
@@ -85,11 +84,11 @@ impl Pen<'_> {
             next_name: NameId::NONE,
             stack: StackId::NONE,
             prev_state: 0,
-            prev_prio: i16::MIN,
-            next_prio: i16::MIN,
+            prev_prio: Prio::UNKNOWN,
+            next_prio: Prio::UNKNOWN,
             out: SwitchOut::Runnable,
             letter: b'R',
-            prev_exec: Ns::MIN,
+            prev_exec: MaybeNs::NONE,
         };
         let event = Event { at, offset: 0, cpu, current: Tid::UNKNOWN, what: What::Switch(switch) };
         self.switch(&event, self.absolute(at), &switch, &[]);

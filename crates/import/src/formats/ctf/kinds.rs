@@ -5,7 +5,7 @@ use super::program::{Slot, text};
 use super::ust;
 use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint, recorded};
 use crate::tracepoint::{Names, States, events, waker};
-use model::{Batch, CpuId, Event, Mark, MarkEdge, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, Mark, MarkEdge, MaybeNs, Ns, Pid, Prio, StackId, Switch, Tid, Wake, WakeKind, What};
 use std::convert::Infallible;
 
 /// What stands beside an event's own fields: LTTng's contexts, and what perf writes into each event.
@@ -193,8 +193,8 @@ impl Record<'_> {
     }
 
     #[inline]
-    fn prio(&self, slot: Slot, nice: i64) -> i16 {
-        (self.value(slot) as i64).saturating_add(nice) as i16
+    fn prio(&self, slot: Slot, nice: i64) -> Prio {
+        Prio::new((self.value(slot) as i64).saturating_add(nice) as i16)
     }
 
     pub(super) fn text(&self, slot: Slot) -> &[u8] {
@@ -249,7 +249,7 @@ impl Record<'_> {
                     next_prio: self.prio(next_prio, nice),
                     out: switched_out,
                     letter,
-                    prev_exec: Ns::MIN,
+                    prev_exec: MaybeNs::NONE,
                 };
                 return out.events.push(Event { what: What::Switch(switch), ..event });
             }

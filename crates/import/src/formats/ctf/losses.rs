@@ -10,7 +10,7 @@
 //!                          └───── the span ──────┘
 //! ```
 
-use model::{CpuId, Event, LossSpan, Ns, Tid, What};
+use model::{CpuId, Event, LossSpan, MaybeNs, Ns, Tid, What};
 
 /// Losses of one stream.
 pub(super) struct Losses {
@@ -97,23 +97,21 @@ impl Losses {
         if left >= self.largest {
             self.roomy = at;
         }
-        if self.open.is_some() { self.open.take().map(|open| open.until(at)) } else { None }
+        if self.open.is_some() { self.open.take().map(|open| open.until(at, MaybeNs::new(at))) } else { None }
     }
 
     /// The stream ends: a loss that no event ended.
     pub(super) fn end(&mut self) -> Option<Event> {
         let open = self.open.take()?;
-        let mut loss = open.until(Ns::MAX);
-        loss.at = self.last.max(open.from);
-        (loss.at != Ns::MIN).then_some(loss)
+        let at = self.last.max(open.from);
+        (at != Ns::MIN).then(|| open.until(at, MaybeNs::NONE))
     }
 }
 
 impl Open {
-    fn until(self, to: Ns) -> Event {
-        let events = self.events.map_or(-1, |n| i64::try_from(n).unwrap_or(i64::MAX));
+    fn until(self, at: Ns, to: MaybeNs) -> Event {
         let cpu = (self.cpu != CpuId::UNKNOWN).then_some(self.cpu);
-        let span = LossSpan { from: self.from, to, cpu, events };
-        Event { at: to, offset: self.offset, cpu: self.cpu, current: Tid::UNKNOWN, what: What::Loss(span) }
+        let span = LossSpan { from: MaybeNs::new(self.from), to, cpu, events: self.events.into() };
+        Event { at, offset: self.offset, cpu: self.cpu, current: Tid::UNKNOWN, what: What::Loss(span) }
     }
 }

@@ -4,7 +4,7 @@ use super::layout::{Layouts, NoHead, PacketHead};
 use super::records::{Part, Records, Stop};
 use super::window::Window;
 use ingest::{Fatal, Folder, Ledger, Reach, Stream, Trouble};
-use model::{Batch, CpuId};
+use model::{Batch, CpuId, MaybeNs};
 use std::sync::{Arc, Mutex};
 
 /// Packets begin in the window at a multiple of this, so that alignments count from the packet's begin.
@@ -106,7 +106,7 @@ impl Stream for Channel<'_> {
                 self.open = None;
             }
         }
-        Ok(Reach::Until(self.records.now))
+        Ok(Reach::Until(MaybeNs::new(self.records.now)))
     }
 }
 

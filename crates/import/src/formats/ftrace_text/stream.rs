@@ -8,7 +8,7 @@ use crate::text::scan::{blanks, number, seconds};
 use crate::text::{Line, Lines, Told};
 use crate::tracepoint::{Arguments, Place, marker};
 use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, Clock, CpuId, Event, Mark, MarkEdge, NameId, StackId, Tid, What};
+use model::{Batch, Clock, CpuId, Event, Mark, MarkEdge, MaybeNs, NameId, StackId, Tid, What};
 
 /// A longer text of a program is cut: atrace's own limit is a quarter of it.
 const LONGEST_MARK: usize = 4096;
@@ -33,7 +33,7 @@ impl Stream for TextStream<'_> {
     fn next(&mut self, out: &mut Batch, bad: &mut dyn Ledger) -> Result<Reach, Fatal> {
         while let Some(line) = self.lines.peek()? {
             if out.events.len() >= BATCH && self.events.stack_traces.may_end(line.bytes, out) {
-                return Ok(Reach::Until(self.events.told.until()));
+                return Ok(Reach::Until(MaybeNs::new(self.events.told.until())));
             }
             if let Some(bytes) = self.page.line(line.bytes) {
                 self.events.read(&Line { bytes: &bytes, ..line }, self.page, out, bad);

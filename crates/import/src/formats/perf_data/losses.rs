@@ -4,7 +4,7 @@
 //! event of that buffer. What was lost after a buffer's last event is in no LOST record; perf tells it at the end, as
 //! LOST_SAMPLES without a time.
 
-use model::{CpuId, Event, LossSpan, Ns, Tid, What};
+use model::{CpuId, Event, LossSpan, MaybeNs, Ns, Tid, What};
 
 #[derive(Default)]
 pub(crate) struct Losses {
@@ -94,9 +94,9 @@ impl Losses {
         }
         if self.told_at_end > self.told {
             // Which buffer they were lost from is not told, so each that may have fallen silent is meant.
-            let from = self.cpus.iter().filter(|c| c.last != Ns::MIN).map(|c| c.last).min().unwrap_or(Ns::MIN);
-            let events = i64::try_from(self.told_at_end - self.told).unwrap_or(i64::MAX);
-            let span = LossSpan { from, to: end, cpu: None, events };
+            let from = self.cpus.iter().filter(|c| c.last != Ns::MIN).map(|c| c.last).min().into();
+            let events = Some(self.told_at_end - self.told).into();
+            let span = LossSpan { from, to: MaybeNs::new(end), cpu: None, events };
             losses.push(Event { at: end, offset, cpu: CpuId(0), current: Tid::UNKNOWN, what: What::Loss(span) });
         }
         losses
@@ -116,7 +116,7 @@ impl Losses {
 }
 
 fn loss(cpu: CpuId, from: Ns, to: Ns, events: Option<u64>, offset: u64) -> Event {
-    let events = events.map_or(-1, |n| i64::try_from(n).unwrap_or(i64::MAX));
     let of = (cpu != CpuId::UNKNOWN).then_some(cpu);
-    Event { at: to, offset, cpu, current: Tid::UNKNOWN, what: What::Loss(LossSpan { from, to, cpu: of, events }) }
+    let span = LossSpan { from: MaybeNs::new(from), to: MaybeNs::new(to), cpu: of, events: events.into() };
+    Event { at: to, offset, cpu, current: Tid::UNKNOWN, what: What::Loss(span) }
 }

@@ -10,7 +10,7 @@ use super::stacks::Stacks;
 use crate::tracepoint::table::Reader;
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names};
 use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
+use model::{Batch, CpuId, Event, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid, What};
 use rustc_hash::FxHashMap;
 
 /// Threads whose process is told without a map.
@@ -184,10 +184,10 @@ impl Stream for PerfStream<'_> {
                 self.frames.skip_aside(std::mem::take(&mut self.records.aside))?;
             }
             if round {
-                return Ok(Reach::Until(self.records.reached.round()));
+                return Ok(Reach::Until(MaybeNs::new(self.records.reached.round())));
             }
         }
-        Ok(Reach::Until(self.records.reached.within_round()))
+        Ok(Reach::Until(MaybeNs::new(self.records.reached.within_round())))
     }
 }
 
@@ -322,11 +322,11 @@ impl Records {
             next_name: NameId::NONE,
             stack: StackId::NONE,
             prev_state: 0,
-            prev_prio: i16::MIN,
-            next_prio: i16::MIN,
+            prev_prio: Prio::UNKNOWN,
+            next_prio: Prio::UNKNOWN,
             out: out_state,
             letter: if preempted { b'R' } else { b'?' },
-            prev_exec: Ns::MIN,
+            prev_exec: MaybeNs::NONE,
         });
         let from = out.events.len();
         out.events.push(Event { at: stamp.at, offset: record.offset, cpu: stamp.cpu, current: Tid::UNKNOWN, what });

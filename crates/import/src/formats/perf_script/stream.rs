@@ -7,7 +7,7 @@ use crate::text::scan::{blanks, event, hexadecimal};
 use crate::text::{Line, Lines, Told};
 use crate::tracepoint::{Arguments, Place};
 use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, What};
+use model::{Batch, CpuId, Event, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid, What};
 
 /// The events of a text.
 pub(super) struct ScriptStream<'a> {
@@ -46,7 +46,7 @@ impl Stream for ScriptStream<'_> {
             // A callchain stands behind its event, so a batch ends only where none goes on.
             if out.events.len() >= BATCH && !self.events.in_chain(&line) {
                 self.events.close_chain(out);
-                return Ok(Reach::Until(self.events.told.until()));
+                return Ok(Reach::Until(MaybeNs::new(self.events.told.until())));
             }
             self.events.read(&line, out, bad);
             self.lines.take();
@@ -137,15 +137,15 @@ impl Events {
             next_name,
             stack: StackId::NONE,
             prev_state: 0,
-            prev_prio: i16::MIN,
-            next_prio: i16::MIN,
+            prev_prio: Prio::UNKNOWN,
+            next_prio: Prio::UNKNOWN,
             out: match (preempted, self.known.preempt_told) {
                 (true, _) => SwitchOut::Preempted,
                 (false, true) => SwitchOut::Blocked,
                 (false, false) => SwitchOut::Untold,
             },
             letter: if preempted { b'R' } else { b'?' },
-            prev_exec: Ns::MIN,
+            prev_exec: MaybeNs::NONE,
         });
         let event = Event { at: head.stamp.at, offset, cpu: head.cpu, current: Tid::UNKNOWN, what };
         if head.pid != Pid::UNKNOWN {

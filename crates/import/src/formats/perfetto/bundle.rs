@@ -6,7 +6,7 @@ use super::ftrace::{self, Kernel};
 use super::wire::{Broken, Fields};
 use crate::tracepoint::Names;
 use ingest::{Ledger, Trouble};
-use model::{Batch, CpuId, Event, LossSpan, Ns, Tid, What};
+use model::{Batch, CpuId, Event, LossSpan, MaybeCount, MaybeNs, Ns, Prio, Tid, What};
 
 /// No machine has more CPUs.
 const MOST_CPUS: u32 = 1 << 14;
@@ -20,11 +20,11 @@ pub(super) struct Lane {
     pub(super) last: Ns,
     /// Who runs there, by its last switch.
     pub(super) current: Tid,
-    pub(super) prio: i16,
+    pub(super) prio: Prio,
 }
 
 impl Lane {
-    const NEW: Self = Self { last: Ns::MIN, current: Tid::UNKNOWN, prio: i16::MIN };
+    const NEW: Self = Self { last: Ns::MIN, current: Tid::UNKNOWN, prio: Prio::UNKNOWN };
 }
 
 /// All CPUs' bundles.
@@ -153,11 +153,13 @@ impl Bundles {
         let (first, last) = ends?;
         self.latest = self.latest.max(last);
         if head.lost {
-            let span = LossSpan { from: before, to: first, cpu: Some(cpu), events: -1 };
+            let (from, to) = (MaybeNs::new(before), MaybeNs::new(first));
+            let span = LossSpan { from, to, cpu: Some(cpu), events: MaybeCount::UNKNOWN };
             out.events.push(Event { at: first, offset, cpu, current: Tid::UNKNOWN, what: What::Loss(span) });
         }
         if let Some(from) = self.dropped.take() {
-            let span = LossSpan { from: from.min(first), to: first, cpu: None, events: -1 };
+            let (from, to) = (MaybeNs::new(from.min(first)), MaybeNs::new(first));
+            let span = LossSpan { from, to, cpu: None, events: MaybeCount::UNKNOWN };
             out.events.push(Event { at: first, offset, cpu, current: Tid::UNKNOWN, what: What::Loss(span) });
         }
         (!nowhere).then_some(Met { cpu, last })
@@ -185,7 +187,7 @@ impl Bundles {
 
 /// Nobody knows any more who runs there.
 fn forget(lane: &mut Lane) {
-    (lane.current, lane.prio) = (Tid::UNKNOWN, i16::MIN);
+    (lane.current, lane.prio) = (Tid::UNKNOWN, Prio::UNKNOWN);
 }
 
 /// Keeps who runs there, and tells it to the wakings that came as columns, which do not say who woke.

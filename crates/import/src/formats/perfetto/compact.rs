@@ -13,7 +13,7 @@ use super::ftrace::Place;
 use super::states::Numbers;
 use super::wire::{Broken, Fields, Packed};
 use crate::tracepoint::{Names, waker};
-use model::{Batch, CpuId, Event, NameId, Ns, StackId, Switch, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, MaybeNs, NameId, Prio, StackId, Switch, Tid, Wake, WakeKind, What};
 
 /// Names in one bundle's table; a hostile file must not fill the memory.
 const MOST_NAMES: usize = 1 << 16;
@@ -84,7 +84,7 @@ fn wakings(columns: &Columns<'_>, place: Place, out: &mut Batch) -> Result<(), B
             kind: WakeKind::Waking,
             target: Some(CpuId(target as u32)),
             waker: waker(flags.next().unwrap_or(0), Tid::UNKNOWN),
-            prio: prio as i16,
+            prio: Prio::new(prio as i16),
             stamp: at,
         };
         out.events.push(place.event(at, Tid::UNKNOWN, What::Wake(wake)));
@@ -117,10 +117,10 @@ fn switches(
             stack: StackId::NONE,
             prev_state: state as u32,
             prev_prio: lane.prio,
-            next_prio: prio as i16,
+            next_prio: Prio::new(prio as i16),
             out: what,
             letter,
-            prev_exec: Ns::MIN,
+            prev_exec: MaybeNs::NONE,
         };
         (lane.current, lane.prio) = (switch.next, switch.next_prio);
         let at = place.time(now)?;

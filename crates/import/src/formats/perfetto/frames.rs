@@ -3,8 +3,9 @@
 
 use super::wire::{Broken, Fields};
 use crate::tracepoint::Names;
-use model::{Batch, Frame, FrameStretch, NameId, Pid};
+use model::{Batch, Frame, FrameStretch, FrameToken, NameId, Pid};
 use rustc_hash::FxHashMap;
+use std::num::NonZeroI32;
 
 /// Frames open at once; a hostile file must not fill the memory.
 const MOST: usize = 1 << 16;
@@ -41,15 +42,22 @@ impl Frames {
     ) -> Result<Frame, Broken> {
         let surface = matches!(stretch, FrameStretch::ExpectedSurface | FrameStretch::ActualSurface);
         let (of_pid, of_jank) = if surface { (4, 9) } else { (3, 7) };
-        let mut frame =
-            Frame { cookie: 0, token: -1, pid: Pid::UNKNOWN, layer: NameId::NONE, stretch, begins: true, jank: 0 };
+        let mut frame = Frame {
+            cookie: 0,
+            token: FrameToken::UNKNOWN,
+            pid: Pid::UNKNOWN,
+            layer: NameId::NONE,
+            stretch,
+            begins: true,
+            jank: None,
+        };
         while let Some((field, value)) = fields.next()? {
             match field {
                 1 => frame.cookie = value.number() as i64,
-                2 => frame.token = value.number() as i64,
+                2 => frame.token = FrameToken(value.number() as i64),
                 5 if surface => frame.layer = names.id(value.bytes(), out),
                 f if f == of_pid => frame.pid = Pid(value.int()),
-                f if f == of_jank => frame.jank = value.int(),
+                f if f == of_jank => frame.jank = NonZeroI32::new(value.int()),
                 _ => {}
             }
         }

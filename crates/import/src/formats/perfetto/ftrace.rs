@@ -9,7 +9,7 @@ use super::wire::{Broken, Fields};
 use crate::tracepoint::events::{self, NEWTASK, OLD_PID, SWITCH, WAKING};
 use crate::tracepoint::table::{FieldDef, FieldValues, Meaning, Output, Reader, ToEvent, Tracepoint};
 use crate::tracepoint::{Names, waker};
-use model::{Batch, CpuId, Event, LeftOut, NameId, Ns, Pid, StackId, Switch, Tid, Wake, WakeKind, What};
+use model::{Batch, CpuId, Event, LeftOut, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, Tid, Wake, WakeKind, What};
 use rustc_hash::FxHashMap;
 
 /// Threads whose process is kept; a hostile file must not fill the memory.
@@ -157,11 +157,11 @@ impl Kernel {
             match field {
                 switch::PREV_COMM => prev_comm = value.bytes(),
                 switch::PREV => prev = Tid(value.int()),
-                switch::PREV_PRIO => prev_prio = value.int() as i16,
+                switch::PREV_PRIO => prev_prio = Prio::new(value.int() as i16),
                 switch::PREV_STATE => state = value.number(),
                 switch::NEXT_COMM => next_comm = value.bytes(),
                 switch::NEXT => next = Tid(value.int()),
-                switch::NEXT_PRIO => next_prio = value.int() as i16,
+                switch::NEXT_PRIO => next_prio = Prio::new(value.int() as i16),
                 _ => {}
             }
         }
@@ -177,7 +177,7 @@ impl Kernel {
             next_prio,
             out: what,
             letter,
-            prev_exec: Ns::MIN,
+            prev_exec: MaybeNs::NONE,
         };
         if !self.noted.is_empty() {
             let note = Note::of(&self.noted);
@@ -272,8 +272,8 @@ impl Other {
 }
 
 /// A priority that is absent: proto's 0, or not told.
-fn untold(own: bool) -> i16 {
-    if own { i16::MIN } else { 0 }
+fn untold(own: bool) -> Prio {
+    if own { Prio::UNKNOWN } else { Prio::new(0) }
 }
 
 /// The numbers of a switch's fields.
@@ -315,7 +315,7 @@ fn wake(
         match field {
             waking::COMM => name = value.bytes(),
             waking::TID => tid = Tid(value.int()),
-            waking::PRIO => prio = value.int() as i16,
+            waking::PRIO => prio = Prio::new(value.int() as i16),
             waking::TARGET => target = Some(CpuId(value.number() as u32)),
             _ => {}
         }

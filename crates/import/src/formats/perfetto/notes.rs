@@ -5,8 +5,8 @@ use super::wire::{Broken, Fields};
 use crate::tracepoint::Names;
 use ingest::Facts;
 use model::{
-    Batch, Clock, CpuId, LossSpan, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
-    What,
+    Batch, Clock, CpuId, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState, StackId, Switch,
+    SwitchOut, Tid, Wake, WakeKind, What,
 };
 use topology::Machine;
 
@@ -173,12 +173,16 @@ impl<'a> Note<'a> {
         self.int(name).and_then(|v| u32::try_from(v).ok()).map(CpuId)
     }
 
-    fn prio(self, name: &str) -> i16 {
-        self.int(name).and_then(|v| i16::try_from(v).ok()).unwrap_or(i16::MIN)
+    fn prio(self, name: &str) -> Prio {
+        self.int(name).and_then(|v| i16::try_from(v).ok()).into()
     }
 
     fn ns(self, name: &str, untold: Ns) -> Ns {
         self.int(name).map_or(untold, Ns)
+    }
+
+    fn charged(self) -> MaybeNs {
+        self.int("exec").map(Ns).into()
     }
 
     /// Whether the switch behind it is for the eye only.
@@ -188,7 +192,7 @@ impl<'a> Note<'a> {
 
     /// What it says of the switch behind it.
     pub(super) fn amend(self, switch: &mut Switch) {
-        switch.prev_exec = self.ns("exec", Ns::MIN);
+        switch.prev_exec = self.charged();
         if let Some(state) = self.int("state") {
             switch.prev_state = state as u32;
         }
@@ -215,7 +219,7 @@ impl<'a> Note<'a> {
             next_prio: self.prio("next_prio"),
             out: self.out().unwrap_or(SwitchOut::Untold),
             letter: self.letter(),
-            prev_exec: self.ns("exec", Ns::MIN),
+            prev_exec: self.charged(),
         }
     }
 
@@ -232,7 +236,7 @@ impl<'a> Note<'a> {
             },
             letter: self.letter(),
             cpu: self.cpu("cpu").unwrap_or(CpuId::UNKNOWN),
-            exec: self.ns("exec", Ns::MIN),
+            exec: self.charged(),
         }
     }
 
@@ -256,8 +260,8 @@ impl<'a> Note<'a> {
             b"corewise_priority" => What::Priority {
                 tid: tid(),
                 prio: self.prio("prio"),
-                policy: self.int("policy").and_then(|v| i8::try_from(v).ok()).unwrap_or(-1),
-                nice: self.int("nice").and_then(|v| i8::try_from(v).ok()).unwrap_or(i8::MIN),
+                policy: self.int("policy").and_then(|v| i8::try_from(v).ok()).filter(|policy| *policy != -1),
+                nice: self.int("nice").and_then(|v| i8::try_from(v).ok()).filter(|nice| *nice != i8::MIN),
             },
             b"corewise_affinity" => {
                 let cpus = self.text("cpus").map_or(NameId::NONE, |n| names.id(n, out));
@@ -276,9 +280,9 @@ impl<'a> Note<'a> {
                     id: self.int("id").unwrap_or(0).cast_unsigned(),
                     path: name("path"),
                     cpus: name("cpus"),
-                    quota: self.ns("quota", Ns::MAX),
+                    quota: self.int("quota").map(Ns).filter(|quota| *quota != Ns::MAX).into(),
                     period: self.int("period").and_then(|p| u32::try_from(p).ok()).unwrap_or(0),
-                    weight: self.int("weight").and_then(|w| u16::try_from(w).ok()).unwrap_or(0),
+                    weight: self.int("weight").and_then(|w| u16::try_from(w).ok()).filter(|weight| *weight > 0),
                 }
             }
             b"corewise_cgroup_stat" => What::CgroupStat {
@@ -288,14 +292,16 @@ impl<'a> Note<'a> {
                 time: self.ns("time", Ns::ZERO),
             },
             b"corewise_yield" => What::Yield { tid: tid(), begins: self.int("begins") == Some(1) },
-            b"corewise_throttle" => What::Throttle { tid: tid(), begins: self.int("begins") == Some(1) },
+            b"corewise_throttle" => What::Throttle {
+                tid: Some(tid()).filter(|tid| *tid != Tid::IDLE),
+                begins: self.int("begins") == Some(1),
+            },
             b"corewise_sched_attr" => {
-                let told = |field| self.int(field).and_then(|v| i16::try_from(v).ok());
-                let clamp = |field| told(field).unwrap_or(-1);
-                let prio = told("prio").unwrap_or(i16::MIN);
+                let clamp = |field| self.int(field).and_then(|v| u16::try_from(v).ok());
+                let prio = self.prio("prio");
                 What::SchedAttr { tid: tid(), prio, uclamp_min: clamp("uclamp_min"), uclamp_max: clamp("uclamp_max") }
             }
-            b"corewise_ideal_cpu" => What::IdealCpu { tid: tid(), cpu: self.cpu("cpu").unwrap_or(CpuId::UNKNOWN) },
+            b"corewise_ideal_cpu" => What::IdealCpu { tid: tid(), cpu: self.cpu("cpu") },
             b"corewise_parking" => What::Parking {
                 of: self.cpu("cpu_id").unwrap_or(CpuId::UNKNOWN),
                 parked: self.int("parked") == Some(1),
@@ -315,10 +321,10 @@ impl<'a> Note<'a> {
                 What::Clock { which, reading: self.int("reading").unwrap_or(0) }
             }
             b"corewise_loss" => What::Loss(LossSpan {
-                from: self.ns("from", Ns::MIN),
-                to: self.ns("to", Ns::MAX),
+                from: self.int("from").map(Ns).into(),
+                to: self.int("to").map(Ns).into(),
                 cpu: self.cpu("cpu"),
-                events: self.int("events").unwrap_or(-1),
+                events: self.int("events").map_or(MaybeCount::UNKNOWN, MaybeCount::new),
             }),
             _ => What::Sample,
         }

@@ -13,7 +13,7 @@ use super::tracks::{Tracks, Who};
 use super::wire::{Broken, Fields};
 use crate::tracepoint::Names;
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, Ns, Pid, Tid, What};
+use model::{Batch, CpuId, Event, MaybeNs, Ns, Pid, Tid, What};
 use rustc_hash::FxHashMap;
 
 /// Events handed out at once: more than elsewhere, since with each batch goes a promise that knows only the sequences met so far,
@@ -115,7 +115,7 @@ impl Stream for PerfettoStream<'_> {
                 bad.trouble("a packet that is damaged", packet.offset, Trouble::Lost);
             }
         }
-        Ok(Reach::Until(self.reader.promise()))
+        Ok(Reach::Until(MaybeNs::new(self.reader.promise())))
     }
 }
 

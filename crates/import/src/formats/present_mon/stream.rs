@@ -5,7 +5,7 @@ use super::rows::{Bad, Reader};
 use crate::text::Lines;
 use crate::text::frames::Told;
 use ingest::{Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, Present};
+use model::{Batch, MaybeNs, Present};
 
 /// The frames of a log.
 pub(super) struct Frames<'a> {
@@ -55,7 +55,7 @@ impl Stream for Frames<'_> {
         let mut line = Vec::new();
         while let Some(next) = self.lines.peek()? {
             if Told::is_full(out) {
-                return Ok(Reach::Until(self.told.until()));
+                return Ok(Reach::Until(MaybeNs::new(self.told.until())));
             }
             let (offset, cut) = (next.offset, next.cut);
             line.clear();

@@ -19,7 +19,10 @@
 
 use crate::tracepoint::{Names, States};
 use ingest::{Facts, Fatal, Importer, Ledger, Opened, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What};
+use model::{
+    Batch, CpuId, Event, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, StackId, Switch, SwitchOut, Tid, Wake,
+    WakeKind, What,
+};
 use rustc_hash::FxHashMap;
 use std::io::{ErrorKind, Read};
 
@@ -133,7 +136,7 @@ impl Stream for EbpfStream<'_> {
                 self.fill()?;
             }
         }
-        Ok(Reach::Until(if self.again || !self.lines.wide { self.lines.horizon() } else { Ns::MIN }))
+        Ok(Reach::Until((self.again || !self.lines.wide).then(|| self.lines.horizon()).into()))
     }
 }
 
@@ -146,7 +149,7 @@ struct Lines {
     since: u64,
     states: States,
     names: Names,
-    threads: FxHashMap<Tid, (NameId, i16)>,
+    threads: FxHashMap<Tid, (NameId, Prio)>,
     /// The time of each CPU's last line.
     last: Vec<Ns>,
     latest: Ns,
@@ -246,7 +249,7 @@ impl Lines {
             *last = at;
         }
         if self.lost.is_some() && at >= self.latest {
-            self.loss_until(at, at, out);
+            self.loss_until(at, MaybeNs::new(at), out);
         }
         self.latest = self.latest.max(at);
         out.events.push(Event { at, offset, cpu, current: Tid::UNKNOWN, what });
@@ -270,7 +273,7 @@ impl Lines {
             next_prio,
             out,
             letter,
-            prev_exec: Ns::MIN,
+            prev_exec: MaybeNs::NONE,
         }))
     }
 
@@ -286,8 +289,8 @@ impl Lines {
         Ok(What::Migrate { tid, from, to })
     }
 
-    fn known(&self, tid: Tid) -> (NameId, i16) {
-        self.threads.get(&tid).copied().unwrap_or((NameId::NONE, i16::MIN))
+    fn known(&self, tid: Tid) -> (NameId, Prio) {
+        self.threads.get(&tid).copied().unwrap_or((NameId::NONE, Prio::UNKNOWN))
     }
 
     fn thread(&mut self, rest: &[u8], offset: u64, out: &mut Batch) -> Result<(), Odd> {
@@ -296,6 +299,7 @@ impl Lines {
         let (tid, prio) = (fields.tid()?, fields.number()?);
         // The kernel's numbers are signed; bpftrace prints a deadline thread's −1 as 32 or 64 bits.
         let prio = i16::try_from(prio as i32).map_err(|_| Odd("a priority that is none"))?;
+        let prio = Prio::new(prio);
         let name = self.names.id(fields.0.get(..LONGEST_NAME).unwrap_or(fields.0), out);
         if self.threads.len() < MOST_THREADS || self.threads.contains_key(&tid) {
             self.threads.insert(tid, (name, prio));
@@ -317,16 +321,17 @@ impl Lines {
     }
 
     /// Tells a loss: since the last line of the CPU that has been silent for longest, as it may have been that one.
-    fn loss_until(&mut self, at: Ns, to: Ns, out: &mut Batch) {
+    fn loss_until(&mut self, at: Ns, to: MaybeNs, out: &mut Batch) {
         if let Some((events, offset)) = self.lost.take() {
-            let from = self.last.iter().copied().filter(|t| *t != Ns::MIN && *t < to).min().unwrap_or(Ns::MIN);
-            let what = What::Loss(LossSpan { from, to, cpu: None, events });
+            let before = |t: &Ns| *t != Ns::MIN && to.get().is_none_or(|to| *t < to);
+            let from = self.last.iter().copied().filter(before).min().into();
+            let what = What::Loss(LossSpan { from, to, cpu: None, events: MaybeCount::new(events) });
             out.events.push(Event { at, offset, cpu: CpuId::UNKNOWN, current: Tid::UNKNOWN, what });
         }
     }
 
     fn end(&mut self, _offset: u64, out: &mut Batch) {
-        self.loss_until(self.latest, Ns::MAX, out);
+        self.loss_until(self.latest, MaybeNs::NONE, out);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::tracepoint::table::Reader;
 use crate::tracepoint::{ByteOrder, Decoder, EventFormat, Names, PageLayout};
 use ingest::{BATCH, Fatal, Ledger, Reach, ReadSeek, Stream, Trouble};
-use model::{Batch, CpuId, Event, LossSpan, Ns, StackId, Tid, What};
+use model::{Batch, CpuId, Event, LossSpan, MaybeCount, MaybeNs, Ns, StackId, Tid, What};
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ impl<'a> RingStream<'a> {
                 continue;
             }
             if let Some(events) = self.missed.take() {
-                let loss = LossSpan { from: self.last, to: at, cpu: Some(self.cpu), events };
+                let loss = self.loss(MaybeNs::new(at), events);
                 out.events.push(Event { at, offset, cpu: self.cpu, current: Tid::UNKNOWN, what: What::Loss(loss) });
             }
             // `common_pid` stands at the same place in every record since Linux 2.6.31.
@@ -147,10 +147,14 @@ impl<'a> RingStream<'a> {
         }
     }
 
+    fn loss(&self, to: MaybeNs, events: i64) -> LossSpan {
+        LossSpan { from: MaybeNs::new(self.last), to, cpu: Some(self.cpu), events: MaybeCount::new(events) }
+    }
+
     /// What was lost behind the last event.
     fn end(&mut self, out: &mut Batch) {
         if let Some(events) = self.missed.take() {
-            let loss = LossSpan { from: self.last, to: Ns::MAX, cpu: Some(self.cpu), events };
+            let loss = self.loss(MaybeNs::NONE, events);
             out.events.push(Event {
                 at: self.last,
                 offset: self.begin,
@@ -175,6 +179,6 @@ impl Stream for RingStream<'_> {
             }
             self.page(out, bad);
         }
-        Ok(Reach::Until(self.last))
+        Ok(Reach::Until(MaybeNs::new(self.last)))
     }
 }

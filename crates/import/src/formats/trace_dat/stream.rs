@@ -9,7 +9,7 @@ use super::options::Stats;
 use crate::tracepoint::table::Reader;
 use crate::tracepoint::{BadPage, ByteOrder, Decoder, EventFormat, Mark, Names, PageLayout, events, marker};
 use ingest::{BATCH, Fatal, Ledger, Reach, Stream, Trouble};
-use model::{Batch, CpuId, Event, LossSpan, NameId, Ns, Pid, StackId, Tid, What};
+use model::{Batch, CpuId, Event, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, StackId, Tid, What};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -139,9 +139,9 @@ impl Buffer {
     }
 
     /// The loss that ends at `to`.
-    fn loss(&mut self, at: Ns, to: Ns, offset: u64) -> Option<Event> {
-        let events = self.lost.take()?;
-        let loss = LossSpan { from: self.last, to, cpu: Some(self.cpu), events };
+    fn loss(&mut self, at: Ns, to: MaybeNs, offset: u64) -> Option<Event> {
+        let events = MaybeCount::new(self.lost.take()?);
+        let loss = LossSpan { from: MaybeNs::new(self.last), to, cpu: Some(self.cpu), events };
         Some(Event { at, offset, cpu: self.cpu, current: Tid::UNKNOWN, what: What::Loss(loss) })
     }
 }
@@ -251,7 +251,7 @@ impl<'a> DatStream<'a> {
                 self.of = None;
                 out.events.extend(buffer.held.take());
                 let at = buffer.last;
-                out.events.extend(buffer.loss(at, Ns::MAX, self.blocks.place));
+                out.events.extend(buffer.loss(at, MaybeNs::NONE, self.blocks.place));
                 let told = self.stats.iter().find(|s| s.cpu == buffer.cpu);
                 out.events.extend(told.and_then(|stats| lost_somewhere(buffer, stats)));
             }
@@ -339,7 +339,7 @@ impl<'a> DatStream<'a> {
             if buffer.lost.is_some()
                 && let Some(event) = out.events.pop()
             {
-                out.events.extend(buffer.loss(at, at, offset));
+                out.events.extend(buffer.loss(at, MaybeNs::new(at), offset));
                 out.events.push(event);
             }
             buffer.last = buffer.last.max(at);
@@ -351,7 +351,8 @@ impl<'a> DatStream<'a> {
 fn lost_somewhere(buffer: &Buffer, stats: &Stats) -> Option<Event> {
     let overwritten = if buffer.uncounted { 0 } else { stats.overrun.saturating_sub(buffer.counted) };
     let events = i64::try_from(stats.dropped.saturating_add(overwritten)).unwrap_or(-1);
-    let loss = LossSpan { from: Ns::MIN, to: Ns::MAX, cpu: Some(buffer.cpu), events };
+    let loss =
+        LossSpan { from: MaybeNs::NONE, to: MaybeNs::NONE, cpu: Some(buffer.cpu), events: MaybeCount::new(events) };
     (events != 0).then_some(Event {
         at: buffer.last,
         offset: 0,
@@ -375,6 +376,6 @@ impl Stream for DatStream<'_> {
             }
         }
         let waits = self.waiting.peek().map_or(Ns::MAX, |Reverse((until, _))| *until);
-        Ok(Reach::Until(self.of.map_or(waits, |of| waits.min(self.buffers[of].last))))
+        Ok(Reach::Until(MaybeNs::new(self.of.map_or(waits, |of| waits.min(self.buffers[of].last)))))
     }
 }

@@ -1,7 +1,7 @@
 //! A lock's waiters lend a thread their priority, or no longer.
 
 use crate::tracepoint::table::{Meaning, Tracepoint, field};
-use model::What;
+use model::{Prio, What};
 
 pub(super) const TRACEPOINTS: &[Tracepoint] = &[Tracepoint {
     name: "sched_pi_setprio",
@@ -9,7 +9,7 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[Tracepoint {
     printed: &["{*} pid={pid}{*} newprio={newprio}"],
     perfetto: 353,
     meaning: Meaning::Of(|v, out| {
-        out.add(What::Priority { tid: v.tid(0), prio: v.number(1) as i16, policy: -1, nice: i8::MIN })
+        out.add(What::Priority { tid: v.tid(0), prio: Prio::new(v.number(1) as i16), policy: None, nice: None })
     }),
     ..Tracepoint::NEW
 }];

@@ -45,7 +45,7 @@ pub enum Policy {
 /// Something that could be altered.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Change {
+pub enum Fix {
     /// Another nice value, −20 to 19.
     Nice {
         /// Whose.
@@ -210,7 +210,7 @@ fn list(cpus: &[CpuId]) -> String {
     cpus.iter().map(|c| c.0.to_string()).collect::<Vec<_>>().join(",")
 }
 
-impl Change {
+impl Fix {
     /// How it is done on Linux: a command, a call, or what to write in the program.
     #[must_use]
     pub fn linux(&self) -> String {
@@ -457,10 +457,10 @@ mod tests {
     #[test]
     fn a_call_can_be_copied() {
         let one = Threads { name: "game".to_owned(), tids: vec![42] };
-        let nice = Change::Nice { threads: one.clone(), nice: -5 };
+        let nice = Fix::Nice { threads: one.clone(), nice: -5 };
         assert_eq!(nice.linux(), "`renice -n -5 -p 42` (setpriority(2) with PRIO_PROCESS)");
         assert_eq!(nice.windows(), "SetThreadPriority(THREAD_PRIORITY_ABOVE_NORMAL) for game");
-        let mask = Change::Affinity { threads: one, cpus: vec![CpuId(0), CpuId(3)] };
+        let mask = Fix::Affinity { threads: one, cpus: vec![CpuId(0), CpuId(3)] };
         assert!(mask.linux().starts_with("`taskset -pc 0,3 42`"), "{}", mask.linux());
         assert!(mask.windows().contains("0x9"), "{}", mask.windows());
     }
@@ -468,15 +468,15 @@ mod tests {
     #[test]
     fn of_several_threads_the_call_says_for_each() {
         let two = Threads { name: "wk".to_owned(), tids: vec![1, 2] };
-        let idle = Change::Policy { threads: two, policy: Policy::Idle };
+        let idle = Fix::Policy { threads: two, policy: Policy::Idle };
         assert_eq!(idle.linux(), "`chrt --idle -p 0 TID` for each TID of wk (sched_setscheduler(2) with SCHED_IDLE)");
     }
 
     #[test]
     fn it_is_kept_and_read_again() {
-        let change = Change::CoreType { threads: Threads::default(), prefer: CoreType::Performance };
+        let change = Fix::CoreType { threads: Threads::default(), prefer: CoreType::Performance };
         let text = serde_json::to_string(&change).unwrap();
         assert_eq!(text, r#"{"kind":"core_type","threads":{"name":"","tids":[]},"prefer":"performance"}"#);
-        assert_eq!(serde_json::from_str::<Change>(&text).unwrap(), change);
+        assert_eq!(serde_json::from_str::<Fix>(&text).unwrap(), change);
     }
 }
