@@ -1,7 +1,7 @@
 //! From a source to a trace folder.
 
 use crate::read::{name_frames, stretches};
-use crate::tables::totals::{OF_TOTALS, context, followed, rows as totals_rows};
+use crate::tables::totals::{OF_TOTALS, context, followed};
 use crate::{Accounted, EngineError, Identity, Infer, PassOptions, Priority, Source, Summary, account_with};
 use account::{Collector, InTurn, Sink, SpillError, Stretches};
 use model::{Batch, CpuStretch, Stacks, Table, ThreadStretch, Timeline, TimelineEvent, tables};
@@ -62,8 +62,9 @@ pub fn import(
         writer.names(&writing.stacks.names[told..])?;
         writer.stacks(&writing.stacks.chains)?;
         // While events wait to be written: at the end all else would wait for these.
-        for def in OF_TOTALS {
-            writer.table_of(def, |out| totals_rows(def, &accounted.totals, &accounted.machine, out))?;
+        for of in OF_TOTALS {
+            let rows = |out: &mut dyn model::Rows| (of.rows)(&accounted.totals, &accounted.machine, out);
+            writer.table_of(of.table, |out| rows(out).map_err(EngineError::from))?;
         }
         let stretches = stretches(writing.collector, &accounted, options);
         let tables = stage_two(&stretches, &accounted, writing.stacks.names, &mut writer)?;

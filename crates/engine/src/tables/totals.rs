@@ -5,18 +5,42 @@ use crate::session::Kind;
 use crate::tables::rows::Batches;
 use crate::tables::{is_of_sums, overlaps};
 use crate::{EngineError, Infer, PassOptions, Session};
-use account::Totals;
+use account::{SpillError, Totals};
 use model::{CpuId, Ns, Row, Rows, Span, Table, TableDef, Value, tables};
 use topology::Machine;
 
-/// The tables that come from the sums alone, in the order in which a folder gets them.
-pub(crate) const OF_TOTALS: &[&TableDef] = &[
-    &tables::THREADS,
-    &tables::THREAD_BY_CPU,
-    &tables::THREAD_BY_CORE_TYPE,
-    &tables::CPUS,
-    &tables::LOSS,
-    &tables::INFERRED_STATE,
+/// A table of sums, and what makes its rows.
+pub(crate) struct OfTotals {
+    pub(crate) table: &'static TableDef,
+    pub(crate) rows: fn(&Totals, &Machine, &mut dyn Rows) -> Result<(), SpillError>,
+}
+
+/// All of them, in the order in which a folder gets them.
+pub(crate) const OF_TOTALS: &[OfTotals] = &[
+    OfTotals { table: &tables::THREADS, rows: |totals, _, out| account::threads(totals, out) },
+    OfTotals { table: &tables::THREAD_BY_CPU, rows: |totals, _, out| account::thread_by_cpu(totals, out) },
+    OfTotals { table: &tables::THREAD_BY_CORE_TYPE, rows: account::thread_by_core_type },
+    OfTotals {
+        table: &tables::CPUS,
+        rows: |totals, machine, out| {
+            account::cpus(totals, machine, out);
+            Ok(())
+        },
+    },
+    OfTotals {
+        table: &tables::LOSS,
+        rows: |totals, _, out| {
+            account::loss(totals, out);
+            Ok(())
+        },
+    },
+    OfTotals {
+        table: &tables::INFERRED_STATE,
+        rows: |totals, _, out| {
+            account::inferred_state(&totals.inferred, out);
+            Ok(())
+        },
+    },
 ];
 
 impl Session {
@@ -93,26 +117,11 @@ pub(crate) fn context<'a>(totals: &Totals, followed: &'a [CpuId], machine: &'a M
     analysis::Context { machine, span, followed, ready_known: totals.ready_known }
 }
 
-/// The rows of one of [`OF_TOTALS`].
-pub(crate) fn rows(def: &TableDef, totals: &Totals, machine: &Machine, out: &mut dyn Rows) -> Result<(), EngineError> {
-    match def.name {
-        "threads" => account::threads(totals, out),
-        "thread_by_cpu" => account::thread_by_cpu(totals, out),
-        "thread_by_core_type" => account::thread_by_core_type(totals, machine, out),
-        "cpus" => {
-            account::cpus(totals, machine, out);
-            Ok(())
-        }
-        "loss" => {
-            account::loss(totals, out);
-            Ok(())
-        }
-        _ => {
-            account::inferred_state(&totals.inferred, out);
-            Ok(())
-        }
-    }
-    .map_err(EngineError::from)
+/// The rows of one of [`OF_TOTALS`]; with inferred time a table has another declaration, but the same name.
+fn rows(def: &TableDef, totals: &Totals, machine: &Machine, out: &mut dyn Rows) -> Result<(), EngineError> {
+    let of = OF_TOTALS.iter().find(|of| of.table.name == def.name);
+    let of = of.ok_or_else(|| EngineError::Other(format!("nothing makes the table {}", def.name)))?;
+    Ok((of.rows)(totals, machine, out)?)
 }
 
 /// The CPUs of which a folder tells what they ran, by its table of them.
@@ -121,4 +130,17 @@ pub(crate) fn followed_of(cpus: &Table) -> Vec<CpuId> {
     let followed = |row: &Row<'_, _>| row.all([SWITCHES, BUSY_NS, IDLE_NS]).iter().any(|n| *n > 0);
     let cpu = |row: Row<'_, _>| u32::try_from(row.get(CPU)).map_or(CpuId::UNKNOWN, CpuId);
     cpus.rows_of(tables::cpus::Table).filter(followed).map(cpu).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_of_sums_is_made() {
+        let listed: Vec<&str> = OF_TOTALS.iter().map(|of| of.table.name).collect();
+        let declared = tables::ALL.iter().filter(|def| is_of_sums(def));
+        assert_eq!(declared.clone().count(), listed.len());
+        assert!(declared.map(|def| def.name).all(|name| listed.contains(&name)), "{listed:?}");
+    }
 }
