@@ -215,9 +215,9 @@ impl Scheduler {
             }
             (6, _) if self.rng.one_in(2) => {
                 // The first tells that throttling is told.
-                let of = if self.rng.one_in(8) { Tid::IDLE } else { number(thread) };
-                let (cpu, begins) = (self.any_cpu(), of != Tid::IDLE && self.rng.one_in(2));
-                self.push(cpu, What::Throttle { tid: Some(of), begins });
+                let tid = if self.rng.one_in(8) { None } else { Some(number(thread)) };
+                let (cpu, begins) = (self.any_cpu(), tid.is_some() && self.rng.one_in(2));
+                self.push(cpu, What::Throttle { tid, begins });
             }
             (4, _) if self.rng.one_in(4) => {
                 let cpu = self.any_cpu();
