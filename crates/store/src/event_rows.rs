@@ -7,8 +7,8 @@ use crate::events_in::Cursor;
 use crate::sheet::{Disk, Sheet};
 use crate::words as w;
 use model::{
-    BlockOperation, BlockRequest, CpuId, Device, Event, Frame, FrameTime, LossSpan, Mark, NameId, Ns, Present, Tid,
-    What,
+    BlockOperation, BlockRequest, CpuId, Device, Donor, Event, Frame, FrameTime, InheritedPriority, LossSpan, Mark,
+    NameId, Ns, Present, Tid, What,
 };
 
 /// A number that is not there.
@@ -19,6 +19,7 @@ pub(crate) fn kind_of(what: &What) -> Option<EventKind> {
     Some(match what {
         What::Migrate { .. } => EventKind::Migrate,
         What::Priority { .. } => EventKind::Priority,
+        What::Inherit { .. } => EventKind::Inherit,
         What::Affinity { .. } => EventKind::Affinity,
         What::Cgroup { .. } => EventKind::Cgroup,
         What::CgroupLimits { .. } => EventKind::CgroupLimits,
@@ -63,6 +64,17 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
             int(to, 4, prio.into());
             int(to, 5, policy.into());
             int(to, 6, nice.into());
+        }
+        What::Inherit { tid, priority: InheritedPriority { donor, old_prio, prio } } => {
+            int(to, 3, tid.0);
+            let donor = match donor {
+                Donor::NotRecorded => NONE,
+                Donor::None => Tid::IDLE.0,
+                Donor::Thread(tid) => tid.0,
+            };
+            int(to, 4, donor);
+            int(to, 5, old_prio.into());
+            int(to, 6, prio.into());
         }
         What::Affinity { tid, cpus } => {
             int(to, 3, tid.0);
@@ -184,6 +196,15 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<What> {
         k if k == EventKind::Migrate as usize => What::Migrate { tid, from: c.cpu(4)?, to: c.cpu(5)? },
         k if k == EventKind::Priority as usize => {
             What::Priority { tid, prio: c.int(4) as i16, policy: c.int(5) as i8, nice: c.int(6) as i8 }
+        }
+        k if k == EventKind::Inherit as usize => {
+            let donor = match c.int(4) {
+                NONE => Donor::NotRecorded,
+                0 => Donor::None,
+                donor => Donor::Thread(Tid(donor)),
+            };
+            let priority = InheritedPriority { donor, old_prio: c.int(5) as i16, prio: c.int(6) as i16 };
+            What::Inherit { tid, priority }
         }
         k if k == EventKind::Affinity as usize => What::Affinity { tid, cpus: c.name(4) },
         k if k == EventKind::Cgroup as usize => What::Cgroup { tid, id: c.long(4).cast_unsigned(), path: c.name(5) },

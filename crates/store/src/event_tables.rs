@@ -113,6 +113,12 @@ event_tables! {
         int("policy", "", "SCHED_* policy number; −1 where not told.") => Store::Int,
         int("nice", "", "−20 to 19.") => Store::Int,
     ];
+    Inherit, INHERIT, "inherit", "A lock's waiter lends a thread its priority from now on, or no longer.", [
+        TID => Store::Int,
+        int("donor_tid", "", "The waiter; 0: none lends any more; null where it was not recorded.").or_null() => Store::Int,
+        int("old_prio", "", "The thread's dynamic priority until now.") => Store::Int,
+        int("prio", "", PRIO_DOC) => Store::Int,
+    ];
     Affinity, AFFINITY, "affinity", "The CPUs a thread may use from now on.", [
         TID => Store::Int,
         text("cpus", "As a kernel CPU list (0-3,8); null: not known until it is told again.").or_null() => Store::Text,

@@ -436,7 +436,10 @@ mod tests {
             (
                 "sched_pi_setprio",
                 "comm=a pid=7 oldprio=120 newprio=98",
-                What::Priority { tid: Tid(7), prio: 98, policy: -1, nice: i8::MIN },
+                What::Inherit {
+                    tid: Tid(7),
+                    priority: model::InheritedPriority { donor: model::Donor::NotRecorded, old_prio: 120, prio: 98 },
+                },
             ),
             ("thermal_temperature", "anything", What::Sample),
         ] {

@@ -5,8 +5,8 @@ use super::wire::{Broken, Fields};
 use crate::tracepoint::Names;
 use ingest::Facts;
 use model::{
-    Batch, Clock, CpuId, LossSpan, NameId, Ns, Pid, Seen, SeenState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind,
-    What,
+    Batch, Clock, CpuId, Donor, InheritedPriority, LossSpan, NameId, Ns, Pid, Seen, SeenState, StackId, Switch,
+    SwitchOut, Tid, Wake, WakeKind, What,
 };
 use topology::Machine;
 
@@ -258,6 +258,18 @@ impl<'a> Note<'a> {
                 prio: self.prio("prio"),
                 policy: self.int("policy").and_then(|v| i8::try_from(v).ok()).unwrap_or(-1),
                 nice: self.int("nice").and_then(|v| i8::try_from(v).ok()).unwrap_or(i8::MIN),
+            },
+            b"corewise_inherit" => What::Inherit {
+                tid: tid(),
+                priority: InheritedPriority {
+                    donor: match self.int("donor") {
+                        None => Donor::NotRecorded,
+                        Some(0) => Donor::None,
+                        Some(_) => Donor::Thread(self.tid("donor")),
+                    },
+                    old_prio: self.prio("old_prio"),
+                    prio: self.prio("prio"),
+                },
             },
             b"corewise_affinity" => {
                 let cpus = self.text("cpus").map_or(NameId::NONE, |n| names.id(n, out));
