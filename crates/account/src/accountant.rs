@@ -6,8 +6,9 @@ use crate::processor::{Processor, Runs};
 use crate::watch::Watch;
 use crate::{LossIndex, Sink, Totals};
 use model::{
-    Batch, CpuId, CpuState, CpuStretch, Event, InferredStretch, LossSpan, NameId, Ns, Pid, Reason, Seen, SeenState,
-    Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Wake, WakeKind, What,
+    Batch, CpuId, CpuState, CpuStretch, Event, InferredStretch, InheritedPriority, LossSpan, NameId, Ns, Pid, Reason,
+    Seen, SeenState, Span, Switch, SwitchOut, ThreadKey, ThreadState, ThreadStretch, Tid, TimelineEvent, Wake,
+    WakeKind, What,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -218,7 +219,7 @@ impl Accountant {
                     life.yields = begins.then_some(at);
                 }
             }
-            What::Priority { tid, prio, .. } => {
+            What::Priority { tid, prio, .. } | What::Inherit { tid, priority: InheritedPriority { prio, .. } } => {
                 if let Some(at) = self.lives.of(*tid) {
                     self.lives[at].prio = *prio;
                 }

@@ -4,7 +4,7 @@
 mod support;
 
 use capture::{Backend, RecordOptions};
-use model::{NameId, Ns, Tid, WakeKind, What};
+use model::{Donor, Event, InheritedPriority, NameId, Ns, Prio, Tid, WakeKind, What};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -146,4 +146,101 @@ fn wakers_of_sleepers_and_readers(backend: Backend) {
     let (of_sleeper, of_reader) = (wakers(sleeper), wakers(reader));
     assert!(of_sleeper(0) >= 0.9, "{} in nobody's name, {} in the spinner's", of_sleeper(0), of_sleeper(spinner));
     assert!(of_reader(spinner) >= 0.9, "{} in the writer's name, {} in nobody's", of_reader(spinner), of_reader(0));
+}
+
+/// A mutex that lends its holder the priority of the thread that waits for it.
+struct Lending(Box<std::cell::UnsafeCell<libc::pthread_mutex_t>>);
+
+// SAFETY: a mutex is there to be shared.
+unsafe impl Sync for Lending {}
+
+impl Lending {
+    fn new() -> Self {
+        let lock = Self(Box::new(std::cell::UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)));
+        // SAFETY: both outlive the calls, and no thread has the mutex yet.
+        let done = unsafe {
+            let mut attr: libc::pthread_mutexattr_t = std::mem::zeroed();
+            libc::pthread_mutexattr_init(&raw mut attr)
+                + libc::pthread_mutexattr_setprotocol(&raw mut attr, libc::PTHREAD_PRIO_INHERIT)
+                + libc::pthread_mutex_init(lock.0.get(), &raw const attr)
+        };
+        assert_eq!(done, 0);
+        lock
+    }
+
+    fn lock(&self) {
+        // SAFETY: it was initialised, and stays where it is.
+        assert_eq!(unsafe { libc::pthread_mutex_lock(self.0.get()) }, 0);
+    }
+
+    fn unlock(&self) {
+        // SAFETY: by the thread that holds it.
+        assert_eq!(unsafe { libc::pthread_mutex_unlock(self.0.get()) }, 0);
+    }
+}
+
+/// A SCHED_FIFO thread waits for a lock that a thread of the usual policy holds: from its begin to its end, the boost is recorded, with both.
+#[test]
+#[ignore = "needs BPF rights"]
+fn the_thread_that_lends_its_priority_is_recorded() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = RecordOptions::new(folder.path().join("run.cw"));
+    options.duration = Some(Duration::from_millis(1000));
+    let (attached, begin) = std::sync::mpsc::channel::<()>();
+    let load = std::thread::spawn(move || {
+        let _ = begin.recv();
+        let lock = &Lending::new();
+        let (held, go) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|s| {
+            let holder = s.spawn(move || {
+                lock.lock();
+                held.send(()).unwrap();
+                spin(50);
+                lock.unlock();
+                spin(20);
+                gettid()
+            });
+            let waiter = s.spawn(move || {
+                let param = libc::sched_param { sched_priority: 10 };
+                // SAFETY: it outlives the call, which is about this thread.
+                let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) };
+                assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+                go.recv().unwrap();
+                lock.lock();
+                lock.unlock();
+                gettid()
+            });
+            (Tid(holder.join().unwrap()), Tid(waiter.join().unwrap()))
+        })
+    });
+    recorded_while(&options, &mut || {
+        let _ = attached.send(());
+    });
+    // SAFETY: no memory is involved.
+    let usual = Prio::new(120 + unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } as i16);
+    let lent = Prio::new(89);
+    let (holder, waiter) = load.join().unwrap();
+    let told = read(&options.dir);
+    let of_holder = |e: &&Event| matches!(e.what, What::Inherit { tid, .. } if tid == holder);
+    let boosts: Vec<&Event> = told.events.iter().filter(of_holder).collect();
+    let whats: Vec<What> = boosts.iter().map(|e| e.what).collect();
+    let inherits =
+        |donor, old_prio, prio| What::Inherit { tid: holder, priority: InheritedPriority { donor, old_prio, prio } };
+    assert_eq!(whats, [inherits(Donor::Thread(waiter), usual, lent), inherits(Donor::None, lent, usual)]);
+    let took = boosts[1].at - boosts[0].at;
+    assert!(took > Ns(10_000_000) && took < Ns(1_000_000_000), "{took:?}");
+    // Whatever it inherits, its own priority stays.
+    let own = |e: &Event| match e.what {
+        What::SchedAttr { tid, prio, .. } if tid == holder => Some(prio),
+        _ => None,
+    };
+    assert!(told.events.iter().filter_map(own).all(|prio| prio == usual));
+    // While it is boosted, switches tell the lent priority.
+    let runs_at = |e: &Event| match e.what {
+        What::Switch(s) if s.prev == holder => Some(s.prev_prio),
+        _ => None,
+    };
+    let within = told.events.iter().filter(|e| e.at > boosts[0].at && e.at < boosts[1].at);
+    assert!(within.filter_map(runs_at).all(|prio| prio == lent));
 }

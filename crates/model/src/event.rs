@@ -96,6 +96,14 @@ pub enum What {
         /// Nice value, −20 to 19, where told.
         nice: Option<i8>,
     },
+    /// A thread's priority is another one from now on since it holds a lock with priority inheritance: a thread that waits for the
+    /// lock lends it its own, or no longer (`sched_pi_setprio`).
+    Inherit {
+        /// The thread that holds the lock.
+        tid: Tid,
+        /// Which priority it has, and which thread lends it.
+        priority: InheritedPriority,
+    },
     /// The CPUs a thread may use from now on.
     Affinity {
         /// The thread.
@@ -513,6 +521,28 @@ pub enum Clock {
     Tsc,
     /// `sched_clock`, the default of perf and ftrace.
     Perf,
+}
+
+/// The priority of a thread that holds locks with priority inheritance, on the scale of [`What::Priority`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct InheritedPriority {
+    /// Which thread lends it.
+    pub donor: Donor,
+    /// The priority until now.
+    pub old_prio: Prio,
+    /// The priority from now on: the better one of its own and the donor's.
+    pub prio: Prio,
+}
+
+/// Which thread lends its priority: the one that waits first in line for a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Donor {
+    /// The source does not record it.
+    NotRecorded,
+    /// No thread does any more.
+    None,
+    /// This one.
+    Thread(Tid),
 }
 
 /// A request to a block device was handed to its driver, or is done.

@@ -4,8 +4,8 @@
 //! (accounting, temporary files, folders, the threads of a pass) hands [`TimelineEvent`]s on without a look at their kind.
 
 use crate::{
-    BlockRequest, CpuId, CpuStretch, Event, IrqKind, Mark, NameId, Ns, Prio, StackId, SwitchOut, ThreadStretch, Tid,
-    What,
+    BlockRequest, CpuId, CpuStretch, Event, InheritedPriority, IrqKind, Mark, NameId, Ns, Prio, StackId, SwitchOut,
+    ThreadStretch, Tid, What,
 };
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,8 @@ pub enum Change {
     Setting(SetTo),
     /// The thread issued a request to a block device, or ([`Subject::Other`]) one is done.
     Block(BlockRequest),
+    /// The thread's priority is inherited from now on, or no longer.
+    Inherited(InheritedPriority),
 }
 
 /// What power management reports of a CPU, and what takes it out of its idle state or away from its thread.
@@ -164,6 +166,7 @@ impl TimelineEvent {
                 (Cpu(event.cpu), Change::Power(if begins { Power::Interrupt(of) } else { Power::Interrupted(of) }))
             }
             What::Block { tid, request } => (thread(tid).unwrap_or(Other), Change::Block(request)),
+            What::Inherit { tid, priority } => (thread(tid)?, Change::Inherited(priority)),
             What::Affinity { tid, cpus } => (thread(tid)?, Change::Affinity(cpus)),
             What::Throttle { tid: None, begins } => (AllThreads, Change::Throttled(begins)),
             What::Throttle { tid: Some(tid), begins } => (Thread(tid), Change::Throttled(begins)),

@@ -6,8 +6,8 @@ use crate::events_in::Cursor;
 use crate::sheet::{Column, Disk, Sheet, Store};
 use crate::words as w;
 use model::{
-    BlockOperation, BlockRequest, Col, Device, Event, Frame, FrameTime, FrameToken, Kind, LossSpan, MadeFrom, Mark,
-    MaybeCount, MaybeNs, NameId, Ns, Present, Prio, TableDef, Tid, What,
+    BlockOperation, BlockRequest, Col, Device, Donor, Event, Frame, FrameTime, FrameToken, InheritedPriority, Kind,
+    LossSpan, MadeFrom, Mark, MaybeCount, MaybeNs, NameId, Ns, Present, Prio, TableDef, Tid, What,
 };
 use std::num::NonZeroI32;
 
@@ -119,6 +119,12 @@ event_tables! {
         int("prio", "", PRIO_DOC) => Store::Int,
         int("policy", "", "SCHED_* policy number; −1 where not told.") => Store::Int,
         int("nice", "", "−20 to 19.") => Store::Int,
+    ];
+    Inherit, INHERIT, "inherit", "A lock's waiter lends a thread its priority from now on, or no longer.", [
+        TID => Store::Int,
+        int("donor_tid", "", "The waiter; 0: none lends any more; null where it was not recorded.").or_null() => Store::Int,
+        int("old_prio", "", "The thread's dynamic priority until now.") => Store::Int,
+        int("prio", "", PRIO_DOC) => Store::Int,
     ];
     Affinity, AFFINITY, "affinity", "The CPUs a thread may use from now on.", [
         TID => Store::Int,
@@ -291,6 +297,7 @@ pub(crate) fn kind_of(what: &What) -> Option<EventKind> {
     Some(match what {
         What::Migrate { .. } => EventKind::Migrate,
         What::Priority { .. } => EventKind::Priority,
+        What::Inherit { .. } => EventKind::Inherit,
         What::Affinity { .. } => EventKind::Affinity,
         What::Cgroup { .. } => EventKind::Cgroup,
         What::CgroupLimits { .. } => EventKind::CgroupLimits,
@@ -335,6 +342,17 @@ pub(crate) fn write(to: &mut Sheet<Disk>, e: &Event) {
             int(to, 4, prio.to_word().into());
             int(to, 5, policy.map_or(-1, i32::from));
             int(to, 6, nice.unwrap_or(i8::MIN).into());
+        }
+        What::Inherit { tid, priority: InheritedPriority { donor, old_prio, prio } } => {
+            int(to, 3, tid.0);
+            let donor = match donor {
+                Donor::NotRecorded => NONE,
+                Donor::None => Tid::IDLE.0,
+                Donor::Thread(tid) => tid.0,
+            };
+            int(to, 4, donor);
+            int(to, 5, old_prio.to_word().into());
+            int(to, 6, prio.to_word().into());
         }
         What::Affinity { tid, cpus } => {
             int(to, 3, tid.0);
@@ -458,6 +476,15 @@ pub(crate) fn read(kind: usize, c: &Cursor) -> Option<What> {
             let policy = Some(c.int(5) as i8).filter(|policy| *policy != -1);
             let nice = Some(c.int(6) as i8).filter(|nice| *nice != i8::MIN);
             What::Priority { tid, prio: Prio::of_word(c.int(4) as i16), policy, nice }
+        }
+        k if k == EventKind::Inherit as usize => {
+            let donor = match c.int(4) {
+                NONE => Donor::NotRecorded,
+                0 => Donor::None,
+                donor => Donor::Thread(Tid(donor)),
+            };
+            let [old_prio, prio] = [5, 6].map(|at| Prio::of_word(c.int(at) as i16));
+            What::Inherit { tid, priority: InheritedPriority { donor, old_prio, prio } }
         }
         k if k == EventKind::Affinity as usize => What::Affinity { tid, cpus: c.name(4) },
         k if k == EventKind::Cgroup as usize => What::Cgroup { tid, id: c.long(4).cast_unsigned(), path: c.name(5) },

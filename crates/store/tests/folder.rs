@@ -3,10 +3,10 @@
 
 use ingest::Facts;
 use model::{
-    BlockOperation, BlockRequest, Clock, Col, CpuId, CpuState, CpuStretch, Device, Event, Frame, FramePart,
-    FrameStretch, FrameTime, FrameToken, IrqKind, Kind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid,
-    Present, Prio, Reason, Seen, SeenState, Span, StackFrame, StackId, Stacks, Switch, SwitchOut, Table, ThreadKey,
-    ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
+    BlockOperation, BlockRequest, Clock, Col, CpuId, CpuState, CpuStretch, Device, Donor, Event, Frame, FramePart,
+    FrameStretch, FrameTime, FrameToken, InheritedPriority, IrqKind, Kind, LossSpan, Mark, MarkEdge, MaybeCount,
+    MaybeNs, NameId, Ns, Pid, Present, Prio, Reason, Seen, SeenState, Span, StackFrame, StackId, Stacks, Switch,
+    SwitchOut, Table, ThreadKey, ThreadState, ThreadStretch, Tid, Value, Wake, WakeKind, What, tables,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use safefs::{Access, Dir};
@@ -54,7 +54,7 @@ fn name(tid: Tid) -> NameId {
 
 fn what(r: &mut Rng, at: Ns) -> What {
     let (tid, pid) = (r.tid(), Pid(r.below(50) as i32 - 1));
-    match r.below(41) {
+    match r.below(42) {
         0 => What::Migrate { tid, from: r.cpu(), to: r.cpu() },
         1 => What::Fork { parent: r.tid(), tid, pid, name: name(tid) },
         2 => What::Exec { tid, pid, file: NameId(3) },
@@ -122,6 +122,14 @@ fn what(r: &mut Rng, at: Ns) -> What {
             mode: NameId(r.below(4) as u32),
             displayed: r.one(&[None, Some(false), Some(true)]),
         }),
+        41 => What::Inherit {
+            tid,
+            priority: InheritedPriority {
+                donor: r.one(&[Donor::NotRecorded, Donor::None, Donor::Thread(Tid(7))]),
+                old_prio: Prio::new(120),
+                prio: Prio::new(r.below(140) as i16 - 1),
+            },
+        },
         28 => What::FrameTime(FrameTime { frame: 5, of: r.one(&FramePart::ALL), took: Ns(-r.ns()) }),
         29 => What::CgroupLimits {
             id: u64::MAX - r.below(9),

@@ -31,6 +31,7 @@
 //! | `freq` | `=2@1`: the frequency of CPU 1 is 2 GHz from here on |
 //! | `parked` | `(@1`, `)@1`: CPU 1 is parked from here on, or no longer |
 //! | `prio` | `A=98`: from here on, switches and wakings tell A's dynamic priority as 98; 120 where no row says so |
+//! | `inherit` | `A<B=98`: from here on, B lends A its priority, and A's is 98; `A=98`: who lends it is not told; `A<.=120`: nobody does any more. Below the row `prio` |
 //! | `seen` | `As@1`: a snapshot shows A sleeping, last on CPU 1; `A@1` running, `A+@1` ready |
 //! | `current` | `A@1`, `.@1`: a snapshot shows that CPU 1 runs A, or its idle task |
 //! | `named` | `A@1`: an event on CPU 1, behind the switches of its instant, tells that A was current; `.@1` the idle task |
@@ -54,8 +55,9 @@
 use crate::{Replay, cpu, machine, ms, tid};
 use ingest::{Facts, Opened};
 use model::{
-    Batch, BlockOperation, BlockRequest, CpuId, Device, Event, IrqKind, LossSpan, Mark, MarkEdge, MaybeCount, MaybeNs,
-    NameId, Ns, Pid, Prio, Seen, SeenState, StackFrame, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What,
+    Batch, BlockOperation, BlockRequest, CpuId, Device, Donor, Event, InheritedPriority, IrqKind, LossSpan, Mark,
+    MarkEdge, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState, StackFrame, StackId, Switch, SwitchOut, Tid,
+    Wake, WakeKind, What,
 };
 
 /// A trace that was drawn.
@@ -376,6 +378,17 @@ impl Pen {
                 self.push_of(tid, Phase::After, at, here, What::Mark(mark));
             }
             "prio" => self.prios.push((column, tid, number.try_into().unwrap())),
+            "inherit" => {
+                let donor = match waker {
+                    Tid::UNKNOWN => Donor::NotRecorded,
+                    Tid::IDLE => Donor::None,
+                    donor => Donor::Thread(donor),
+                };
+                let (old_prio, prio) = (self.prio(column, tid), Prio::new(number.try_into().unwrap()));
+                self.prios.push((column, tid, number.try_into().unwrap()));
+                let priority = InheritedPriority { donor, old_prio, prio };
+                self.push(Phase::After, at, here, What::Inherit { tid, priority });
+            }
             "nice" | "fifo" => {
                 let is_fair = row == "nice";
                 let base = if is_fair { 120 + number } else { 99 - number };

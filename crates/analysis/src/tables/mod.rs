@@ -20,6 +20,7 @@ pub(crate) mod parked_together;
 pub(crate) mod parking;
 pub(crate) mod placement;
 pub(crate) mod priority_classes;
+pub(crate) mod priority_inheritance;
 pub(crate) mod priority_residency;
 pub(crate) mod ready_by_thief;
 pub(crate) mod ready_wait;
@@ -58,6 +59,7 @@ pub const ANALYSES: &[Entry] = &[
     entry::<migration_matrix::MigrationMatrix>(&tables::MIGRATION_MATRIX),
     entry::<run_lengths::RunLengths>(&tables::RUN_LENGTHS),
     entry::<priority_residency::PriorityResidency>(&tables::PRIORITY_RESIDENCY),
+    entry::<priority_inheritance::PriorityInheritance>(&tables::PRIORITY_INHERITANCE),
     entry::<priority_classes::PriorityClasses>(&tables::PRIORITY_CLASSES),
     entry::<thread_scheduling::ThreadScheduling>(&tables::THREAD_SCHEDULING),
     entry::<ideal_cpu::IdealCpu>(&tables::IDEAL_CPU),

@@ -79,18 +79,33 @@ INLINE int on_priority(struct task_struct *p, s32 prio)
 	return send(&r, sizeof(r));
 }
 
+/* A kind of `struct rare` (wire.h), as src/spool/rare.rs reads it. */
+#define INHERIT 27
+
+struct rare_inherit {
+	struct rare head;
+	s32 prio, old_prio;
+	u32 donor; /* 0: none any more */
+	u32 attr;  /* as in rare_priority */
+};
+
 /* Before the change: what it will be is computed as the kernel's own event does. */
 SEC("tp_btf/sched_pi_setprio")
 int sched_pi_setprio(u64 *ctx)
 {
 	struct task_struct *p = (void *)ctx[0], *donor = (void *)ctx[1];
-	s32 prio = p->normal_prio;
+	struct rare_inherit r = {};
+	BEGIN(r, INHERIT, p);
+	r.prio = p->normal_prio;
+	r.old_prio = p->prio;
 	if (donor) {
 		s32 other = donor->prio;
-		if (other < prio)
-			prio = other;
+		if (other < r.prio)
+			r.prio = other;
+		r.donor = donor->pid;
 	}
-	return on_priority(p, prio);
+	r.attr = attr_of(p);
+	return send(&r, sizeof(r));
 }
 
 /* There is no tracepoint for setpriority, sched_setscheduler and the affinity calls. */

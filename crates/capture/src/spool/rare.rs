@@ -4,8 +4,8 @@ use super::callchains::Callchains;
 use super::frame;
 use crate::wire::{self, Bytes, Row};
 use model::{
-    BlockOperation, BlockRequest, CpuId, Device, Event, Mark, MarkEdge, NameId, Ns, Pid, Prio, Seen, SeenState,
-    StackId, Switch, Tid, Wake, WakeKind, What,
+    BlockOperation, BlockRequest, CpuId, Device, Donor, Event, InheritedPriority, Mark, MarkEdge, NameId, Ns, Pid,
+    Prio, Seen, SeenState, StackId, Switch, Tid, Wake, WakeKind, What,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -62,6 +62,9 @@ pub struct Telling {
 
 /// As bpf/block.h has it; the kernel numbers operations (`REQ_OP_READ`, …) in the order of [`BlockOperation::ALL`].
 const BLOCK_REQUEST: u8 = 26;
+
+/// As bpf/rare.h has it. Older spools have [`wire::PRIORITY`] in its place.
+const INHERIT: u8 = 27;
 
 /// What `enum ipi` of bpf/wire.h numbers.
 const IPIS: [&str; 2] = ["reschedule", "call_function"];
@@ -162,6 +165,19 @@ impl Telling {
             wire::PRIORITY => {
                 let (prio, policy, nice, attr) = (b.i32(), b.i32(), b.i32(), b.u32());
                 tell(priority(tid, prio, policy, nice));
+                if let Some(set) = sched_attr(tid, attr) {
+                    tell(set);
+                }
+            }
+            INHERIT => {
+                let [prio, old_prio] =
+                    [b.i32(), b.i32()].map(|prio| i16::try_from(prio).map_or(Prio::UNKNOWN, Prio::new));
+                let donor = match b.i32() {
+                    0 => Donor::None,
+                    donor => Donor::Thread(Tid(donor)),
+                };
+                let attr = b.u32();
+                tell(What::Inherit { tid, priority: InheritedPriority { donor, old_prio, prio } });
                 if let Some(set) = sched_attr(tid, attr) {
                     tell(set);
                 }

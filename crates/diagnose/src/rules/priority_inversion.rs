@@ -6,9 +6,9 @@ use crate::given::{Given, Shown, add, threads};
 use crate::pools::Processes;
 use crate::rule::{Looked, Page, Rule, Threshold, Unit};
 use engine::EngineError;
-use model::Fix;
-use model::tables::{self, priority_residency, waits};
+use model::tables::{self, priority_inheritance, priority_residency, waits};
 use model::words::ms;
+use model::{Fix, Threads};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -22,11 +22,13 @@ pub(super) const RULE: Rule = Rule {
         sure: "Priorities, and that the low one was preempted within the wait, are known. That the wait was for a lock which it held all \
                the while is likely, not certain: it may have handed over its work late; where it was blocked itself meanwhile, it is not, and \
                nothing is said (as of a wait for its end). While nobody tells processes, it is low. With \
-               the higher one's weight it takes turns too, if fewer, and one that runs when it is waited for gives its CPU up once more: both is in the estimate. Where the lock lends its priority, the low one has it, and nothing is found.",
-        mend: "Let the lock lend the priority of whoever waits to its holder, or do not share a lock between such threads.",
+               the higher one's weight it takes turns too, if fewer, and one that runs when it is waited for gives its CPU up once more: both is in the estimate. What the low one was ready for at a real-time priority that a \
+               lock lent it does not count. What a lock lends to a thread without a real-time priority changes nothing: its share follows its own nice value.",
+        mend: "Let the lock lend the priority of whoever waits to its holder, or do not share a lock between such threads. Where it \
+               lends it already, but no real-time one, give the holder the nice value of the thread that waits.",
         example: "L holds a lock and is preempted by M for 10 ms; H, which is before both, waits for the lock and so for M.",
     },
-    tables: &[&tables::WAITS, &tables::PRIORITY_RESIDENCY],
+    tables: &[&tables::WAITS, &tables::PRIORITY_RESIDENCY, &tables::PRIORITY_INHERITANCE],
     thresholds: &[&LEAST_PART, &LEAST_SHARE],
     // Whoever waits for the lock's holder, and whoever is before it otherwise, waits for the one that took its CPU.
     explains: &["low-priority-ran-while-high-was-ready"],
@@ -44,7 +46,8 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
     if !given.summary().ready_known {
         return Ok(Looked::Lacks("the source has no wakings, so nobody knows who waited for whom".to_owned()));
     }
-    let Some(priorities) = priorities(given)? else {
+    let inherited = inherited(given)?;
+    let Some(priorities) = priorities(given, &inherited)? else {
         return Ok(Looked::Lacks("the source tells no priorities".to_owned()));
     };
     let processes = Processes::new(given)?;
@@ -78,6 +81,32 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
             );
         }
     })?;
+    // What a lock lent at once is none of it: what ran instead had a priority that the waiting thread would have yielded to, too.
+    for ((thread, waker), [ns, _]) in &mut behind {
+        let in_time = inherited.from(*waker, *thread).map(|lent| lent.effective_ns).sum::<i64>().min(*ns);
+        *ns -= in_time;
+        for (_, [ns, _]) in waited.iter_mut().filter(|((of, _), _)| of == thread) {
+            *ns = ns.saturating_sub(in_time);
+        }
+    }
+    behind.retain(|_, [ns, _]| *ns > 0);
+    given.each(priority_inheritance::Table, |row| {
+        let [holder, ready] = row.all([priority_inheritance::THREAD, priority_inheritance::READY_NS.or_zero()]);
+        let donor = row.get(priority_inheritance::DONOR);
+        if behind.keys().any(|(thread, waker)| *waker == holder && donor.is_none_or(|donor| donor == *thread)) {
+            shown.push(
+                ready,
+                row,
+                &[
+                    &priority_inheritance::OWN_PRIO,
+                    &priority_inheritance::INHERITED_PRIO,
+                    &priority_inheritance::BOOSTS,
+                    &priority_inheritance::BOOSTED_NS,
+                    &priority_inheritance::READY_NS,
+                ],
+            );
+        }
+    })?;
     let least = given.share(&LEAST_SHARE).max(1);
     waited.retain(|_, [ns, _]| *ns >= least);
     // With the higher priority it takes turns too, if fewer.
@@ -93,12 +122,34 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         return Ok(Looked::At(Vec::new()));
     };
     let low = behind.iter().filter(|((thread, _), _)| *thread == most.thread).max_by_key(|(_, [ns, _])| *ns);
-    let low = low.map_or_else(String::new, |((_, waker), _)| given.name(*waker));
+    let holder = low.map_or(0, |((_, waker), _)| *waker);
+    let low = given.name(holder);
     let own = waited.iter().filter(|((thread, _), _)| *thread == most.thread).map(|(_, own)| *own);
     let [longest, blocked] = own.max().unwrap_or_default();
-    let change = Fix::PriorityInheritance { threads: threads(&claims) };
-    let finding =
-        given.finding(claims, change, format!("Let {low} have {}'s priority while that waits for it", most.name));
+    let lent = inherited.from(holder, most.thread).find(|lent| !lent.is_real_time());
+    let (change, what) = match lent {
+        Some(lent) => {
+            let holders = Threads { name: low.clone(), tids: vec![lent.tid] };
+            let nice =
+                priorities.get(&most.thread).map_or(lent.prio, |own| own.0).clamp(NICE.start, NICE.end - 1) - NICE_0;
+            let what = format!(
+                "Give {low} the nice value of {}: the lock lends its priority already, which has no effect without a real-time one",
+                most.name
+            );
+            (Fix::Nice { threads: holders, nice: i8::try_from(nice).unwrap_or(0) }, what)
+        }
+        None => (
+            Fix::PriorityInheritance { threads: threads(&claims) },
+            format!("Let {low} have {}'s priority while that waits for it", most.name),
+        ),
+    };
+    let held = match inherited.from(holder, most.thread).next() {
+        Some(lent) if lent.donor.is_some() => {
+            format!("{low} held what {} waited for all the while, as it did whenever it had its priority", most.name)
+        }
+        _ => format!("{low} held what {} waited for all the while", most.name),
+    };
+    let finding = given.finding(claims, change, what);
     Ok(Looked::At(vec![Finding {
         title: format!(
             "{} waited for {low}, of lower priority, which was ready but had no CPU for {} ms of it",
@@ -109,7 +160,7 @@ fn look(given: &Given<'_>) -> Result<Looked, EngineError> {
         confidence: if processes.are_told() { Confidence::Medium } else { Confidence::Low },
         evidence: shown.finish(),
         assumptions: vec![
-            format!("{low} held what {} waited for all the while; the lower end: it did not", most.name),
+            format!("{held}; the lower end: it did not"),
             "with the higher priority it would have waited less by what that weighs more, a quarter for each nice level, and but for a \
              quarter of its waiting as often as it ran when it was waited for (the upper end: it would have been done by then)"
                 .to_owned(),
@@ -128,22 +179,77 @@ const OWED: f64 = 0.25;
 /// 1.25 times as much a nice level (`sched_prio_to_weight` in the kernel), and it may owe one; nothing where one of the two is
 /// a real-time priority, below 100.
 fn left_of_turns(own: i64, low: i64, ran: f64) -> f64 {
-    const NICE: std::ops::Range<i64> = 100..140;
     let both = NICE.contains(&own) && NICE.contains(&low);
     let turns = 1.25_f64.powi(i32::try_from(own.saturating_sub(low)).unwrap_or(i32::MIN));
     if both { (turns + OWED * ran).min(1.0) } else { 0.0 }
 }
 
+/// Priorities of threads that are not of the real-time class, and that of nice 0.
+const NICE: std::ops::Range<i64> = 100..140;
+const NICE_0: i64 = 120;
+
+/// What locks lent to threads, by thread.
+#[derive(Default)]
+struct Inherited(BTreeMap<i64, Vec<Lent>>);
+
+struct Lent {
+    tid: i64,
+    donor: Option<i64>,
+    own: i64,
+    prio: i64,
+    /// For how long the thread was ready at a lent priority that counts.
+    effective_ns: i64,
+}
+
+impl Lent {
+    fn is_real_time(&self) -> bool {
+        self.prio < NICE.start
+    }
+}
+
+impl Inherited {
+    /// What this thread lent to the holder of a lock, or what may have been lent by it.
+    fn from(&self, holder: i64, donor: i64) -> impl Iterator<Item = &Lent> {
+        self.0.get(&holder).into_iter().flatten().filter(move |lent| lent.donor.is_none_or(|of| of == donor))
+    }
+
+    /// The own priority of a thread that was lent another.
+    fn own(&self, thread: i64) -> Option<i64> {
+        self.0.get(&thread).into_iter().flatten().map(|lent| lent.own).min()
+    }
+}
+
+fn inherited(given: &Given<'_>) -> Result<Inherited, EngineError> {
+    let mut inherited = Inherited::default();
+    given.each(priority_inheritance::Table, |row| {
+        let [tid, own, prio, ready] = row.all([
+            priority_inheritance::TID,
+            priority_inheritance::OWN_PRIO,
+            priority_inheritance::INHERITED_PRIO,
+            priority_inheritance::READY_NS.or_zero(),
+        ]);
+        let mut lent = Lent { tid, donor: row.get(priority_inheritance::DONOR), own, prio, effective_ns: 0 };
+        lent.effective_ns = if lent.is_real_time() { ready } else { 0 };
+        inherited.0.entry(row.get(priority_inheritance::THREAD)).or_default().push(lent);
+    })?;
+    Ok(inherited)
+}
+
 /// The best and the worst priority at which each thread ran or was ready, for more than a moment.
 type Priorities = BTreeMap<i64, (i64, i64)>;
 
-/// None: the source tells none at all.
-fn priorities(given: &Given<'_>) -> Result<Option<Priorities>, EngineError> {
+/// Without what locks lent them. None: the source tells none at all.
+fn priorities(given: &Given<'_>, inherited: &Inherited) -> Result<Option<Priorities>, EngineError> {
     let (mut of, least) = (Priorities::new(), given.threshold(&LEAST_PART));
+    for thread in inherited.0.keys() {
+        of.extend(inherited.own(*thread).map(|own| (*thread, (own, own))));
+    }
     given.each(priority_residency::Table, |row| {
+        let thread = row.get(priority_residency::THREAD);
         let is_moment = row.get(priority_residency::SHARE).is_some_and(|share| share < least);
-        if let Some(prio) = row.get(priority_residency::PRIO).filter(|_| !is_moment) {
-            let both = of.entry(row.get(priority_residency::THREAD)).or_insert((prio, prio));
+        let is_own = |prio: i64| inherited.own(thread).is_none_or(|own| prio >= own);
+        if let Some(prio) = row.get(priority_residency::PRIO).filter(|prio| !is_moment && is_own(*prio)) {
+            let both = of.entry(thread).or_insert((prio, prio));
             *both = (both.0.min(prio), both.1.max(prio));
         }
     })?;

@@ -3,8 +3,8 @@
 
 use ingest::Facts;
 use model::{
-    Batch, Clock, CpuId, Event, IrqKind, LossSpan, MaybeCount, NameId, Ns, Pid, Prio, Seen, SeenState, StackId, Switch,
-    SwitchOut, Tid, Wake, WakeKind, What,
+    Batch, Clock, CpuId, Donor, Event, InheritedPriority, IrqKind, LossSpan, MaybeCount, NameId, Ns, Pid, Prio, Seen,
+    SeenState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What,
 };
 use std::collections::HashMap;
 
@@ -314,6 +314,18 @@ impl Read {
                 prio: Prio::new(int("prio").unwrap() as i16),
                 policy: int("policy").filter(|p| *p != -1).map(|p| p as i8),
                 nice: int("nice").filter(|n| *n != i64::from(i8::MIN)).map(|n| n as i8),
+            },
+            "corewise_inherit" => What::Inherit {
+                tid: pid(),
+                priority: InheritedPriority {
+                    donor: match int("donor") {
+                        None => Donor::NotRecorded,
+                        Some(0) => Donor::None,
+                        Some(tid) => Donor::Thread(Tid(tid as i32)),
+                    },
+                    old_prio: Prio::new(int("old_prio").unwrap() as i16),
+                    prio: Prio::new(int("prio").unwrap() as i16),
+                },
             },
             "corewise_affinity" => What::Affinity { tid: pid(), cpus: self.id(words(note, "cpus")) },
             "corewise_cgroup" => {

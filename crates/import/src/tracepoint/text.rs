@@ -440,7 +440,14 @@ mod tests {
             (
                 "sched_pi_setprio",
                 "comm=a pid=7 oldprio=120 newprio=98",
-                What::Priority { tid: Tid(7), prio: Prio::new(98), policy: None, nice: None },
+                What::Inherit {
+                    tid: Tid(7),
+                    priority: model::InheritedPriority {
+                        donor: model::Donor::NotRecorded,
+                        old_prio: Prio::new(120),
+                        prio: Prio::new(98),
+                    },
+                },
             ),
             ("thermal_temperature", "anything", What::Sample),
         ] {

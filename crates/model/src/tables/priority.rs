@@ -1,6 +1,6 @@
 //! At which priorities threads ran, and how they were set.
 
-use super::columns::{End, Int, Ns, Ratio, Start, Thread, Tid};
+use super::columns::{Count, End, Int, Ns, Ratio, Start, Thread, Tid};
 use crate::Text;
 use crate::column::table;
 
@@ -21,6 +21,32 @@ table! {
             RUNNING_NS: Ns = "On a CPU.",
             READY_NS: Option<Ns> = "Could run, but did not; null where the source has no wakings.",
             SHARE: Option<Ratio> = "Of the thread's running time; null where it has none.",
+        }
+    }
+}
+
+table! {
+    /// Which threads lent which their priority.
+    PRIORITY_INHERITANCE: priority_inheritance {
+        version: 1,
+        made_from: Analysis,
+        large: false,
+        doc: "Which threads ran at a priority that another one lent them, and what they did meanwhile: the other one waited for a lock \
+              of theirs, with priority inheritance (PTHREAD_PRIO_INHERIT). Of boosts that lent nothing better than the thread's own \
+              priority there is no row. A boost that began before the recording is not seen. Among threads without a real-time \
+              priority (100 and above) Linux lends the number alone: their shares follow their own nice values.",
+        key: [THREAD, DONOR],
+        columns: {
+            THREAD: Thread,
+            TID: Tid,
+            DONOR: Option<Thread> = "The thread that lent its priority; null where it was not recorded: recordings by corewise have it.",
+            OWN_PRIO: Int = "The thread's own priority meanwhile, the best if it changed (Linux: 0–99 real time, 100–139 fair).",
+            INHERITED_PRIO: Int = "The best priority that it was lent.",
+            BOOSTS: Count = "How often the donor began to lend within the time asked for.",
+            BOOSTED_NS: Ns = "How long the priority was lent.",
+            RUNNING_NS: Ns = "Of boosted_ns, it was on a CPU.",
+            READY_NS: Option<Ns> = "It was ready, in spite of the priority lent; null where the source has no wakings.",
+            BLOCKED_NS: Ns = "It was blocked itself.",
         }
     }
 }

@@ -68,7 +68,7 @@ use crate::{ExportError, Exporter, Job, Offer, Options, Outputs, Shape};
 use bundles::Bundles;
 use bundles::Told::{Int, Text};
 use kernel::text;
-use model::{Clock, CpuId, Event, NameId, Ns, Tid, What};
+use model::{Clock, CpuId, Donor, Event, InheritedPriority, NameId, Ns, Tid, What};
 use programs::packet;
 use proto::Proto;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -233,6 +233,16 @@ impl<'a> Pen<'a> {
                 let prio = Int(prio.to_word().into());
                 let fields = [("pid", Int(tid.0.into())), ("prio", prio), ("policy", policy), ("nice", nice)];
                 note("corewise_priority", &fields);
+            }
+            What::Inherit { tid, priority: InheritedPriority { donor, old_prio, prio } } => {
+                let [prio, old_prio] = [prio, old_prio].map(|prio| Int(prio.to_word().into()));
+                let mut fields = vec![("pid", Int(tid.0.into())), ("prio", prio), ("old_prio", old_prio)];
+                match donor {
+                    Donor::NotRecorded => {}
+                    Donor::None => fields.push(("donor", Int(0))),
+                    Donor::Thread(of) => fields.push(("donor", Int(of.0.into()))),
+                }
+                note("corewise_inherit", &fields);
             }
             What::Affinity { tid, cpus } => {
                 let cpus = Text(text(names, cpus).unwrap_or_default());

@@ -5,8 +5,8 @@ use super::wire::{Broken, Fields};
 use crate::tracepoint::Names;
 use ingest::Facts;
 use model::{
-    Batch, Clock, CpuId, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, Seen, SeenState, StackId, Switch,
-    SwitchOut, Tid, Wake, WakeKind, What,
+    Batch, Clock, CpuId, Donor, InheritedPriority, LossSpan, MaybeCount, MaybeNs, NameId, Ns, Pid, Prio, Seen,
+    SeenState, StackId, Switch, SwitchOut, Tid, Wake, WakeKind, What,
 };
 use topology::Machine;
 
@@ -262,6 +262,18 @@ impl<'a> Note<'a> {
                 prio: self.prio("prio"),
                 policy: self.int("policy").and_then(|v| i8::try_from(v).ok()).filter(|policy| *policy != -1),
                 nice: self.int("nice").and_then(|v| i8::try_from(v).ok()).filter(|nice| *nice != i8::MIN),
+            },
+            b"corewise_inherit" => What::Inherit {
+                tid: tid(),
+                priority: InheritedPriority {
+                    donor: match self.int("donor") {
+                        None => Donor::NotRecorded,
+                        Some(0) => Donor::None,
+                        Some(_) => Donor::Thread(self.tid("donor")),
+                    },
+                    old_prio: self.prio("old_prio"),
+                    prio: self.prio("prio"),
+                },
             },
             b"corewise_affinity" => {
                 let cpus = self.text("cpus").map_or(NameId::NONE, |n| names.id(n, out));

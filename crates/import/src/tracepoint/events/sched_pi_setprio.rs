@@ -1,15 +1,21 @@
-//! A lock's waiters lend a thread their priority, or no longer.
+//! A lock's waiters lend a thread their priority, or no longer. Which of them does is not among the fields.
 
 use crate::tracepoint::table::{Meaning, Tracepoint, field};
-use model::{Prio, What};
+use model::{Donor, InheritedPriority, Prio, What};
 
 pub(super) const TRACEPOINTS: &[Tracepoint] = &[Tracepoint {
     name: "sched_pi_setprio",
-    numbers: &[field("pid").lttng("tid").perfetto(4), field("newprio").priority().perfetto(2)],
-    printed: &["{*} pid={pid}{*} newprio={newprio}"],
+    numbers: &[
+        field("pid").lttng("tid").perfetto(4),
+        field("oldprio").priority().perfetto(3),
+        field("newprio").priority().perfetto(2),
+    ],
+    printed: &["{*} pid={pid} oldprio={oldprio} newprio={newprio}"],
     perfetto: 353,
     meaning: Meaning::Of(|v, out| {
-        out.add(What::Priority { tid: v.tid(0), prio: Prio::new(v.number(1) as i16), policy: None, nice: None })
+        let [old_prio, prio] = [1, 2].map(|at| Prio::new(v.number(at) as i16));
+        let priority = InheritedPriority { donor: Donor::NotRecorded, old_prio, prio };
+        out.add(What::Inherit { tid: v.tid(0), priority })
     }),
     ..Tracepoint::NEW
 }];
