@@ -393,6 +393,30 @@ export interface PriorityResidency {
   readonly share: number | null;
 }
 
+/** Which threads ran at a priority that another one lent them, and what they did meanwhile: the other one waited for a lock of theirs, with priority inheritance (PTHREAD_PRIO_INHERIT). Of boosts that lent nothing better than the thread's own priority there is no row. A boost that began before the recording is not seen. Among threads without a real-time priority (100 and above) Linux lends the number alone: their shares follow their own nice values. */
+export interface PriorityInheritance {
+  /** One life of one thread, numbered by first appearance in the trace; 0 is idle. */
+  readonly thread: number;
+  /** The kernel's number of the thread; numbers are used again. */
+  readonly tid: number;
+  /** The thread that lent its priority; null where it was not recorded: recordings by corewise have it. */
+  readonly donor: number | null;
+  /** The thread's own priority meanwhile, the best if it changed (Linux: 0–99 real time, 100–139 fair). */
+  readonly own_prio: number;
+  /** The best priority that it was lent. */
+  readonly inherited_prio: number;
+  /** How often the donor began to lend within the time asked for. */
+  readonly boosts: number;
+  /** How long the priority was lent. */
+  readonly boosted_ns: number;
+  /** Of boosted_ns, it was on a CPU. */
+  readonly running_ns: number;
+  /** It was ready, in spite of the priority lent; null where the source has no wakings. */
+  readonly ready_ns: number | null;
+  /** It was blocked itself. */
+  readonly blocked_ns: number;
+}
+
 /** CPU time by class of the priority of who ran, in twenty equal parts of the time: in each, the times sum to that of all CPUs. By dynamic priority on Linux's scale, as it was told last before a stretch's end. */
 export interface PriorityClasses {
   /** When it began. */
