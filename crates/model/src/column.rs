@@ -301,7 +301,7 @@ macro_rules! table {
             }),+],
         };
 
-        #[doc = concat!("The columns of [`", stringify!($DEF), "`](super::", stringify!($DEF), ").")]
+        #[doc = concat!("The columns of `", stringify!($DEF), "`.")]
         #[allow(missing_docs)] // those without a sentence of their own have that of what they hold
         pub mod $module {
             use super::*;
