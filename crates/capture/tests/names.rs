@@ -44,7 +44,9 @@ fn a_thread_whose_name_is_no_utf_8_is_recorded() {
             _ => None,
         });
         assert_eq!(seen, Some(TOLD), "{backend:?}");
-        let ran = told.events.iter().filter(|e| matches!(e.what, What::Switch(s) if s.next.0 == tid)).count();
-        assert!(ran > 5, "{backend:?}: {ran} switches to it");
+        // Both ends: in a virtual machine that hides switches, perf events may have but one of them.
+        let is_its = |e: &&model::Event| matches!(e.what, What::Switch(s) if s.next.0 == tid || s.prev.0 == tid);
+        let switches = told.events.iter().filter(is_its).count();
+        assert!(switches > 5, "{backend:?}: {switches} switches");
     }
 }
