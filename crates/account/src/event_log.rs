@@ -101,7 +101,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use model::{
-        Change, CpuId, Interrupt, IrqKind, Mark, MarkEdge, NameId, Ns, Pid, Power, SetTo, StackId, Subject, Tid,
+        BlockOperation, BlockRequest, Change, CpuId, Device, Donor, InheritedPriority, Interrupt, IrqKind, Mark,
+        MarkEdge, NameId, Ns, Pid, Power, Prio, SetTo, StackId, Subject, Tid,
     };
 
     fn read(log: &EventLog) -> Vec<TimelineEvent> {
@@ -115,6 +116,10 @@ mod tests {
     fn events_come_back_as_they_were_from_file_and_memory() {
         let interrupt = Interrupt { kind: IrqKind::Ipi, number: i32::MIN, name: NameId(u32::MAX) };
         let mark = Mark { tid: Tid(-1), pid: Pid(7), track: i64::MIN, name: NameId(3), edge: MarkEdge::Instant };
+        let (device, operation) = (Device(u32::MAX), BlockOperation::Other);
+        let request = BlockRequest { device, sector: u64::MAX, bytes: u64::MAX, operation, done: true };
+        let donor = Donor::Thread(Tid(i32::MIN));
+        let priority = InheritedPriority { donor, old_prio: Prio::UNKNOWN, prio: Prio::new(i16::MAX) };
         let kinds = [
             (Subject::Thread(Tid(i32::MAX)), Change::Queue(CpuId(u32::MAX))),
             (Subject::Other, Change::Mark(mark)),
@@ -124,6 +129,9 @@ mod tests {
             (Subject::Thread(Tid(5)), Change::BlockedAt(StackId(8))),
             (Subject::Thread(Tid(5)), Change::Setting(SetTo::Policy { policy: None, nice: Some(i8::MIN) })),
             (Subject::Other, Change::Setting(SetTo::Weight { id: u64::MAX, path: NameId(1), weight: Some(u16::MAX) })),
+            (Subject::Thread(Tid(5)), Change::Affinity(NameId(u32::MAX))),
+            (Subject::Other, Change::Block(request)),
+            (Subject::Thread(Tid(5)), Change::Inherited(priority)),
         ];
         for count in [0, 5, WINDOW, WINDOW + 1, 3 * WINDOW + 700] {
             let event = |at: usize| {

@@ -4,6 +4,7 @@ use crate::conditions;
 use crate::hidden::{self, Switches};
 use crate::mark_point::Found;
 use crate::options::CaptureError;
+use crate::procfs;
 use crate::ring::{Blocks, Ring};
 use crate::wire;
 use libbpf_rs::btf::{Btf, types};
@@ -120,12 +121,6 @@ pub struct Tracer {
     _object: Object,
 }
 
-/// The CPUs that are online.
-fn online_cpus() -> Vec<u32> {
-    let list = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    crate::record::cpu_numbers(&list).into_iter().map(|cpu| cpu.0).collect()
-}
-
 /// The highest CPU number of this machine, plus one.
 pub fn possible_cpus() -> u32 {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
@@ -161,7 +156,7 @@ impl Tracer {
         let btf = Btf::from_vmlinux()
             .map_err(|e| CaptureError::Bpf(format!("this kernel has no BTF (/sys/kernel/btf/vmlinux): {e}")))?;
         let cpus = possible_cpus();
-        let switches = hidden::look(&online_cpus())?;
+        let switches = hidden::look(&procfs::online())?;
         // A virtual machine may hide only what a few threads do that sleep during the look: there, that nothing was seen to be
         // hidden proves nothing.
         let infer = infer.unwrap_or(switches != Switches::Delivered || !conditions::is_bare());
@@ -470,6 +465,10 @@ fn open(
     if !reads_registers(btf) {
         lacks.push(NO_YIELDS.into());
     }
+    let tells_requests = has_point("block_rq_issue") && has_field(btf, "request_queue", "disk");
+    if !tells_requests {
+        lacks.push("Requests to block devices are not told: they are since Linux 5.15.".into());
+    }
     for mut program in object.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let name = name.as_str();
@@ -494,6 +493,8 @@ fn open(
                 "sched_switch" => state_is_told,
                 "sched_switch_old" => !state_is_told,
                 "sched_wakeup" => !queueing_is_told,
+                // Before, requests have their device elsewhere, and the tracepoint has them in another place.
+                "block_rq_issue" | "block_rq_complete" if !tells_requests => false,
                 // What needs no words of its own here is loaded where this kernel has it.
                 name if program.section() == format!("tp_btf/{name}").as_str() => has_point(name),
                 _ => true,

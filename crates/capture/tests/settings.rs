@@ -197,8 +197,10 @@ fn the_thread_that_lends_its_priority_is_recorded() {
                 lock.lock();
                 held.send(()).unwrap();
                 spin(50);
+                // It leaves its CPU once while it is boosted and once after.
+                std::thread::sleep(Duration::from_millis(5));
                 lock.unlock();
-                spin(20);
+                std::thread::sleep(Duration::from_millis(5));
                 gettid()
             });
             let waiter = s.spawn(move || {
@@ -235,12 +237,18 @@ fn the_thread_that_lends_its_priority_is_recorded() {
         What::SchedAttr { tid, prio, .. } if tid == holder => Some(prio),
         _ => None,
     };
-    assert!(told.events.iter().filter_map(own).all(|prio| prio == usual));
-    // While it is boosted, switches tell the lent priority.
-    let runs_at = |e: &Event| match e.what {
-        What::Switch(s) if s.prev == holder => Some(s.prev_prio),
-        _ => None,
+    let other: Vec<Prio> = told.events.iter().filter_map(own).filter(|prio| *prio != usual).collect();
+    assert_eq!(other, []);
+    // Its switches carry the lent priority while it is boosted, its own after that.
+    let left_with = |boosted: bool| -> Vec<Prio> {
+        let when = |e: &&Event| e.at > boosts[0].at && (e.at < boosts[1].at) == boosted;
+        let prio = |e: &Event| match e.what {
+            What::Switch(s) if s.prev == holder => Some(s.prev_prio),
+            _ => None,
+        };
+        told.events.iter().filter(when).filter_map(prio).collect()
     };
-    let within = told.events.iter().filter(|e| e.at > boosts[0].at && e.at < boosts[1].at);
-    assert!(within.filter_map(runs_at).all(|prio| prio == lent));
+    let (boosted, after) = (left_with(true), left_with(false));
+    assert!(!boosted.is_empty() && boosted.iter().all(|prio| *prio == lent), "{boosted:?}");
+    assert!(!after.is_empty() && after.iter().all(|prio| *prio == usual), "{after:?}");
 }

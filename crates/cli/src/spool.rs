@@ -69,10 +69,13 @@ impl Spool {
                 "{shown}: is a whole trace folder already: `corewise report {shown}`; its spool is no longer needed"
             )));
         }
+        // In another user's, nothing is written at all.
+        self.folder.ours().map_err(Failure::at(dir))?;
         // Before the manifest, which makes the folder whole.
-        self.copy_processes(&self.folder);
+        let copied = self.copy_processes(&self.folder);
         let accounted = self.import(Target::InPlace(&self.folder), options)?;
-        let done = match keep {
+        // Where they could not be copied, the spool has the only ones.
+        let done = match keep || !copied {
             true => self.spool.hand_over(),
             false => self.spool.clear().and_then(|()| self.folder.remove_dir(SPOOL)).or_else(|why| {
                 let path = self.spool.path().display();
@@ -92,7 +95,7 @@ impl Spool {
         let target = if access == Access::Shared { Target::Shared(other) } else { Target::New(other) };
         let accounted = self.import(target, options)?;
         match Dir::open_for_writing(other) {
-            Ok(other) => self.copy_processes(&other),
+            Ok(other) => _ = self.copy_processes(&other),
             Err(why) => say(&format!("corewise: {}: {why}", other.display())),
         }
         Ok(accounted)
@@ -103,8 +106,8 @@ impl Spool {
         Ok(engine::import(self, target, options, &mut |p| of_import(&mut line, p))?)
     }
 
-    /// What a recording leaves beside its tables: the programs that ran, for who reads the folder.
-    fn copy_processes(&self, to: &Dir) {
+    /// What a recording leaves beside its tables: the programs that ran, for who reads the folder. `false`: it could not be copied.
+    fn copy_processes(&self, to: &Dir) -> bool {
         let copy = || -> std::io::Result<()> {
             let file = to.replace(PROCESSES, &self.spool.read(PROCESSES)?)?;
             file.sync_all()?;
@@ -114,7 +117,9 @@ impl Spool {
             && error.kind() != ErrorKind::NotFound
         {
             say(&format!("corewise: {}: {error}", to.path().join(PROCESSES).display()));
+            return false;
         }
+        true
     }
 }
 

@@ -86,9 +86,16 @@ fn timers_and_other_cpus_end_idle_periods() {
         let such: i64 = rows.iter().filter(ours).filter(|row| ended(row["interrupt"].as_str())).map(count).sum();
         (all, such)
     };
+    // A CPU that is idle often is so between the writer's sleeps: some of these periods have this cause.
+    let is_often = |cpu: usize| {
+        let of_cpu = rows.iter().filter(|r| r["cpu"].as_u64() == Some(cpu as u64));
+        of_cpu.map(|r| r["periods"].as_i64().unwrap()).sum::<i64>() > 10 * FEW
+    };
     let (all, timer) = periods(first, "interrupt", None, &|name| name == Some("timer hrtimer_wakeup"));
+    assert!(all > 0 || !is_often(first), "none was ended by an interrupt: {rows:?}");
     assert!(timer * 2 + FEW > all, "{timer} of {all} by a timer: {rows:?}");
     let (all, sent) =
         periods(second, "thread", Some("idle-writer"), &|name| name.is_none_or(|name| name.starts_with("ipi ")));
+    assert!(all > 0 || !is_often(second), "none was ended by the writer: {rows:?}");
     assert!(sent * 2 + FEW > all, "{sent} of {all} by another CPU: {rows:?}");
 }

@@ -175,7 +175,7 @@ impl Listener for Connections {
         self.places.taken().push(Taken { since, caller: caller.clone(), _end: end });
         let until = Box::pin(sleep_until(since + REQUEST));
         let places = Arc::clone(&self.places);
-        (Connection { stream, ended, until, phase: Phase::Request, caller, places }, from)
+        (Connection { stream, ended: Some(ended), until, phase: Phase::Request, caller, places }, from)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -186,7 +186,8 @@ impl Listener for Connections {
 /// A connection; its place is free again when it is dropped.
 pub(crate) struct Connection {
     stream: TcpStream,
-    ended: oneshot::Receiver<()>,
+    /// None any more once it was seen to end: it may not be asked again.
+    ended: Option<oneshot::Receiver<()>>,
     until: Pin<Box<Sleep>>,
     phase: Phase,
     caller: Caller,
@@ -210,7 +211,8 @@ impl Connection {
 
     /// Ends it when its time is over or its place was given away.
     fn limit<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        if Pin::new(&mut self.ended).poll(cx).is_ready() {
+        if self.ended.as_mut().is_none_or(|ended| Pin::new(ended).poll(cx).is_ready()) {
+            self.ended = None;
             return Poll::Ready(Err(ErrorKind::ConnectionAborted.into()));
         }
         if self.until.as_mut().poll(cx).is_pending() {

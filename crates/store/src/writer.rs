@@ -104,7 +104,12 @@ impl FolderWriter {
     pub fn create(path: &Path, access: Access, making: Making<'_>) -> Result<Self, Error> {
         let (place, part_name) = part_of(path, access)?;
         let part = place.make_beside(&part_name).map_err(Error::io(path, "creating it"))?;
-        Self::start(Home::New(place, path.to_owned()), part, part_name, making)
+        let around = place.around().clone();
+        let started = Self::start(Home::New(place, path.to_owned()), part, part_name.clone(), making);
+        if started.is_err() {
+            let _ = around.remove_all(&part_name);
+        }
+        started
     }
 
     /// Whether a new folder can be written there, before a long reading of what it is made of.

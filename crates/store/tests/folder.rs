@@ -42,12 +42,12 @@ impl Rng {
     }
 }
 
-/// Each thread has the one name of its number, so that what the reader fills in is what was told.
 /// For closures that cannot fail.
 fn ok<T>(of: T) -> Result<T, store::Error> {
     Ok(of)
 }
 
+/// Each thread has the one name of its number, so that what the reader fills in is what was told.
 fn name(tid: Tid) -> NameId {
     NameId(1 + tid.0 as u32 % NAMES as u32)
 }

@@ -10,8 +10,8 @@ use crate::{Analysis, Begins, Context, World};
 use model::{
     BlockOperation, BlockRequest, Change, Device, Ns, Rows, ThreadKey, ThreadState, ThreadStretch, TimelineEvent, Value,
 };
-use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Requests under way that are kept apart: many times what queues of devices hold.
 const MOST_UNDER_WAY: usize = 1 << 16;
@@ -26,10 +26,12 @@ type Place = (Device, u64, BlockOperation);
 
 pub(crate) struct BlockIo {
     rows: BTreeMap<Key, Sums>,
-    under_way: FxHashMap<Place, Vec<Request>>,
+    under_way: FxHashMap<Place, VecDeque<Request>>,
     count: usize,
-    /// Which threads are blocked now, of those that issued a request.
-    blocked: FxHashMap<ThreadKey, bool>,
+    /// The rows of each thread that issued a request.
+    issued_by: FxHashMap<ThreadKey, Vec<Key>>,
+    /// Which threads are blocked now.
+    blocked: FxHashSet<ThreadKey>,
 }
 
 struct Request {
@@ -65,13 +67,16 @@ impl Sums {
 
 impl BlockIo {
     fn is_blocked(&self, thread: ThreadKey) -> bool {
-        self.blocked.get(&thread).copied().unwrap_or(false)
+        self.blocked.contains(&thread)
     }
 
     fn issued(&mut self, request: &BlockRequest, thread: ThreadKey, begins: Begins, world: &World) {
         let of = (request.device, request.operation, thread);
         let blocked = self.is_blocked(thread);
-        let sums = self.rows.entry(of).or_default();
+        let sums = self.rows.entry(of).or_insert_with(|| {
+            self.issued_by.entry(thread).or_default().push(of);
+            Sums::default()
+        });
         sums.advance(world.now, blocked);
         if begins == Begins::Here {
             sums.requests += 1;
@@ -82,27 +87,27 @@ impl BlockIo {
             self.count += 1;
             let place = (request.device, request.sector, request.operation);
             let request = Request { of, since: world.now, begins, bytes: request.bytes };
-            self.under_way.entry(place).or_default().push(request);
+            self.under_way.entry(place).or_default().push_back(request);
         }
     }
 
     fn done(&mut self, request: &BlockRequest, begins: Begins, world: &World) {
         let place = (request.device, request.sector, request.operation);
-        let Some(first) = self.under_way.get_mut(&place).filter(|all| !all.is_empty()).map(|all| all.remove(0)) else {
+        let Some(first) = self.under_way.get_mut(&place).and_then(VecDeque::pop_front) else {
             if begins == Begins::Here {
                 let of = (request.device, request.operation, ThreadKey::UNKNOWN);
                 self.rows.entry(of).or_default().unissued += 1;
             }
             return;
         };
-        if self.under_way.get(&place).is_some_and(Vec::is_empty) {
+        if self.under_way.get(&place).is_some_and(VecDeque::is_empty) {
             self.under_way.remove(&place);
         }
         if request.bytes > 0 && request.bytes < first.bytes {
             // The rest of it is still under way.
             let rest = (place.0, place.1.saturating_add(request.bytes / SECTOR), place.2);
             let bytes = first.bytes - request.bytes;
-            self.under_way.entry(rest).or_default().push(Request { bytes, ..first });
+            self.under_way.entry(rest).or_default().push_back(Request { bytes, ..first });
             return;
         }
         self.count -= 1;
@@ -131,21 +136,20 @@ impl BlockIo {
 
 impl Analysis for BlockIo {
     fn new(_: &Context<'_>) -> Self {
-        let (under_way, blocked) = (FxHashMap::default(), FxHashMap::default());
-        Self { rows: BTreeMap::new(), under_way, count: 0, blocked }
+        let (under_way, issued_by) = (FxHashMap::default(), FxHashMap::default());
+        Self { rows: BTreeMap::new(), under_way, count: 0, issued_by, blocked: FxHashSet::default() }
     }
 
     fn thread(&mut self, stretch: &ThreadStretch, _: Begins, world: &World) {
         let thread = stretch.thread;
         let blocks = stretch.state == ThreadState::Blocked;
-        let was = self.blocked.insert(thread, blocks).unwrap_or(false);
-        if was != blocks {
-            for (_, sums) in self.rows.iter_mut().filter(|((.., of), _)| *of == thread) {
-                sums.advance(world.now, was);
+        let changed = if blocks { self.blocked.insert(thread) } else { self.blocked.remove(&thread) };
+        if changed {
+            for of in self.issued_by.get(&thread).into_iter().flatten() {
+                if let Some(sums) = self.rows.get_mut(of) {
+                    sums.advance(world.now, !blocks);
+                }
             }
-        }
-        if stretch.state == ThreadState::Exited {
-            self.blocked.remove(&thread);
         }
     }
 

@@ -12,7 +12,10 @@
 //! in time that grows with its length, whatever it holds. What stands behind the pattern is left out.
 
 use super::table::{FieldValues, Tracepoint};
-use crate::text::scan::{blanks, find, find_last, integer};
+use crate::text::scan::{find, find_last, integer};
+
+/// Blanks before a number that the kernel may pad it with; of a line of nothing else, each would be followed to its end.
+const WIDEST: usize = 64;
 
 /// A pattern, compiled.
 #[derive(Debug)]
@@ -149,8 +152,8 @@ fn go_past<'t>(pieces: &[Piece], mut rest: &'t [u8], values: &mut FieldValues<'t
         match piece {
             Piece::Word(word) => rest = rest.strip_prefix(*word)?,
             Piece::Number(field) => {
-                let digits = if rest.first() == Some(&b' ') { blanks(rest) } else { rest };
-                let (value, behind) = integer(digits)?;
+                let padding = rest.iter().take(WIDEST).take_while(|b| **b == b' ').count();
+                let (value, behind) = integer(&rest[padding..])?;
                 if let Some(field) = field {
                     values.set_number(*field, value);
                 }

@@ -4,7 +4,7 @@ use crate::writer::{CONTEXT, HEADER, Packet, SWITCH, preamble, switch, trace};
 use crate::{Files, read};
 use import::formats::ctf::Ctf;
 use ingest::{Importer, Input, Sniff};
-use model::What;
+use model::{BlockOperation, Device, What};
 use std::io::Cursor;
 
 fn usual() -> String {
@@ -89,6 +89,28 @@ fn who_was_interrupted_woke_nobody() {
     let packet = Packet::default().event(2, 10, &woken(1)).event(2, 20, &woken(9));
     let told = read(&trace(&(usual() + waking), &[packet])).unwrap().told();
     assert_eq!(told, ["0 cpu0 Waking t7:7 for Some(1) by 5", "10 cpu0 Waking t7:7 for Some(1) by 0"]);
+}
+
+/// LTTng has bits in the place of the letters that say what a request to a block device is for.
+#[test]
+fn requests_of_lttng_are_for_what_their_bits_say() {
+    let metadata = usual()
+        + r#"env { tracer_name = "lttng-modules"; }; event { name = "block_rq_issue"; id = 2; stream_id = 0; fields := struct {
+        uint32_t _dev; unsigned long _sector; uint32_t _nr_sector; int32_t _tid; uint32_t _rwbs; string _comm; }; };"#;
+    let request = |rwbs: u32| {
+        let numbers = [8_u32, 7, rwbs].map(u32::to_le_bytes).concat();
+        [&(8_u32 << 20).to_le_bytes()[..], &1234_u64.to_le_bytes(), &numbers, b"fio\0"].concat()
+    };
+    let packet =
+        Packet::default().event(2, 10, &request(1 | 1 << 5)).event(2, 20, &request(1 << 2)).event(2, 30, &request(0));
+    let told = read(&trace(&metadata, &[packet])).unwrap();
+    let of = |e: &model::Event| match e.what {
+        What::Block { request, .. } => Some((request.device, request.sector, request.bytes, request.operation)),
+        _ => None,
+    };
+    let requests: Vec<_> = told.events.iter().filter_map(of).collect();
+    let wanted = [BlockOperation::Write, BlockOperation::Read, BlockOperation::Other];
+    assert_eq!(requests, wanted.map(|operation| (Device::new(8, 0), 1234, 4096, operation)));
 }
 
 /// Of LTTng's user-space tracer: a text is what was marked, or else the event's name; a name of the kernel's means nothing.

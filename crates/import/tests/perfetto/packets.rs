@@ -3,7 +3,7 @@
 use crate::read;
 use crate::writer::{Message, bundle, events, kernel_only, switch, trace};
 use ingest::{Importer, Sniff};
-use model::What;
+use model::{BlockOperation, Device, What};
 use std::num::NonZeroI32;
 
 fn m() -> Message {
@@ -47,6 +47,20 @@ fn columns_tell_what_messages_tell() {
             "200 cpu0 lost -1 of Some(0): 200–200",
         ]
     );
+}
+
+/// A device's number is that of programs (`makedev`), not the kernel's own.
+#[test]
+fn requests_name_devices_as_programs_do() {
+    let issue = m().number(1, 0x10_0000 | 259 << 8 | 1).number(2, 1234).number(3, 8).bytes(5, b"WS");
+    let event = m().number(1, 1000).number(2, 7).message(45, &issue);
+    let told = read(&trace(&[kernel_only(), bundle(0, &events(&[event]))])).unwrap();
+    let of = |e: &model::Event| match e.what {
+        What::Block { tid, request } => Some((tid.0, request.device, request.sector, request.bytes, request.operation)),
+        _ => None,
+    };
+    let requests: Vec<_> = told.events.iter().filter_map(of).collect();
+    assert_eq!(requests, [(7, Device::new(259, 257), 1234, 4096, BlockOperation::Write)]);
 }
 
 /// Flags 1: interrupts were off, as in every waking; 9: in a hardware interrupt besides.

@@ -117,7 +117,7 @@ impl Kind {
         let tracepoint = tracepoint(event)?;
         let by_lttng = |f: &FieldDef| Some(f.lttng).filter(|name| !name.is_empty()).and_then(field);
         // What only LTTng names as it does has that meaning in its events alone.
-        let of_lttng = tracepoint.numbers.iter().any(|f| f.in_records && by_lttng(f).is_some());
+        let of_lttng = nice != 0 || tracepoint.numbers.iter().any(|f| f.in_records && by_lttng(f).is_some());
         let slot = |f: &FieldDef| {
             let lttng = by_lttng(f).filter(|_| f.in_records || of_lttng);
             lttng.or_else(|| f.in_record(field))

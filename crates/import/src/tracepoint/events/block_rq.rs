@@ -16,7 +16,7 @@ const READ: i64 = 1 << 2;
 const FLUSH: i64 = 1 << 8;
 
 const NUMBERS: &[FieldDef] = &[
-    field("dev").perfetto(1).optional(),
+    field("dev").optional(),
     field("sector").perfetto(2),
     field("nr_sector").perfetto(3),
     // Text has the device's two numbers.
@@ -24,6 +24,8 @@ const NUMBERS: &[FieldDef] = &[
     field("minor").not_in_records(),
     field("rwbs_bits").lttng("rwbs").not_in_records(),
     field("common_flags").optional(),
+    // Perfetto numbers devices as programs do, and not as the kernel.
+    field("dev_of_programs").perfetto(1).not_in_records(),
 ];
 const DEV: usize = 0;
 const SECTOR_NR: usize = 1;
@@ -32,22 +34,31 @@ const MAJOR: usize = 3;
 const MINOR: usize = 4;
 const BITS: usize = 5;
 const FLAGS: usize = 6;
+const DEV_OF_PROGRAMS: usize = 7;
 
 fn operation(v: &FieldValues<'_>) -> BlockOperation {
-    match v.number(BITS) {
-        0 => BlockOperation::of_letters(v.text(0)),
-        bits if bits & DISCARD != 0 => BlockOperation::Discard,
-        bits if bits & WRITE != 0 => BlockOperation::Write,
-        bits if bits & READ != 0 => BlockOperation::Read,
-        bits if bits & FLUSH != 0 => BlockOperation::Flush,
-        _ => BlockOperation::Other,
+    match v.recorded(BITS) {
+        None => BlockOperation::of_letters(v.text(0)),
+        Some(bits) if bits & DISCARD != 0 => BlockOperation::Discard,
+        Some(bits) if bits & WRITE != 0 => BlockOperation::Write,
+        Some(bits) if bits & READ != 0 => BlockOperation::Read,
+        Some(bits) if bits & FLUSH != 0 => BlockOperation::Flush,
+        Some(_) => BlockOperation::Other,
     }
 }
 
+/// A device as `makedev(3)` puts its two numbers together.
+fn of_programs(dev: u64) -> Device {
+    let major = dev >> 8 & 0xfff | dev >> 32 & 0xffff_f000;
+    let minor = dev & 0xff | dev >> 12 & 0xffff_ff00;
+    Device::new(major as u32, minor as u32)
+}
+
 fn add(done: bool, v: &FieldValues<'_>, out: Output<'_>) -> Added {
-    let device = match v.number(DEV) {
-        0 => Device::new(v.number(MAJOR) as u32, v.number(MINOR) as u32),
-        dev => Device(dev as u32),
+    let device = match (v.number(DEV), v.recorded(DEV_OF_PROGRAMS)) {
+        (_, Some(dev)) => of_programs(dev.cast_unsigned()),
+        (0, None) => Device::new(v.number(MAJOR) as u32, v.number(MINOR) as u32),
+        (dev, None) => Device(dev as u32),
     };
     let bytes = v.number(SECTORS).max(0).saturating_mul(SECTOR).cast_unsigned();
     // A flush has no place: its issue says 0, its completion (sector_t)-1.
@@ -82,3 +93,30 @@ pub(super) const TRACEPOINTS: &[Tracepoint] = &[
         ..Tracepoint::NEW
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::tracepoint::{Arguments, Names, Place};
+    use model::{Batch, Ns, StackId};
+
+    /// Texts as `print fmt` of each tracepoint writes them.
+    #[test]
+    fn texts_of_the_kernel_are_read() {
+        for (name, args, wanted) in [
+            ("block_rq_issue", "8,0 WS 4096 () 1234 + 8 none,0,0 [fio]", (3, 1234, 4096, BlockOperation::Write, false)),
+            ("block_rq_issue", "8,0 FF 0 () 0 + 0 [kworker/0:1H]", (3, 0, 0, BlockOperation::Flush, false)),
+            ("block_rq_complete", "8,0 RA () 1234 + 8 none,0,0 [0]", (-1, 1234, 4096, BlockOperation::Read, true)),
+            ("block_rq_complete", "8,0 FF () 18446744073709551615 + 0 [0]", (-1, 0, 0, BlockOperation::Flush, true)),
+        ] {
+            let place = Place { at: Ns(5), current: Tid(3), stack: StackId::NONE };
+            let (mut names, mut out) = (Names::new(), Batch::default());
+            let mut arguments = Arguments::new(Reader::FtraceText);
+            let what = arguments.decode(name.as_bytes(), args.as_bytes(), place, &mut names, &mut out).unwrap();
+            let What::Block { tid, request } = what else { panic!("{what:?}") };
+            let BlockRequest { device, sector, bytes, operation, done } = request;
+            assert_eq!((device, (tid.0, sector, bytes, operation, done)), (Device::new(8, 0), wanted), "{args}");
+        }
+    }
+}
