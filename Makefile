@@ -12,11 +12,11 @@ SOAK ?= 100
 CARGO := cargo
 
 # What is installed and measured is built twice, which takes twice as long; GUIDED= for the plain build.
-install bench accept: GUIDED := 1
+install package bench accept: GUIDED := 1
 
 # In the order in which they are written, each to its end: two cores, and one cargo at a time.
 .NOTPARALLEL:
-.PHONY: help demo build install test lint check unit viewer viewer-test scripts doc fuzz-build fuzz soak bench accept setup-build setup-test
+.PHONY: help demo build install package package-test corpus test lint check unit viewer viewer-test scripts doc fuzz-build fuzz soak bench accept setup-build setup-test
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -29,6 +29,15 @@ build: setup-build viewer ## the release build: target/release/corewise
 
 install: build ## the release build, guided by a profile of its own work, into $(PREFIX)/bin
 	install -D -m 755 $(COREWISE) $(DESTDIR)$(PREFIX)/bin/corewise
+
+package: build ## a tarball and a Debian package of the release build, in target/package
+	scripts/package $(COREWISE) $(TARGET)/package
+
+package-test: ## install, use and remove that Debian package in a clean Debian (debootstrap, root)
+	scripts/package-test $(TARGET)/package/*.deb
+
+corpus: ## fetch the large recordings of other projects that some tests read, into corpus/
+	scripts/corpus
 
 test: setup-test viewer lint unit check viewer-test scripts doc fuzz-build ## everything that must pass before a change lands
 
